@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, ShapeError
 
 Axis = int | tuple[int, ...] | None
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
@@ -95,6 +97,8 @@ def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) ->
     """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
 
     def infer(x: TensorSpec, axis: Axis, keepdims: bool, *attrs: Any) -> TensorSpec:
+        if not isinstance(keepdims, (bool, int, np.bool_)):  # elsewhere a dtype stands at its place
+            raise ArgumentError(f"{name}: keepdims must be True or False, got {keepdims!r}; others go by name")
         over = shapes.axes(name, x.rank, axis)
         if not empty and any(x.shape[i] == 0 for i in over):
             raise ShapeError(f"{name}: {x} has no elements along axis {axis}, and so no {name}")

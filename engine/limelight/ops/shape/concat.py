@@ -74,7 +74,7 @@ _concat = entry_point(defop(
 ))  # fmt: skip
 
 
-def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
+def concat(xs: Sequence[TensorLike], /, axis: int | None = 0) -> Tensor:
     """Tensors joined along an existing axis; with `axis=None` they are flattened first. One kind of dtype.
 
     Raises ShapeError when other sizes differ, ArgumentError for no tensors.
@@ -99,9 +99,8 @@ def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
 def diff(
     x: TensorLike,
     /,
-    *,
-    axis: int = -1,
     n: int = 1,
+    axis: int = -1,
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
@@ -109,8 +108,8 @@ def diff(
 
     Args:
         x: numeric.
-        axis: the axis; the last by default.
         n: how often; each time the axis is shorter by one, and with 0 `x` is returned as it is. 1.
+        axis: the axis; the last by default.
         prepend: joined to `x` before, in front.
         append: joined to `x` before, behind.
 
@@ -163,7 +162,7 @@ _stack = entry_point(defop(
 ))  # fmt: skip
 
 
-def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
+def stack(xs: Sequence[TensorLike], /, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis. One kind of dtype.
 
     Raises ShapeError when the shapes differ, ArgumentError for no tensors.
@@ -195,7 +194,7 @@ _unstack: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The tensors along `axis`, which is dropped: the inverse of `stack`. Its size must be known.
 
     >>> import limelight as ll
@@ -253,7 +252,7 @@ _split = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
 
     Sizes may be a tensor of integers, in a staged function too: only their number must be known. Raises ShapeError when
