@@ -29,6 +29,7 @@ from limelight.random.parameters import (
     check_one_shape,
     drawn_shape,
     is_number,
+    refuse_generator,
 )
 from limelight.random.stream import Stream
 
@@ -232,6 +233,7 @@ class Continuous(Stream):
         """`location` + `scale` times what `draw` gives: one op for numbers, two more for tensors."""
         if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
             return draw(self, shape, location, scale, float32)
+        refuse_generator(name, shape)
         if is_number(location) and is_number(scale):
             check_one_shape(name, shape, location, scale)
             drawn_dtype = float32 if dtype is None else floating(name, dtype)

@@ -21,7 +21,7 @@ from limelight.core.eager import prepare
 from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.core.variable import Resource, assign_op, on_create, read
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CallError
 from limelight.ops.random._draws import Source, state_of
 
 Seed = int | Sequence[int] | None
@@ -87,6 +87,8 @@ class Stream(Resource):
         >>> bool((a.uniform((3,)) == b.uniform((3,))).all())
         False
         """
+        if isinstance(n, Stream):
+            raise CallError("random.split: a generator is split by its method: write generator.split(n)")
         n = shapes.whole("split", "the number of generators", n)
         if n < 0:
             raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")

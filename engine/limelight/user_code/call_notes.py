@@ -72,7 +72,9 @@ def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
     elif match["by_place"]:
         hint = f"{match['by_place']} are given by place, without a name"
     else:
-        hint = _OTHERS.get(name, "")
+        hint = _OTHERS.get(function.__qualname__, "")
+        if function.__module__.startswith("limelight.random."):
+            hint = f"A generator is no argument; draws are its methods: generator.{name}(...)"
     return f"{hint[:1].upper()}{hint[1:]}. Its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
 
 

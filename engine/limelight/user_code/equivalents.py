@@ -79,8 +79,8 @@ def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent
 
         close = difflib.get_close_matches(name, known, 1)
         return f"; did you mean {close[0]!r}?" if close else "."
-    if entry.ours:
-        return f"; did you mean {entry.ours!r}?" if entry.ours in known else "."
+    if entry.ours in known:
+        return f"; did you mean {entry.ours!r}?"
     return f": {entry.remark}." if entry.remark else "."
 
 
@@ -97,7 +97,7 @@ def keyword_hint(function: str, keyword: str, parameters: Mapping[str, inspect.P
         if ours is not None and parameters[ours].kind is inspect.Parameter.POSITIONAL_ONLY:
             return f"it is called {ours}, and given by place, without a name"
         if ours is not None:
-            return f"it is called {ours}: write {ours}=..."
+            return f"it is called {ours}: write {ours}=..." + (f" ({entry.remark})" if entry and entry.remark else "")
         if entry and entry.remark:
             return entry.remark
     return ""

@@ -17,6 +17,8 @@ from limelight.errors import mark_user_error
 from limelight.user_code import equivalents, source_line
 from limelight.user_code.definitions import parsed_expression
 
+_APART: Final = ("tree",)
+"""Namespaces whose names mean something else outside of them: a misspelt one is looked for there alone."""
 _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers", "optim.schedules", "config")
 """The namespaces in which a name is looked for, the likeliest first."""
 
@@ -25,7 +27,7 @@ _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers"
 def public_names() -> dict[str, list[str]]:
     """The public names of each namespace."""
     names = {}
-    for part in _PARTS:  # the facade imports this, and exists by the time somebody asks it for a name
+    for part in (*_PARTS, *_APART):  # the facade imports this, and exists by the time somebody asks it for a name
         namespace = functools.reduce(getattr, part.split(".") if part else (), sys.modules["limelight"])
         names[part] = [name for name in dir(namespace) if name[0] != "_"]
     return names
@@ -33,7 +35,8 @@ def public_names() -> dict[str, list[str]]:
 
 def suggested(name: str, part: str = "") -> str:
     """What to write instead of `ll.name`, or `ll.part.name`, as the end of a message; "" where nothing does its job."""
-    entry = equivalents.functions().get(name)
+    known = equivalents.functions()
+    entry = known.get(f"{part}.{name}", known.get(name))
     if entry is not None and entry.ours:
         return f"; write ll.{entry.ours}" + (f" ({entry.remark})" if entry.remark else "")
     if entry is not None:

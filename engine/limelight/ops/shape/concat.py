@@ -13,7 +13,7 @@ from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, as_tensors
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import rank, zeros
 from limelight.ops._shape_rules import check_axis_size
 
@@ -83,13 +83,15 @@ def concat(xs: Sequence[TensorLike], /, axis: int | None = 0) -> Tensor:
     >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
     (3, 3)
     """
-    tensors = _as_tensors("concat", xs)
+    tensors = _as_tensors("concat", xs, axis)
     if axis is None:
         tensors, axis = tuple([x.reshape(-1) for x in tensors]), 0
     return _concat(tensors, 0 if axis == 0 and tensors[0].ndim else shapes.one_axis("concat", tensors[0].ndim, axis))
 
 
-def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+def _as_tensors(name: str, xs: Sequence[TensorLike], axis: Any) -> tuple[Tensor, ...]:
+    if getattr(axis, "ndim", 0) or isinstance(axis, (list, tuple)):
+        raise CallError(f"{name}: the tensors are one argument, a list or tuple; write ll.{name}([x, y])")
     tensors = tuple(as_tensors(xs))
     if not tensors:
         raise ArgumentError(f"{name}: needs at least one tensor")
@@ -171,7 +173,7 @@ def stack(xs: Sequence[TensorLike], /, axis: int = 0) -> Tensor:
     >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
     (3, 2)
     """
-    tensors = _as_tensors("stack", xs)
+    tensors = _as_tensors("stack", xs, axis)
     return _stack(tensors, shapes.one_axis("stack", tensors[0].ndim + 1, axis))
 
 
