@@ -97,14 +97,19 @@ def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) ->
     """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
 
     def infer(x: TensorSpec, axis: Axis, keepdims: bool, *attrs: Any) -> TensorSpec:
-        if not isinstance(keepdims, (bool, int, np.bool_)):  # elsewhere a dtype stands at its place
-            raise ArgumentError(f"{name}: keepdims must be True or False, got {keepdims!r}; others go by name")
+        check_keepdims(name, keepdims)
         over = shapes.axes(name, x.rank, axis)
         if not empty and any(x.shape[i] == 0 for i in over):
             raise ShapeError(f"{name}: {x} has no elements along axis {axis}, and so no {name}")
         return known(shapes.reduce(x.shape, over, keepdims), dtype(x.dtype))
 
     return infer
+
+
+def check_keepdims(name: str, keepdims: Any) -> None:
+    """Raises ArgumentError for what is no flag: in NumPy a dtype or an array for the result stands at its place."""
+    if not isinstance(keepdims, (bool, int, np.bool_)):
+        raise ArgumentError(f"{name}: keepdims must be True or False, got {keepdims!r}; others go by name")
 
 
 def axis_attr(axis: int | Sequence[int] | None) -> Axis:

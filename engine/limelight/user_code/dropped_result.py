@@ -43,6 +43,4 @@ def warn_if_dropped(what: str, instead: str, depth: int = 2) -> None:
         return
     line = source_line.Position(caller.f_code, caller.f_lasti).resolve()
     message = f"{what}, but the result is dropped{source_line.at(line)}: write {instead}"
-    warnings.warn_explicit(
-        message, LostChangeWarning, line.file, line.line, module=inspect.getmodulename(line.file)
-    )
+    warnings.warn_explicit(message, LostChangeWarning, line.file, line.line, module=inspect.getmodulename(line.file))

@@ -11,6 +11,7 @@ from types import FrameType
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
+
 from limelight.user_code import dropped_result
 
 _RUN_LINE = InteractiveShell.run_line_magic.__code__

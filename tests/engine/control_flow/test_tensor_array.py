@@ -159,7 +159,9 @@ UNSHAPED = ll.TensorArray(ll.float32, 3)
         ("scan", lambda: ll.scan(lambda a, i: (a.write(i, 1.0), None), UNSHAPED, ll.arange(3))),
         (
             "while_loop",
-            lambda: ll.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, 1.0)), (ll.constant(0), UNSHAPED)),
+            lambda: ll.while_loop(
+                lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, 1.0)), (ll.constant(0), UNSHAPED)
+            ),
         ),
     ],
 )

@@ -54,10 +54,16 @@ CASES = {
     "interp beyond the ends": case(
         lambda x, xp, f: ll.interp(x, xp, f, left=-7, right=0.5),
         lambda x, xp, f: np.interp(x, xp, f, -7, 0.5),
-        PLACES, SORTED, W,
+        PLACES,
+        SORTED,
+        W,
     ),
     "interp to tensors": case(
-        lambda x, xp, f: ll.interp(x, xp, f, f[2], f[1]), lambda x, xp, f: np.interp(x, xp, f, f[2], f[1]), PLACES, SORTED, W
+        lambda x, xp, f: ll.interp(x, xp, f, f[2], f[1]),
+        lambda x, xp, f: np.interp(x, xp, f, f[2], f[1]),
+        PLACES,
+        SORTED,
+        W,
     ),
     "interp at samples": case(lambda f: ll.interp(SORTED, SORTED, f), lambda f: np.interp(SORTED, SORTED, f), W),
     "interp of one": case(lambda x: ll.interp(x, x[:1], x[1:2]), lambda x: np.interp(x, x[:1], x[1:2]), V),
@@ -81,8 +87,16 @@ CASES = {
             CUBE,
         )
         for method, axis in (
-            ("linear", None), ("linear", (0, 2)), ("lower", 1), ("higher", (2, 0)), ("midpoint", -1),
-            ("nearest", (0, 1)), ("hazen", None), ("weibull", 0), ("median_unbiased", 1), ("normal_unbiased", 2),
+            ("linear", None),
+            ("linear", (0, 2)),
+            ("lower", 1),
+            ("higher", (2, 0)),
+            ("midpoint", -1),
+            ("nearest", (0, 1)),
+            ("hazen", None),
+            ("weibull", 0),
+            ("median_unbiased", 1),
+            ("normal_unbiased", 2),
             ("interpolated_inverted_cdf", (1, 2)),
         )
     },

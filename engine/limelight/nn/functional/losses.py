@@ -168,7 +168,7 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
     >>> ll.nn.hinge(ll.constant([0.5, 2.0]), ll.constant([-1.0, 1.0])).tolist()
     [1.5, 0.0]
     """
-    x, targets = floating("hinge", x), as_tensor(targets)
+    x, targets = _predictions("hinge", "predictions", x, "targets"), as_tensor(targets)
     if dtypes.kind(targets.dtype) != "bool":  # those are 0 and 1, not -1 and 1
         targets = _targets("hinge", x, targets)
     targets = floating("hinge", targets)

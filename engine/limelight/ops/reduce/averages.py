@@ -18,6 +18,7 @@ def average(
     /,
     axis: int | Sequence[int] | None = None,
     weights: TensorLike | None = None,
+    *,
     keepdims: bool = False,
 ) -> Tensor:
     """The mean over `axis`, in which elements count as much as their `weights` say.

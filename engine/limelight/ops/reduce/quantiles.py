@@ -12,7 +12,7 @@ from limelight.core.op import get
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._sample_operands import samples
-from limelight.ops._shape_rules import axis_attr
+from limelight.ops._shape_rules import axis_attr, check_keepdims
 
 __all__ = ["median", "percentile", "quantile"]
 
@@ -104,6 +104,7 @@ def _quantile(
     if method not in _METHODS:
         raise ArgumentError(f"{name}: method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}")
     over = shapes.axes(name, x.ndim, axis_attr(axis))
+    check_keepdims(name, keepdims)
     if any(x.shape[i] == 0 for i in over):
         raise ShapeError(f"{name}: {x.spec} has no elements along axis {axis}, and so no {name}")
     quantiles = _between(_joined(x, over).sort(axis=0), parts, method)
@@ -162,8 +163,10 @@ def _between(ordered: Tensor, parts: np.ndarray[Any, Any], method: str) -> Tenso
     count: Any = n if n is not None else as_tensor(ordered.sizes()[0]).astype(dtypes.float64)
     alpha, beta = _METHODS[method]
     fractions = as_tensor(parts)
-    place = fractions * (count - 1.0) if alpha == beta == 1.0 else _clipped(
-        fractions * count + alpha + fractions * (1.0 - alpha - beta) - 1.0, count - 1.0
+    place = (
+        fractions * (count - 1.0)
+        if alpha == beta == 1.0
+        else _clipped(fractions * count + alpha + fractions * (1.0 - alpha - beta) - 1.0, count - 1.0)
     )
     low = (place // 1.0).astype(dtypes.int64)
     weight = _weight(method, low, place - low.astype(dtypes.float64))
