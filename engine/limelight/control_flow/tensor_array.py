@@ -263,7 +263,9 @@ class TensorArray:
         if indices.ndim != 1 or (dtypes.kind(indices.dtype) != "integer" and indices.shape != (0,)):
             raise ArgumentError(f"TensorArray.{method}: needs an integer vector of indices, got {indices.spec}")
         indices = indices.astype(dtypes.int64)
-        return apply(get("element_place"), (indices, as_tensor(self.rows.sizes()[0]).astype(dtypes.int64)))
+        size = as_tensor(self.rows.sizes()[0]).astype(dtypes.int64)
+        places: Tensor = apply(get("element_place"), (indices, size))
+        return places
 
 
 class DynamicTensorArray(TensorArray):

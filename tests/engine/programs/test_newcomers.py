@@ -130,7 +130,9 @@ def test_a_gaussian_process_learns_its_length_scale():
     @ll.function
     def loss_fn():
         squares = ll.cdist(x[:, None], x[:, None], "sqeuclidean")
-        k = ll.exp(-0.5 * squares / ll.exp(2.0 * log_scale)) + (ll.exp(2.0 * log_noise) + 1e-6) * ll.eye(12, dtype="float64")
+        k = ll.exp(-0.5 * squares / ll.exp(2.0 * log_scale)) + (ll.exp(2.0 * log_noise) + 1e-6) * ll.eye(
+            12, dtype="float64"
+        )
         factor = ll.linalg.cholesky(k)
         white = ll.linalg.triangular_solve(factor, ll.constant(y)[:, None])
         return 0.5 * ll.sum(white**2) + ll.sum(ll.log(ll.diagonal(factor)))

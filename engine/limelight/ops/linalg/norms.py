@@ -142,7 +142,7 @@ def cdist(x: TensorLike, y: TensorLike, /, metric: str = "minkowski", *, p: int 
 _ORDERS: Final = {"euclidean": 2, "cityblock": 1, "chebyshev": math.inf, "sqeuclidean": 2, "cosine": 2}
 
 
-def _order(metric: str, p: Any) -> int | float:
+def _order(metric: Any, p: Any) -> int | float:
     """The order of the norm. Raises ArgumentError for metrics and orders that there are not."""
     if metric not in ("minkowski", *_ORDERS):
         hint = f"; write p={metric!r}" if isinstance(metric, (int, float)) else ""

@@ -182,5 +182,6 @@ def _between(ordered: Tensor, parts: np.ndarray[Any, Any], method: str) -> Tenso
 
 
 def _clipped(place: Tensor, last: Any) -> Tensor:
-    inside: Tensor = place.clip(0.0, None)
-    return (inside > last).where(last, inside)
+    inside = place.clip(0.0, None)
+    clipped: Tensor = (inside > last).where(last, inside)
+    return clipped
