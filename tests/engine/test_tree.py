@@ -57,8 +57,10 @@ def test_none_is_a_leaf_that_keeps_its_place_as_gradients_that_are_not_connected
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("map_structure", "; write ll.tree.map"), ("tree_map", "; write ll.tree.map"), ("tree_flatten", "ll.tree.flatten"),
-        ("tree_leaves", "ll.tree.leaves"), ("pack_sequence_as", "ll.tree.unflatten"), ("all", r"write all\(ll.tree.leaves"),
+        ("map_structure", "; write ll.tree.map"), ("tree_map", "; write ll.tree.map"),
+        ("tree_flatten", "ll.tree.flatten"),
+        ("tree_leaves", "ll.tree.leaves"), ("pack_sequence_as", "ll.tree.unflatten"),
+        ("all", r"write all\(ll.tree.leaves"),
         ("flatten_with_path", "ll.tree.paths"), ("assert_same_structure", "ll.tree.structure"),
         ("flaten", "write ll.tree.flatten$"), ("transpose", "no attribute 'transpose'$"),
     ],

@@ -80,7 +80,7 @@ class Stream(Resource):
 
         Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. Made
         in a staged function they are state: that is for its first call only, as with variables.
-        Raises ArgumentError for a negative number.
+        Raises ArgumentError for a negative number, CallError for a generator.
 
         >>> import limelight as ll
         >>> a, b = ll.random.Generator(1).split()

@@ -107,7 +107,7 @@ def _call(frame: FrameType, instruction: int) -> ast.Call | None:
 
 
 def _called(frame: FrameType, instruction: int, said: str) -> Any:
-    """The Python function that an instruction of `frame` calls, which Python called `said`; None where it is unknown."""
+    """The Python function that an instruction of `frame` calls, and Python calls `said`; None where it is unknown."""
     call = _call(frame, instruction)
     if call is None:
         return None

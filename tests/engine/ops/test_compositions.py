@@ -209,7 +209,7 @@ def test_rounding_to_other_places(decimals):
 
 
 X = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, 6.0]])
-I = np.array([[0, 1, 1], [1, 0, 0]])
+INDICES = np.array([[0, 1, 1], [1, 0, 0]])
 BY_PLACE = {
     "concatenate": lambda np, x, i: (np.concat if hasattr(np, "concat") else np.concatenate)([x, x], 1),
     "stack": lambda np, x, i: np.stack([x, x], 1),
@@ -242,4 +242,4 @@ BY_PLACE = {
 @pytest.mark.parametrize("case", BY_PLACE)
 def test_arguments_by_place_as_in_numpy(case):
     call = BY_PLACE[case]
-    np.testing.assert_allclose(call(ll, ll.constant(X), ll.constant(I)).numpy(), call(np, X, I), rtol=1e-12)
+    np.testing.assert_allclose(call(ll, ll.constant(X), ll.constant(INDICES)).numpy(), call(np, X, INDICES), rtol=1e-12)

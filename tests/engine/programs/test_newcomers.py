@@ -1,4 +1,4 @@
-"""Programs as a newcomer writes them from the README and `help()`: small, seeded, and judged by what they have learnt."""
+"""Programs as a newcomer writes them from the README and `help()`: small, seeded, judged by what they have learnt."""
 
 from __future__ import annotations
 

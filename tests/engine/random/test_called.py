@@ -115,11 +115,12 @@ def test_creation_functions_take_the_sizes_as_one_argument(name):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda g: ll.random.normal(g, (2,)), lambda g: ll.random.normal(g), lambda g: ll.random.normal(g, 0.0, 1.0),
-        lambda g: ll.random.uniform(g, (2,)), lambda g: ll.random.uniform(g), lambda g: ll.random.exponential(g),
-        lambda g: ll.random.truncated_normal(g), lambda g: ll.random.bernoulli(g, 0.5), lambda g: ll.random.split(g),
-        lambda g: ll.random.categorical(g, ll.ones(3)), lambda g: ll.random.integers(g, 5), lambda g: ll.random.gamma(g),
-        lambda g: ll.random.poisson(g, 1.0), lambda g: ll.random.dirichlet(g, ll.ones(3)), lambda g: ll.random.beta(g, 1.0),
+        lambda g: ll.random.normal(g, (2,)), lambda g: ll.random.normal(g, 0.0, 1.0),
+        lambda g: ll.random.uniform(g, (2,)), lambda g: ll.random.bernoulli(g, 0.5),
+        lambda g: ll.random.categorical(g, ll.ones(3)), lambda g: ll.random.integers(g, 5),
+        lambda g: ll.random.poisson(g, 1.0), lambda g: ll.random.dirichlet(g, ll.ones(3)),
+        lambda g: ll.random.beta(g, 1.0), ll.random.normal, ll.random.uniform, ll.random.exponential,
+        ll.random.truncated_normal, ll.random.gamma, ll.random.split,
     ],
 )  # fmt: skip
 def test_a_generator_as_an_argument_as_jax_has_keys(call):

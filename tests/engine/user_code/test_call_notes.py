@@ -164,7 +164,7 @@ def test_calls_of_others_are_left_alone() -> None:
     mine: Any = own
     shape: Any = Own()
     array: Any = np.ones(2)
-    calls: list[Any] = [lambda: mine(dim=0), lambda: np.sum([1], dim=0), lambda: shape.size(), lambda: array.size(0)]  # type: ignore[call-overload]  # the mistake
+    calls: list[Any] = [lambda: mine(dim=0), lambda: np.sum([1], dim=0), lambda: shape.size(0), lambda: array.size(0)]  # type: ignore[call-overload]  # the mistake
     for call in calls:
         with pytest.raises(TypeError) as caught:
             call()

@@ -18,6 +18,7 @@ class Reshape(Layer):
         shape: that of an example, without the batch: a size, or several; one may be -1 and follows from the others.
 
     Raises:
+        CallError: the sizes are several arguments.
         ArgumentError: a size is neither a positive int nor the only -1.
 
     >>> import limelight as ll
