@@ -154,7 +154,10 @@ class RetracingWarning(UserWarning):
 
 
 class LostChangeWarning(UserWarning):
-    """A staged function changes a list or dictionary that it was given, and the caller's stays as it is.
+    """A change that nobody will see.
+
+    A staged function changes a list or dictionary that it was given, and the caller's stays as it is; or the result of
+    a method that returns a changed copy is dropped.
 
     See docs/errors/LostChangeWarning.md.
     """

@@ -10,7 +10,7 @@ from limelight.core import dispatch, shapes
 from limelight.core.op import Op, get
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, Variable
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.graph.ir import with_functions
 from limelight.module import Module
 
@@ -35,6 +35,7 @@ def functional_call(module: Module, values: Mapping[str, Any] | Sequence[Any], *
     Raises:
         ArgumentError: there is no such variable, a list has another length, or the call assigns to a variable that has
             a value here.
+        CallError: the arguments are one tuple, as PyTorch has it; a module that takes one is given it by name.
         ShapeError, DTypeError: a value does not fit its variable.
 
     >>> import limelight as ll
@@ -47,8 +48,20 @@ def functional_call(module: Module, values: Mapping[str, Any] | Sequence[Any], *
     """
     if not isinstance(module, Module):
         raise ArgumentError(f"functional_call: needs a module, got {type(module).__name__}")
+    _check_order(args)
     with _Values(_by_uid(module, values)):
         return module(*args, **kwargs)
+
+
+def _check_order(args: tuple[Any, ...]) -> None:
+    """Raises CallError for functional_call(module, values, (x, y), {"training": True}), as PyTorch has it."""
+    if args and type(args[0]) is tuple and (len(args) == 1 or (len(args) == 2 and type(args[1]) is dict)):
+        shown = ", ".join([f"x{i}" if len(args[0]) > 1 else "x" for i in range(len(args[0]))])
+        named = ", " + ", ".join([f"{name}=..." for name in args[1]]) if len(args) == 2 and args[1] else ""
+        raise CallError(
+            f"functional_call: the arguments of the call follow as they are, not in a tuple: write functional_call("
+            f"module, values, {shown}{named}); a module that takes one tuple is given it by name"
+        )
 
 
 def stack_modules(modules: Sequence[Module]) -> dict[str, Tensor]:

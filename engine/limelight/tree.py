@@ -1,7 +1,8 @@
 """Nests of values as trees: `flatten`, `unflatten`, `map`, `leaves`, `structure`, `paths`, `reduce`.
 
-Lists, tuples, named tuples, dictionaries (by sorted key) and dataclasses are the nodes; all else is a leaf, None too.
-The names are those of `jax.tree`.
+Lists, tuples, named tuples, dictionaries (by sorted key) and dataclasses are the nodes; all else is a leaf, None too:
+the gradient of what is not connected is None, and must keep its place. The names are those of `jax.tree`, where None is
+an empty tree, and the leaves those of TensorFlow's `nest`.
 
 >>> import limelight as ll
 >>> ll.tree.map(lambda x, y: x + y, {"b": 1, "a": [2, 3]}, {"b": 10, "a": [20, 30]})
@@ -12,10 +13,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.user_code import hints
 
 __all__ = ["flatten", "leaves", "map", "paths", "reduce", "structure", "unflatten"]
 
@@ -83,5 +85,6 @@ def reduce(function: Callable[[Any, Any], Any], tree: Any, *initial: Any) -> Any
     return functools.reduce(function, leaves(tree), *initial)
 
 
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("tree")
+__dir__ = hints.listing(__all__)

@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.errors import LimelightError
 from limelight.executors import base as executors
-from limelight.user_code import hints, source_line
+from limelight.user_code import call_notes, source_line
 from limelight.user_code import tracebacks as frames
 from limelight_kernel.cell.compiled_cell import CellSyntaxError
 
@@ -167,7 +167,7 @@ def handler(shell: InteractiveShell, kind: type[BaseException], error: BaseExcep
     if isinstance(error, SyntaxError) and not running:  # the cell itself does not compile
         (shell.showindentationerror if isinstance(error, IndentationError) else shell.showsyntaxerror)()
         return None
-    hints.note_keyword(error)
+    call_notes.note_call(error)
     if isinstance(error, LimelightError) or any(_passed_through_limelight(one) for one in (tb, *_behind(error))):
         trim(shell, error)
     shell.showtraceback((kind, error, tb), tb_offset=tb_offset, running_compiled_code=running)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.errors import CallError
 
 
 class Net(ll.Module):
@@ -105,3 +107,29 @@ def test_what_is_refused() -> None:
         ll.stack_modules([counting, NETS[0]])
     with pytest.raises(ll.errors.ArgumentError, match="one module"):
         ll.stack_modules([])
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (((X,),), "write functional_call(module, values, x);"),
+        (((X, X),), "write functional_call(module, values, x0, x1);"),
+        (((X,), {"training": True}), "write functional_call(module, values, x, training=...);"),
+    ],
+)
+def test_a_tuple_of_arguments_as_elsewhere_is_refused(args: Any, words: str) -> None:
+    with pytest.raises(CallError, match=re.escape(words)):
+        ll.functional_call(NETS[0], _values(NETS[0]), *args)
+
+
+def test_a_module_that_takes_a_tuple_is_given_it_by_name() -> None:
+    class Pair(ll.Module):
+        def __init__(self) -> None:
+            self.w = ll.Variable(2.0)
+
+        def call(self, pair: Any) -> Any:
+            return self.w * pair[0] + pair[1]
+
+    module = Pair()
+    assert ll.functional_call(module, {"w": 3.0}, pair=(1.0, 4.0)).item() == 7.0
+    assert ll.functional_call(module, {"w": 3.0}, [1.0, 4.0]).item() == 7.0

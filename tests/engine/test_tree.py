@@ -43,3 +43,28 @@ def test_map_and_reduce():
 
 def test_only_public_names_are_listed():
     assert dir(ll.tree) == ["flatten", "leaves", "map", "paths", "reduce", "structure", "unflatten"]
+
+
+def test_none_is_a_leaf_that_keeps_its_place_as_gradients_that_are_not_connected():
+    v, w = ll.Variable(1.0), ll.Variable(1.0)
+    with ll.GradientTape() as tape:
+        loss = v * 2.0
+    gradients = tape.gradient(loss, {"v": v, "w": w})
+    assert [g is None for g in ll.tree.leaves(gradients)] == [False, True]
+    assert ll.tree.map(lambda g, x: x if g is None else x - g, gradients, {"v": 3.0, "w": 4.0})["w"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("map_structure", "; write ll.tree.map"), ("tree_map", "; write ll.tree.map"),
+        ("tree_flatten", "ll.tree.flatten"),
+        ("tree_leaves", "ll.tree.leaves"), ("pack_sequence_as", "ll.tree.unflatten"),
+        ("all", r"write all\(ll.tree.leaves"),
+        ("flatten_with_path", "ll.tree.paths"), ("assert_same_structure", "ll.tree.structure"),
+        ("flaten", "write ll.tree.flatten$"), ("transpose", "no attribute 'transpose'$"),
+    ],
+)  # fmt: skip
+def test_names_of_other_libraries_trees(name, words):
+    with pytest.raises(AttributeError, match=words):
+        getattr(ll.tree, name)

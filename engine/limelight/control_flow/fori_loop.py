@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from limelight.control_flow.scan import scan
-from limelight.control_flow.while_loop import while_loop
+from limelight.control_flow.scan import Scan
+from limelight.control_flow.while_loop import counted_loop
 from limelight.core import dtypes
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ArgumentError
@@ -39,11 +39,11 @@ def fori_loop(lower: TensorLike, upper: TensorLike, body: Callable[[Any, Any], A
     """
     require_callable("fori_loop", body=body)
     if type(lower) is int and type(upper) is int:
-        return scan(lambda carry, i: (body(i, carry), None), init, arange(lower, max(lower, upper)))[0]
+        numbers = arange(lower, max(lower, upper))
+        return Scan.of("fori_loop", lambda carry, i: (body(i, carry), None), init, numbers, None, False).run()[0]
     first, last = as_tensor(lower), as_tensor(upper)
     for name, bound in (("lower", first), ("upper", last)):
         if bound.ndim or dtypes.kind(bound.dtype) != "integer":
             raise ArgumentError(f"fori_loop: {name} must be an int or an integer scalar, got {bound.spec}")
     dtype = dtypes.promote(first.dtype, last.dtype) or dtypes.int64
-    first, last = first.astype(dtype), last.astype(dtype)
-    return while_loop(lambda i, carry: i < last, lambda i, carry: (i + 1, body(i, carry)), (first, init))[1]
+    return counted_loop("fori_loop", first.astype(dtype), last.astype(dtype), body, init)

@@ -182,7 +182,7 @@ class Scan(NamedTuple):
         if structure != self.of_carry:
             raise ControlFlowError(
                 f"{self.op}: the carry has structure {self.of_carry} on entry and {structure} after one step; the "
-                "function must keep it"
+                f"function must keep it{nest.advice(self.of_carry)}"
             )
         return [self._checked_carry(*part) for part in zip(self._names(), self._specs(), after, strict=True)], result[1]
 

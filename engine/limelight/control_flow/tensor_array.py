@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from limelight.core import dtypes, shapes
+from limelight.core.dispatch import apply
 from limelight.core.dtypes import DType, DTypeLike
+from limelight.core.op import get
 from limelight.core.shapes import Shape
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from limelight.ops.create.creation import zeros
-from limelight.ops.elementwise.where import where
+from limelight.ops.index.element_place import FROM_ZERO
 from limelight.ops.index.take import take
 from limelight.ops.shape.broadcast import broadcast_to
 from limelight.ops.shape.concat import concat
 from limelight.staging.symbolic import SymbolicTensor
+from limelight.user_code.dropped_result import warn_if_dropped
 
 
 class TensorArray:
@@ -51,6 +54,7 @@ class TensorArray:
 
     __slots__ = ("__weakref__", "rows")
     __limelight_fields__ = ("rows",)
+    __limelight_name__ = "TensorArray"
     dynamic_size: ClassVar[bool] = False
     is_shaped: ClassVar[bool] = True
     """Whether it is known what shape an element has."""
@@ -102,7 +106,9 @@ class TensorArray:
         """The array with `value` as element `index`, from 0 on.
 
         Raises OutOfBoundsError for an index that is not there, ShapeError and DTypeError for a value unlike the others.
+        Warns (LostChangeWarning) where the result is dropped.
         """
+        _warn_if_dropped("write")
         value = self._element("write", value)
         array = self._shaped("write", value.shape)
         array, place = array._grown("write", index)
@@ -135,6 +141,7 @@ class TensorArray:
 
         Raises ShapeError where there are not as many, unless the size is dynamic, or they have another shape.
         """
+        _warn_if_dropped("unstack")
         value = self._typed("unstack", value)
         if not value.ndim:
             raise ShapeError(f"TensorArray.unstack: {value.spec} is a scalar, and has no elements along a first axis")
@@ -148,6 +155,7 @@ class TensorArray:
 
         Raises ShapeError unless there are as many of both, OutOfBoundsError for an index that is not there.
         """
+        _warn_if_dropped("scatter")
         value = self._typed("scatter", value)
         indices = as_tensor(indices)
         if not value.ndim or indices.ndim != 1 or not _may_equal(value.shape[0], indices.shape[0]):
@@ -165,6 +173,7 @@ class TensorArray:
 
         Raises ShapeError where they are not, or do not make up the axis.
         """
+        _warn_if_dropped("split")
         value, pieces = self._typed("split", value), shapes.wholes("TensorArray.split", "a length", lengths)
         if len(set(pieces)) != 1 or not value.ndim or not _may_equal(value.shape[0], sum(pieces)):
             raise ShapeError(
@@ -244,9 +253,9 @@ class TensorArray:
             if index.ndim or dtypes.kind(index.dtype) != "integer":
                 raise ArgumentError(f"TensorArray.{method}: an index is an integer scalar, got {index.spec}")
             if isinstance(index, SymbolicTensor) or type(index) is not Tensor:
-                return where(index < 0, as_tensor(self.rows.sizes()[0]).astype(index.dtype), index)
+                return apply(get("element_place"), (index, as_tensor(self.rows.sizes()[0]).astype(index.dtype)))
         if int(index) < 0 or (size is not None and int(index) >= size):
-            raise OutOfBoundsError(f"TensorArray.{method}: there is no index {int(index)} in {self}")
+            raise OutOfBoundsError(f"TensorArray.{method}: there is no index {int(index)} in {self}{FROM_ZERO}")
         return int(index)
 
     def _places(self, method: str, indices: TensorLike) -> Tensor:
@@ -254,7 +263,9 @@ class TensorArray:
         if indices.ndim != 1 or (dtypes.kind(indices.dtype) != "integer" and indices.shape != (0,)):
             raise ArgumentError(f"TensorArray.{method}: needs an integer vector of indices, got {indices.spec}")
         indices = indices.astype(dtypes.int64)
-        return where(indices < 0, as_tensor(self.rows.sizes()[0]).astype(dtypes.int64), indices)
+        size = as_tensor(self.rows.sizes()[0]).astype(dtypes.int64)
+        places: Tensor = apply(get("element_place"), (indices, size))
+        return places
 
 
 class DynamicTensorArray(TensorArray):
@@ -268,6 +279,11 @@ class UnshapedTensorArray(TensorArray):
     """One into which nothing has been written, and of which nobody knows what shape its elements will have."""
 
     __slots__ = ()
+    __limelight_name__ = "unwritten TensorArray"
+    __limelight_advice__ = (
+        ": an array into which nothing is written has no element shape, which the first write gives it; write "
+        "ll.TensorArray(dtype, size, element_shape=...), with () for scalars"
+    )
     is_shaped = False
 
 
@@ -304,3 +320,9 @@ def _joined(rows: Tensor) -> Tensor:
 
 def _may_equal(m: int | None, n: int | None) -> bool:
     return None in (m, n) or m == n
+
+
+def _warn_if_dropped(method: str) -> None:
+    warn_if_dropped(
+        f"TensorArray.{method} returns a new array, and this one stays as it is", f"array = array.{method}(...)", 3
+    )

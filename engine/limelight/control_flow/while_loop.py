@@ -108,6 +108,24 @@ def while_loop(
     return loop.repeat(leaves, limit, back_prop)
 
 
+def counted_loop(op: str, first: Tensor, last: Tensor, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """The last carry of a loop over a range of numbers known only at run time.
+
+    Args:
+        op: what the user called.
+        first: the first number.
+        last: the end, which is not reached, of the same dtype.
+        body: a function of the number and the carry that returns the next carry.
+        init: the first carry.
+    """
+    leaves, structure = nest.flatten((first, init))
+    leaves = [as_tensor(x) for x in leaves]
+    names = ["i", *nest.paths(structure.children[1], "carry")]
+    specs = _variable_specs(leaves, _flat_invariants(None, structure), names)
+    loop = Loop(lambda i, _: i < last, lambda i, carry: (i + 1, body(i, carry)), structure, specs, names, op)
+    return loop.repeat(leaves)[1]
+
+
 class Loop(NamedTuple):
     """A loop's functions, and what its variables keep in all iterations: structure and specs."""
 
@@ -116,6 +134,7 @@ class Loop(NamedTuple):
     structure: nest.Structure
     specs: list[TensorSpec]
     names: list[str]
+    op: str = "while_loop"  # what the user called
 
     def repeat(self, leaves: Sequence[Tensor], limit: int | Tensor | None = None, back_prop: bool = True) -> Any:
         """The last variables: runs the loop at once, or in a trace makes it one op."""
@@ -187,7 +206,7 @@ class Loop(NamedTuple):
 
     def _call(self, parameter: str, function: Callable[..., Any], leaves: Sequence[Tensor]) -> Any:
         variables = nest.unflatten(self.structure, leaves)
-        return call_user_function("while_loop", parameter, "one for each loop variable", function, *variables)
+        return call_user_function(self.op, parameter, "one for each loop variable", function, *variables)
 
     def _leaves(self, result: Any) -> list[Any]:
         """The leaves of what `body_fn` returned. Raises ControlFlowError for another structure."""
@@ -196,12 +215,12 @@ class Loop(NamedTuple):
             result = (result,)
         if not isinstance(result, (tuple, list)) or len(result) != n:
             got = f"{len(result)} values" if isinstance(result, (tuple, list)) else type(result).__name__
-            raise ControlFlowError(f"while_loop: the body must return {n} loop variables, got {got}")
+            raise ControlFlowError(f"{self.op}: the body must return {n} loop variables, got {got}")
         leaves, structure = nest.flatten(result)
         if structure.children != self.structure.children:
             raise ControlFlowError(
-                f"while_loop: the loop variables have structure {self.structure} on entry and {structure} after one "
-                "iteration; the body must keep it"
+                f"{self.op}: the loop variables have structure {self.structure} on entry and {structure} after one "
+                f"iteration; the body must keep it{nest.advice(self.structure)}"
             )
         return leaves
 
@@ -209,7 +228,7 @@ class Loop(NamedTuple):
         """A leaf after an iteration. Raises ControlFlowError where its dtype or shape is another than `before`."""
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
             raise ControlFlowError(
-                f"while_loop: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype "
+                f"{self.op}: `{name}` is {before} on entry and {x.spec} after one iteration; the body must keep dtype "
                 f"and shape. {conversion_hint(before, x.spec, 'body') or self._suggested_invariants(name, x.spec)}"
             )
         return x

@@ -100,14 +100,17 @@ def parse(name: str) -> DeviceName:
     Raises DeviceError for a malformed name or an unknown kind.
     """
     if not isinstance(name, str):
-        raise DeviceError(_unknown(name, "is not a device name, which is a string"))
+        dtype = "; for a dtype write x.astype(dtype)" if isinstance(name, type) or hasattr(name, "itemsize") else ""
+        raise DeviceError(_unknown(name, f"is not a device name, which is a string{dtype}"))
     match = _NAME.fullmatch(name.strip())
     if not match or not any(match.groups()):
         raise DeviceError(_unknown(name, "is not a device name"))
     parts = match.groupdict()
     kind = parts["kind"].upper() if parts["kind"] else None
     if kind is not None and kind not in _BACKEND:
-        raise DeviceError(_unknown(name, f"names no known kind of device (kinds: {', '.join(_BACKEND)})"))
+        kinds = f"names no known kind of device (kinds: {', '.join(_BACKEND)})"
+        cuda = f'; write "GPU:{parts["index"] or 0}"' if kind == "CUDA" else ""
+        raise DeviceError(_unknown(name, f"{kinds}{cuda}"))
     return DeviceName(
         parts["job"],
         int(parts["task"]) if parts["task"] else None,

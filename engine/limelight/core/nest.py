@@ -105,7 +105,19 @@ def _words(structure: Structure, feed: Iterator[str]) -> str:
         ends = "[]" if kind is list else ("(", ",)" if len(inside) == 1 else ")")
         return f"{ends[0]}{', '.join(inside)}{ends[1]}"
     named = ", ".join(f"{key}: {child}" for key, child in zip(structure.keys, inside, strict=True))
-    return "{" + named + "}" if kind is dict else f"{kind.__name__}({named})"
+    return "{" + named + "}" if kind is dict else f"{shown_kind(kind)}({named})"
+
+
+def shown_kind(kind: type) -> str:
+    """What a container's type is called; the engine's own may be variants of a public one."""
+    name: str = getattr(kind, "__limelight_name__", kind.__name__)
+    return name
+
+
+def advice(structure: Structure) -> str:
+    """What the engine's own structures in `structure` say to a loop that did not keep it; "" where there are none."""
+    said: str = getattr(structure.kind, "__limelight_advice__", "")
+    return said or next(filter(None, map(advice, structure.children)), "")
 
 
 def leaves_of(tree: Any) -> list[Any]:

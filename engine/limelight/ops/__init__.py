@@ -56,6 +56,7 @@ from limelight.ops.elementwise.trigonometry import *  # noqa: F403
 from limelight.ops.elementwise.where import *  # noqa: F403
 from limelight.ops.index.along_axis import *  # noqa: F403
 from limelight.ops.index.at_property import *  # noqa: F403
+from limelight.ops.index.element_place import *  # noqa: F403
 from limelight.ops.index.index_update import *  # noqa: F403
 from limelight.ops.index.indexing import *  # noqa: F403
 from limelight.ops.index.interpolation import *  # noqa: F403

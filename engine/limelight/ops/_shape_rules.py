@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, ShapeError
 
 Axis = int | tuple[int, ...] | None
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
@@ -95,12 +97,19 @@ def reduction(name: str, dtype: Callable[[DType], DType], empty: bool = True) ->
     """The input without the axes `axis`, as `dtype(input's dtype)`; `empty=False` where no elements have no result."""
 
     def infer(x: TensorSpec, axis: Axis, keepdims: bool, *attrs: Any) -> TensorSpec:
+        check_keepdims(name, keepdims)
         over = shapes.axes(name, x.rank, axis)
         if not empty and any(x.shape[i] == 0 for i in over):
             raise ShapeError(f"{name}: {x} has no elements along axis {axis}, and so no {name}")
         return known(shapes.reduce(x.shape, over, keepdims), dtype(x.dtype))
 
     return infer
+
+
+def check_keepdims(name: str, keepdims: Any) -> None:
+    """Raises ArgumentError for what is no flag: in NumPy a dtype or an array for the result stands at its place."""
+    if not isinstance(keepdims, (bool, int, np.bool_)):
+        raise ArgumentError(f"{name}: keepdims must be True or False, got {keepdims!r}; others go by name")
 
 
 def axis_attr(axis: int | Sequence[int] | None) -> Axis:

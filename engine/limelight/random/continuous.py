@@ -14,7 +14,7 @@ from typing import Any
 
 from limelight.core.dispatch import active
 from limelight.core.dtypes import DTypeLike, float32
-from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
+from limelight.core.tensor import Tensor, TensorLike, wrap
 from limelight.ops.elementwise.extremes import maximum
 from limelight.ops.nn.softmax import softmax
 from limelight.ops.random import distributions, standard_draws
@@ -29,6 +29,7 @@ from limelight.random.parameters import (
     check_one_shape,
     drawn_shape,
     is_number,
+    refuse_generator,
 )
 from limelight.random.stream import Stream
 
@@ -232,6 +233,7 @@ class Continuous(Stream):
         """`location` + `scale` times what `draw` gives: one op for numbers, two more for tensors."""
         if type(location) is float and type(scale) is float and dtype is None and type(shape) is tuple:
             return draw(self, shape, location, scale, float32)
+        refuse_generator(name, shape)
         if is_number(location) and is_number(scale):
             check_one_shape(name, shape, location, scale)
             drawn_dtype = float32 if dtype is None else floating(name, dtype)
@@ -366,7 +368,7 @@ class Continuous(Stream):
         >>> round(ll.random.dirichlet(ll.constant([1.0, 2.0, 3.0])).sum().item(), 5)
         1.0
         """
-        drawn_dtype, (concentration,) = as_parameters("dirichlet", dtype, as_tensor(concentration))
+        drawn_dtype, (concentration,) = as_parameters("dirichlet", dtype, concentration)
         distributions.check_classes("dirichlet", concentration.spec)
         wanted = drawn_shape("dirichlet", shape, (concentration,))
         return softmax(distributions.log_gamma(self, broadcast_parameter(concentration, drawn_dtype, wanted)))

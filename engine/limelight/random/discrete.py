@@ -96,7 +96,7 @@ class Discrete(Stream):
         >>> ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist()
         [0, 0, 0]
         """
-        _, (given,) = as_parameters("categorical", None, as_tensor(logits))
+        _, (given,) = as_parameters("categorical", None, logits)
         distributions.check_classes("categorical", given.spec)
         if shape is not None:
             given = broadcast_parameter(given, given.dtype, self._with_classes(shape, given))

@@ -51,8 +51,18 @@ def call_hint(name: str) -> str:
     return f"write random.{name}({_CALLS[name]}), shape=... by name where in doubt"
 
 
+def refuse_generator(name: str, given: Any) -> None:
+    """Raises CallError for a generator where an argument belongs: JAX's functions take a key first."""
+    if hasattr(given, "reset") and hasattr(given, "split"):
+        raise CallError(
+            f"random.{name}: a generator is no argument; draws are its methods: write "
+            f"generator.{name}({_CALLS.get(name, '...')})"
+        )
+
+
 def whole(name: str, what: str, n: Any) -> int:
     """`n` as a Python int. Raises ArgumentError that shows the call."""
+    refuse_generator(name, n)
     if isinstance(n, (tuple, list, float, str)):
         raise ArgumentError(f"random.{name}: {what} must be an int, got {n!r} ({type(n).__name__}); {call_hint(name)}")
     return shapes.whole(f"random.{name}", what, n)
@@ -68,7 +78,10 @@ def check_domain(name: str, most: float = inf, **given: Any) -> None:
 
 def check_one_shape(name: str, shape: Any, *parameters: Any) -> None:
     """Raises CallError for normal(3, 4), which elsewhere is a matrix, and uniform(0, 1), where the shape comes last."""
-    sizes = list(itertools.takewhile(lambda n: type(n) is int, parameters)) if type(shape) is int else []
+    if type(shape) is not int:
+        refuse_generator(name, shape)
+        return
+    sizes = list(itertools.takewhile(lambda n: type(n) is int, parameters))
     if not sizes or min(sizes) < 1:  # normal(5, 0, 1) can only be meant as it is
         return
     if any(isinstance(n, (tuple, list)) for n in parameters):
@@ -88,7 +101,7 @@ def is_number(x: Any) -> bool:
 
 def as_parameters(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple[DType, list[Any]]:
     """The dtype to draw in (by default the parameters' own, else float32), and parameters as numbers or tensors."""
-    values = [x if type(x) is Tensor or is_number(x) else as_tensor(x) for x in parameters]
+    values = [x if type(x) is Tensor or is_number(x) else _as_parameter(name, x) for x in parameters]
     for x in values:
         if not is_number(x) and not dtypes.is_floating(x.dtype):
             like_shape = dtypes.kind(x.dtype) == "integer" and x.ndim == 1
@@ -97,6 +110,11 @@ def as_parameters(name: str, dtype: DTypeLike | None, *parameters: Any) -> tuple
     if dtype is None:
         dtype = next((x.dtype for x in values if not is_number(x) and dtypes.is_floating(x.dtype)), dtypes.float32)
     return floating(name, dtype), values
+
+
+def _as_parameter(name: str, x: Any) -> Tensor:
+    refuse_generator(name, x)
+    return as_tensor(x)
 
 
 def drawn_shape(name: str, shape: ShapeLike, parameters: Sequence[Any]) -> Any:

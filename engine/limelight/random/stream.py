@@ -21,7 +21,7 @@ from limelight.core.eager import prepare
 from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
 from limelight.core.variable import Resource, assign_op, on_create, read
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CallError
 from limelight.ops.random._draws import Source, state_of
 
 Seed = int | Sequence[int] | None
@@ -80,13 +80,15 @@ class Stream(Resource):
 
         Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. Made
         in a staged function they are state: that is for its first call only, as with variables.
-        Raises ArgumentError for a negative number.
+        Raises ArgumentError for a negative number, CallError for a generator.
 
         >>> import limelight as ll
         >>> a, b = ll.random.Generator(1).split()
         >>> bool((a.uniform((3,)) == b.uniform((3,))).all())
         False
         """
+        if isinstance(n, Stream):
+            raise CallError("random.split: a generator is split by its method: write generator.split(n)")
         n = shapes.whole("split", "the number of generators", n)
         if n < 0:
             raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")

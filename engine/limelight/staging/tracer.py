@@ -37,7 +37,7 @@ from limelight.ops.create.literal import constant_op
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
 from limelight.staging.repeated_rules import Fragment, fragment_of
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
-from limelight.user_code import hints, source_line
+from limelight.user_code import call_notes, hints, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
 _blank: Final[Any] = object.__new__
@@ -93,8 +93,10 @@ class Tracer(dispatch.Interpreter):
         except KeyboardInterrupt:  # in the middle of it: once more
             self._leave()
             raise
-        if isinstance(error, TypeError) and self._has_unknown_sizes():
-            hints.note_sizes(error)
+        if isinstance(error, TypeError):
+            call_notes.note_call(error)
+            if self._has_unknown_sizes():
+                hints.note_sizes(error)
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]

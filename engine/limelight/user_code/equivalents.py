@@ -9,6 +9,7 @@ another namespace of ours has. `tests/engine/user_code/library_names.txt` has th
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -78,15 +79,28 @@ def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent
 
         close = difflib.get_close_matches(name, known, 1)
         return f"; did you mean {close[0]!r}?" if close else "."
-    if entry.ours:
-        return f"; did you mean {entry.ours!r}?" if entry.ours in known else "."
+    if entry.ours in known:
+        return f"; did you mean {entry.ours!r}?"
     return f": {entry.remark}." if entry.remark else "."
 
 
 @functools.cache
-def keywords() -> Mapping[str, tuple[str, ...]]:
-    """What keywords of functions are called here."""
-    return {name: tuple(entry.ours.split()) for name, entry in _parsed("keywords").items()}
+def keywords() -> Mapping[str, Equivalent]:
+    """What keywords are called here: by name, and "function.name" where it is of one function; several words each."""
+    return {**_parsed("keywords"), **_parsed("keywords of functions")}
+
+
+def keyword_hint(function: str, keyword: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    """What to write instead of a keyword that a function does not have; "" where nothing does its job."""
+    for entry in (keywords().get(f"{function}.{keyword}"), keywords().get(keyword)):
+        ours = next((name for name in entry.ours.split() if name in parameters), None) if entry else None
+        if ours is not None and parameters[ours].kind is inspect.Parameter.POSITIONAL_ONLY:
+            return f"it is called {ours}, and given by place, without a name"
+        if ours is not None:
+            return f"it is called {ours}: write {ours}=..." + (f" ({entry.remark})" if entry and entry.remark else "")
+        if entry and entry.remark:
+            return entry.remark
+    return ""
 
 
 @functools.cache

@@ -1,25 +1,24 @@
 """What to write instead: for names of other libraries, misspelt names, and errors of Python's.
 
-What other libraries' names are called here says `equivalents`. The notes are added to errors that Python itself raises:
-for sizes that are unknown while tracing, for keywords of other libraries, and for tensors that have no value yet.
+What other libraries' names are called here says `equivalents`. Notes are added to errors that Python itself raises
+for sizes that are unknown while tracing; those for calls that do not fit are of `call_notes`.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from types import FrameType, ModuleType
 from typing import Any, Final
 
 from limelight.errors import mark_user_error
 from limelight.user_code import equivalents, source_line
 from limelight.user_code.definitions import parsed_expression
 
+_APART: Final = ("tree",)
+"""Namespaces whose names mean something else outside of them: a misspelt one is looked for there alone."""
 _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers", "optim.schedules", "config")
 """The namespaces in which a name is looked for, the likeliest first."""
 
@@ -28,7 +27,7 @@ _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers"
 def public_names() -> dict[str, list[str]]:
     """The public names of each namespace."""
     names = {}
-    for part in _PARTS:  # the facade imports this, and exists by the time somebody asks it for a name
+    for part in (*_PARTS, *_APART):  # the facade imports this, and exists by the time somebody asks it for a name
         namespace = functools.reduce(getattr, part.split(".") if part else (), sys.modules["limelight"])
         names[part] = [name for name in dir(namespace) if name[0] != "_"]
     return names
@@ -36,7 +35,8 @@ def public_names() -> dict[str, list[str]]:
 
 def suggested(name: str, part: str = "") -> str:
     """What to write instead of `ll.name`, or `ll.part.name`, as the end of a message; "" where nothing does its job."""
-    entry = equivalents.functions().get(name)
+    known = equivalents.functions()
+    entry = known.get(f"{part}.{name}", known.get(name))
     if entry is not None and entry.ours:
         return f"; write ll.{entry.ours}" + (f" ({entry.remark})" if entry.remark else "")
     if entry is not None:
@@ -170,57 +170,22 @@ def missing_of_module(self: Any, name: str, hints: Mapping[str, str] | None = No
 # Notes on errors of Python's
 
 _OF_NUMBERS: Final = re.compile(r"unsupported operand|not supported between|as an integer|real number|must be")
-_KEYWORD: Final = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def note_sizes(error: BaseException) -> None:
     """For a trace in which sizes are unknown: says what to write if it was one of them that Python could not use."""
     said = str(error) if type(error) is TypeError else ""
     if "NoneType" in said and _OF_NUMBERS.search(said):
-        _add(
+        add_note(
             error,
             "If that None is a size of x.shape, unknown while tracing: write ll.shape_of(x)[0], or x.sizes()[0]; for "
             "x.size write ll.prod(ll.shape_of(x))",
         )
 
 
-def note_keyword(error: BaseException) -> None:
-    """Says what a keyword is called here, where a function of limelight's was called with that of another library."""
-    match = _KEYWORD.search(str(error)) if type(error) is TypeError else None
-    if match is None or match[1] not in equivalents.keywords() or error.__traceback__ is None:
-        return
-    tb = error.__traceback__
-    while tb.tb_next is not None:
-        tb = tb.tb_next
-    function = _called(tb.tb_frame, tb.tb_lasti)
-    if function is None or not source_line.is_engine(function.__code__):
-        return
-    known = inspect.signature(function).parameters
-    name = next((name for name in equivalents.keywords()[match[1]] if name in known), None)
-    if name is not None:
-        _add(error, f"In limelight it is called {name}: write {name}=...")
-
-
-def _add(error: BaseException, note: str) -> None:
+def add_note(error: BaseException, note: str) -> None:
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
-
-
-def _called(frame: FrameType, instruction: int) -> Any:
-    """The Python function that an instruction of `frame` calls by a name; None where there is none to be found."""
-    text = source_line.segment(frame.f_code, instruction)
-    call = None if text is None else parsed_expression(text)
-    names: list[str] = []
-    node: Any = call.func if isinstance(call, ast.Call) else None
-    while isinstance(node, ast.Attribute):
-        names.insert(0, node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    value = {**vars(builtins), **frame.f_globals, **source_line.locals_of(frame)}.get(node.id)
-    for name in names:  # of other objects the class is asked: an attribute of theirs may do anything
-        value = inspect.getattr_static(value if isinstance(value, ModuleType) else type(value), name, None)
-    return value if inspect.isfunction(value) else None
 
 
 AUTOGRAPH_DOES_IT: Final = ", or let ll.function(autograph=True) rewrite the `if`, `while` and `for` of the source"

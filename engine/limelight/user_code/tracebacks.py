@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 from limelight.errors import LimelightError, is_user_error
 from limelight.settings import Scoped
-from limelight.user_code import hints, source_line
+from limelight.user_code import call_notes, source_line
 
 _shown: Final[Scoped[bool]] = Scoped("show_library_frames", False)
 _displays: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -127,7 +127,7 @@ def hide_at_exit() -> None:
     report, report_thread = sys.excepthook, threading.excepthook
 
     def at_exit(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-        hints.note_keyword(error)
+        call_notes.note_call(error)
         if _passed_through(tb):
             trim(error)
             sys.last_traceback = tb = error.__traceback__  # where pdb.pm() begins

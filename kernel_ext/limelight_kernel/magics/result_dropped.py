@@ -6,12 +6,13 @@ loops, assignments and `%time` wrong.
 
 from __future__ import annotations
 
-import dis
 import sys
 from types import FrameType
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
+
+from limelight.user_code import dropped_result
 
 _RUN_LINE = InteractiveShell.run_line_magic.__code__
 
@@ -31,5 +32,4 @@ def is_dropped() -> bool:
     caller = frame.f_back
     if caller.f_code.co_filename.startswith("<magic-timeit"):  # it would be shown thousands of times
         return False
-    after = (step.opname for step in dis.get_instructions(caller.f_code) if step.offset > caller.f_lasti)
-    return next(after, "") == "POP_TOP"
+    return dropped_result.is_dropped_in(caller)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
+from limelight.errors import (
+    ArgumentError,
+    ControlFlowError,
+    DTypeError,
+    LostChangeWarning,
+    OutOfBoundsError,
+    ShapeError,
+)
 
 X = ll.constant([1.0, 2.0])
 WANTED = [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
@@ -113,8 +120,10 @@ REFUSED = {
     "an index beyond the end": (lambda: TWO.write(2, X), OutOfBoundsError, "there is no index 2 in <TensorArray of 2"),
     "an index from the end": (lambda: TWO.read(-1), OutOfBoundsError, "no index -1"),
     "a tensor beyond the end": (lambda: TWO.read(ll.constant(5)), OutOfBoundsError, "no index 5"),
-    "staged, beyond the end": (lambda: ll.function(TWO.read)(ll.constant(5)), OutOfBoundsError, "out of bounds"),
-    "staged, from the end": (lambda: ll.function(TWO.read)(ll.constant(-1)), OutOfBoundsError, "out of bounds"),
+    "staged, beyond the end": (lambda: ll.function(TWO.read)(ll.constant(5)), OutOfBoundsError,
+     "no index 5 in a TensorArray of 2"),
+    "staged, from the end": (lambda: ll.function(TWO.read)(ll.constant(-1)), OutOfBoundsError,
+     r"no index -1 .*write array.size\(\) - 1"),
     "a number as an index": (lambda: TWO.read(0.5), ArgumentError, "an integer scalar"),
     "another shape": (lambda: TWO.write(0, 1.0), ShapeError, r"have shape \(2,\), got one of \(\)"),
     "another dtype": (lambda: TWO.write(0, ll.constant([1, 2])), DTypeError, "write ll.astype"),
@@ -139,3 +148,82 @@ def test_gradients_go_to_the_write_that_stayed():
 
     dx, dy = ll.grad(f, argnums=(0, 1))(ll.constant(1.0), ll.constant(2.0))
     assert (dx.item(), dy.item()) == (1.0, 1.0)
+
+
+UNSHAPED = ll.TensorArray(ll.float32, 3)
+
+
+@pytest.mark.parametrize(
+    ("op", "loop"),
+    [
+        ("fori_loop", lambda: ll.fori_loop(0, 3, lambda i, a: a.write(i, 1.0), UNSHAPED)),
+        ("fori_loop", lambda: ll.fori_loop(0, ll.constant(3), lambda i, a: a.write(i, 1.0), UNSHAPED)),
+        ("scan", lambda: ll.scan(lambda a, i: (a.write(i, 1.0), None), UNSHAPED, ll.arange(3))),
+        (
+            "while_loop",
+            lambda: ll.while_loop(
+                lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, 1.0)), (ll.constant(0), UNSHAPED)
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function])
+def test_a_loop_needs_the_shape_of_elements_and_says_so_by_its_name(op, loop, stage):
+    with pytest.raises(ControlFlowError, match=rf"^{op}: .* unwritten TensorArray\(.*element_shape=") as caught:
+        stage(loop)()
+    assert "Unshaped" not in str(caught.value)
+
+
+def test_loops_of_numbers_name_themselves_in_other_errors_too():
+    for upper in (2, ll.constant(2)):
+        with pytest.raises(ControlFlowError, match=r"^fori_loop: `carry` is .* on entry"):
+            ll.fori_loop(0, upper, lambda i, c: ll.concat([c, c]), ll.ones(2))
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        lambda a: (a.write(0, X), None)[1],
+        lambda a: [a.write(0, X)],
+    ],
+)
+def test_a_result_that_is_used_is_no_mistake(drop):
+    drop(ll.TensorArray(ll.float32, 2))
+
+
+def _dropped(array, method):
+    if method == "write":
+        array.write(0, X)
+    elif method == "unstack":
+        array.unstack(ll.stack([X, X]))
+    elif method == "scatter":
+        array.scatter([0], X.expand_dims(0))
+    else:
+        array.split(ll.concat([X, X]), [X.shape[0]] * 2)
+
+
+@pytest.mark.parametrize("method", ["write", "unstack", "scatter", "split"])
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function, lambda f: ll.function(f, autograph=True)])
+def test_a_dropped_result_is_warned_of_at_the_line(method, stage):
+    with pytest.warns(LostChangeWarning, match=rf"TensorArray.{method} returns .*write array = array.{method}") as got:
+        stage(lambda: _dropped(ll.TensorArray(X.dtype, 2), method))()
+    line = _dropped.__code__.co_firstlineno
+    assert [line < w.lineno < line + 10 and w.filename == __file__ for w in got] == [True]
+
+
+@pytest.mark.parametrize("how", ["set", "add", "multiply", "min", "max"])
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function])
+def test_an_update_of_a_variable_that_changes_a_copy_is_warned_of_where_that_is_dropped(how, stage):
+    v = ll.Variable([1.0, 2.0])
+
+    def dropped():
+        getattr(v.at[0], how)(5.0)
+
+    def used():
+        return getattr(v.at[0], how)(5.0)
+
+    with pytest.warns(LostChangeWarning, match=rf"v.at\[i\].{how}\(x\) returns a tensor.*write v"):
+        stage(dropped)()
+    assert stage(used)().shape == (2,)
+    v.at[0].assign(3.0)
+    assert v.tolist() == [3.0, 2.0]

@@ -120,3 +120,12 @@ def test_a_size_may_be_a_scalar_tensor(make):
     both = lambda n: make((n, 2))  # noqa: E731
     for call in (both, ll.function(both)):
         assert call(n).shape == (3, 2)
+
+
+@pytest.mark.parametrize("labels", [ll.constant([0, 1]), ll.constant([True, False]), np.array([0, 1])])
+@pytest.mark.parametrize(
+    "loss", ["softmax_cross_entropy", "sigmoid_cross_entropy", "nll", "mean_squared_error", "huber", "hinge"]
+)
+def test_labels_before_predictions_as_in_tensorflow_are_refused_with_the_order(loss, labels):
+    with pytest.raises(ll.errors.DTypeError, match=rf"^{loss}: [a-z-]+ come first, and are floating; got .*{loss}\("):
+        getattr(ll.nn, loss)(labels, ll.ones(2))

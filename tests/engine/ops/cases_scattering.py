@@ -149,6 +149,13 @@ CASES = [
         dtypes=FLOATS,
     ),
     Case(
+        "element_place",
+        lambda i: raw("element_place")(i, ll.astype(ll.constant(3), i.dtype)),
+        lambda i: i,
+        (Input((2, 3), "class", high=3),),
+        dtypes=accepted("integer"),
+    ),
+    Case(
         "index_wins",
         lambda x: raw("index_wins", ("i",))(x, _integers([1, 0, 1])),
         lambda x: np.array([False, True, True]),

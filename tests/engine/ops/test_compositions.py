@@ -14,6 +14,8 @@ A, B, V, W = rng.normal(size=(4, 5)), rng.normal(size=(3, 5)), rng.normal(size=6
 SORTED = np.array([-1.0, 0.0, 0.5, 2.0])
 WEIGHTS = rng.uniform(0.1, 1.0, 5)
 
+CUBE = rng.normal(size=(2, 3, 4))
+QS = [0.0, 0.125, 0.5, 0.77, 1.0]
 PLACES = np.array([[-2.0, -0.3], [0.1, 1.9], [2.5, 0.75]])
 
 
@@ -37,11 +39,32 @@ CASES = {
         ll.cov, np.cov, A, ours={"rowvar": False, "correction": 0}, theirs={"rowvar": False, "ddof": 0}
     ),
     "cov of a vector": case(ll.cov, np.cov, V),
+    "cov of two": case(ll.cov, np.cov, A, A[:2] * A[:2]),
+    "cov of two vectors, biased": case(ll.cov, np.cov, V, V**2, ours={"bias": True}),
+    "cov of columns of two": case(ll.cov, np.cov, A, A**2, ours={"rowvar": False}),
+    "corrcoef": case(ll.corrcoef, np.corrcoef, A),
+    "corrcoef of two": case(ll.corrcoef, np.corrcoef, V, V**2),
+    "corrcoef of columns": case(ll.corrcoef, np.corrcoef, A, ours={"rowvar": False}),
     "trapezoid": case(ll.trapezoid, np.trapezoid, A),
     "trapezoid of steps": case(ll.trapezoid, np.trapezoid, A, ours={"dx": 0.5, "axis": 0}),
     "trapezoid at places": case(ll.trapezoid, np.trapezoid, A, WEIGHTS),
+    "trapezoid by name": case(lambda y, x: ll.trapezoid(y, x=x), lambda y, x: np.trapezoid(y, x=x), A, WEIGHTS),
     "trapezoid along axis 0": case(ll.trapezoid, np.trapezoid, A, W, ours={"axis": 0}),
     "interp": case(ll.interp, np.interp, PLACES, SORTED, W),
+    "interp beyond the ends": case(
+        lambda x, xp, f: ll.interp(x, xp, f, left=-7, right=0.5),
+        lambda x, xp, f: np.interp(x, xp, f, -7, 0.5),
+        PLACES,
+        SORTED,
+        W,
+    ),
+    "interp to tensors": case(
+        lambda x, xp, f: ll.interp(x, xp, f, f[2], f[1]),
+        lambda x, xp, f: np.interp(x, xp, f, f[2], f[1]),
+        PLACES,
+        SORTED,
+        W,
+    ),
     "interp at samples": case(lambda f: ll.interp(SORTED, SORTED, f), lambda f: np.interp(SORTED, SORTED, f), W),
     "interp of one": case(lambda x: ll.interp(x, x[:1], x[1:2]), lambda x: np.interp(x, x[:1], x[1:2]), V),
     **{
@@ -53,6 +76,36 @@ CASES = {
         f"cdist {p}": case(ll.cdist, distance.cdist, A, B, ours={"p": p}, theirs={"metric": "minkowski", "p": p})
         for p in (1, 2, 3.5, np.inf)
     },
+    **{
+        f"cdist {metric}": case(ll.cdist, distance.cdist, A, B, ours={"metric": metric})
+        for metric in ("euclidean", "cityblock", "chebyshev", "sqeuclidean", "cosine")
+    },
+    **{
+        f"quantile {method} {axis}": case(
+            lambda x, method=method, axis=axis: ll.quantile(x, QS, axis, method=method),
+            lambda x, method=method, axis=axis: np.quantile(x, QS, axis, method=method),
+            CUBE,
+        )
+        for method, axis in (
+            ("linear", None),
+            ("linear", (0, 2)),
+            ("lower", 1),
+            ("higher", (2, 0)),
+            ("midpoint", -1),
+            ("nearest", (0, 1)),
+            ("hazen", None),
+            ("weibull", 0),
+            ("median_unbiased", 1),
+            ("normal_unbiased", 2),
+            ("interpolated_inverted_cdf", (1, 2)),
+        )
+    },
+    "percentile of axes, kept": case(
+        lambda x: ll.percentile(x, 30.0, (2, 0), keepdims=True),
+        lambda x: np.percentile(x, 30.0, (2, 0), keepdims=True),
+        CUBE,
+    ),
+    "median of axes": case(lambda x: ll.median(x, (0, 1)), lambda x: np.median(x, (0, 1)), CUBE),
 }
 
 
@@ -81,8 +134,17 @@ REFUSED = {
     "percentile": (lambda: ll.percentile(ll.ones(3), 101.0), ArgumentError, "from 0 to 100"),
     "weights": (lambda: ll.average(ll.ones((2, 3)), weights=ll.ones(3)), ShapeError, "average: weights"),
     "cov": (lambda: ll.cov(ll.ones((2, 2, 2))), ShapeError, "cov: needs a matrix"),
-    "whole numbers": (lambda: ll.cov(ll.arange(3)), DTypeError, "cov needs floating"),
-    "trapezoid": (lambda: ll.trapezoid(ll.arange(3)), DTypeError, "trapezoid needs floating"),
+    "complex quantile": (lambda: ll.median(ll.constant([1j])), DTypeError, "median needs real operands"),
+    "method": (lambda: ll.quantile(ll.ones(3), 0.5, method="cubic"), ArgumentError, "method must be one of 'linear'"),
+    "observations": (lambda: ll.cov(ll.ones(3), ll.ones(4)), ShapeError, "as many observations"),
+    "flag": (lambda: ll.cov(ll.ones(3), ll.ones(3), "no"), ArgumentError, "rowvar must be True or False"),
+    "metric": (lambda: ll.cdist(ll.ones((2, 3)), ll.ones((2, 3)), "l2"), ArgumentError, "metric must be one of"),
+    "order as a metric": (lambda: ll.cdist(ll.ones((2, 3)), ll.ones((2, 3)), 1), ArgumentError, "write p=1"),
+    "order of a metric": (
+        lambda: ll.cdist(ll.ones((2, 3)), ll.ones((2, 3)), "cityblock", p=3), ArgumentError, "is for the metric"
+    ),
+    "keepdims": (lambda: ll.sum(ll.ones(3), 0, np.float64), ArgumentError, "sum: keepdims must be True or False"),
+    "tens of integers": (lambda: ll.round(ll.arange(3), -1), ArgumentError, "round.*is of integers"),
     "interp": (lambda: ll.interp(ll.ones(2), ll.ones(2), ll.ones(3)), ShapeError, "vectors of one size"),
     "convolve": (lambda: ll.convolve(ll.ones(2), ll.ones(2), mode="half"), ArgumentError, "mode must be"),
     "matrices": (lambda: ll.convolve(ll.ones((2, 2)), ll.ones(2)), ShapeError, "two vectors"),
@@ -105,3 +167,79 @@ def test_nan_lies_nowhere_among_samples():
         got = call(x, xp, fp).tolist()
         assert got[0] != got[0]
         assert got[1] == 6.0
+
+
+INTEGERS = {
+    "interp": (ll.interp, np.interp, [1, 2, 5], [0, 3], [0, 30]),
+    "interp of floats": (ll.interp, np.interp, [0.5, 2], [0, 3], [0, 30]),
+    "trapezoid": (ll.trapezoid, np.trapezoid, [1, 2, 4]),
+    "trapezoid at places": (ll.trapezoid, np.trapezoid, [1, 2, 4], [0, 1, 4]),
+    "average": (ll.average, np.average, [1, 2, 4]),
+    "cov": (ll.cov, np.cov, [[1, 2, 4], [1, 0, 0]]),
+    "corrcoef": (ll.corrcoef, np.corrcoef, [[1, 2, 4], [1, 0, 0]]),
+    "median": (ll.median, np.median, [1, 2, 4, 9]),
+    "percentile": (lambda x: ll.percentile(x, 30), lambda x: np.percentile(x, 30), [1, 2, 4, 9]),
+}
+
+
+@pytest.mark.parametrize("case", INTEGERS)
+def test_statistics_of_integers_are_float32(case):
+    function, reference, *given = INTEGERS[case]
+    for xs in (given, [ll.constant(x) for x in given]):
+        found = function(*xs)
+        assert found.dtype == ll.float32
+        np.testing.assert_allclose(found.numpy(), reference(*given), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "hazen"])
+def test_quantiles_over_axes_of_unknown_size(method):
+    staged = ll.function(
+        lambda x: ll.quantile(x, QS, (0, 2), method=method), input_signature=[ll.TensorSpec((None,) * 3, "float64")]
+    )
+    np.testing.assert_allclose(staged(CUBE).numpy(), np.quantile(CUBE, QS, (0, 2), method=method), rtol=1e-12)
+
+
+@pytest.mark.parametrize("decimals", [-1, 0, 2])
+def test_rounding_to_other_places(decimals):
+    x = np.array([[12.345, -6.005], [0.125, 1e3]])
+    wanted = np.round(x, decimals)
+    for found in (ll.round(x, decimals), ll.round(x, decimals=decimals), round(ll.constant(x), decimals)):
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    assert ll.round(ll.arange(3), 2).tolist() == [0, 1, 2]
+
+
+X = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, 6.0]])
+INDICES = np.array([[0, 1, 1], [1, 0, 0]])
+BY_PLACE = {
+    "concatenate": lambda np, x, i: (np.concat if hasattr(np, "concat") else np.concatenate)([x, x], 1),
+    "stack": lambda np, x, i: np.stack([x, x], 1),
+    "flip": lambda np, x, i: np.flip(x, 1),
+    "roll": lambda np, x, i: np.roll(x, 1, 1),
+    "repeat": lambda np, x, i: np.repeat(x, 2, 0),
+    "repeat by name": lambda np, x, i: np.repeat(x, repeats=2, axis=0),
+    "take": lambda np, x, i: np.take(x, i, 1),
+    "take_along_axis": lambda np, x, i: np.take_along_axis(x, i, 0),
+    "sort": lambda np, x, i: np.sort(x, 0),
+    "argsort": lambda np, x, i: np.argsort(x, 0),
+    "diff": lambda np, x, i: np.diff(x, 1, 0),
+    "diff twice": lambda np, x, i: np.diff(x, 2),
+    "diag": lambda np, x, i: np.diag(x, 1),
+    "diagonal": lambda np, x, i: np.diagonal(x, 1),
+    "tril": lambda np, x, i: np.tril(x, -1),
+    "triu": lambda np, x, i: np.triu(x, 1),
+    "trace": lambda np, x, i: np.linalg.trace(x) if np is ll else np.trace(x),
+    "split": lambda np, x, i: np.split(x, 3, 1)[1],
+    "tensordot": lambda np, x, i: np.tensordot(x, x.T, 1),
+    "count_nonzero": lambda np, x, i: np.count_nonzero(x, 0),
+    "searchsorted": lambda np, x, i: np.searchsorted(x[:, 0], x, "right"),
+    "eye": lambda np, x, i: np.eye(2, 3, 1),
+    "svd": lambda np, x, i: np.linalg.svd(x, False)[1],
+    "convolve": lambda np, x, i: np.convolve(x[0], x[1], "same"),
+    "trapezoid": lambda np, x, i: np.trapezoid(x, None, 0.5, 0),
+}
+
+
+@pytest.mark.parametrize("case", BY_PLACE)
+def test_arguments_by_place_as_in_numpy(case):
+    call = BY_PLACE[case]
+    np.testing.assert_allclose(call(ll, ll.constant(X), ll.constant(INDICES)).numpy(), call(np, X, INDICES), rtol=1e-12)

@@ -48,7 +48,7 @@ def test_quantiles_have_gradients_of_both_orders():
         (lambda: ll.quantile(X, 1.5), "quantile: q must be a number from 0 to 1, or a vector of such, got 1.5"),
         (lambda: ll.quantile(X, "half"), "quantile: q must be a number from 0 to 1, or several, got 'half'"),
         (lambda: ll.median(X[:0], axis=0), r"median: f32\[0,4,5\] has no elements along axis 0"),
-        (lambda: ll.median([1, 2]), "median needs floating operands, got int32"),
+        (lambda: ll.median([1j, 2]), "median needs real operands"),
         (lambda: ll.bincount([[1]]), r"bincount: i32\[1,1\] must be a vector"),
         (lambda: ll.bincount([1, -1]), "-1 is below 0"),
         (lambda: ll.bincount([1], -1), "bincount: minlength must be at least 0"),

@@ -110,3 +110,19 @@ def test_sizes_that_can_only_be_parameters_pass():
 def test_creation_functions_take_the_sizes_as_one_argument(name):
     with pytest.raises(ll.errors.CallError, match=rf"write ll\.{name}\(\(3, 4\)\)"):
         getattr(ll, name)(3, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: ll.random.normal(g, (2,)), lambda g: ll.random.normal(g, 0.0, 1.0),
+        lambda g: ll.random.uniform(g, (2,)), lambda g: ll.random.bernoulli(g, 0.5),
+        lambda g: ll.random.categorical(g, ll.ones(3)), lambda g: ll.random.integers(g, 5),
+        lambda g: ll.random.poisson(g, 1.0), lambda g: ll.random.dirichlet(g, ll.ones(3)),
+        lambda g: ll.random.beta(g, 1.0), ll.random.normal, ll.random.uniform, ll.random.exponential,
+        ll.random.truncated_normal, ll.random.gamma, ll.random.split,
+    ],
+)  # fmt: skip
+def test_a_generator_as_an_argument_as_jax_has_keys(call):
+    with pytest.raises(ll.errors.CallError, match=r"a generator is .*write generator\.\w+\("):
+        call(ll.random.Generator(0))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.user_code import hints
+from limelight.user_code import call_notes
 
 x = ll.ones((2, 3))
 loose: Any = ll  # the mistakes are no news to type checkers
@@ -67,15 +67,19 @@ def test_keywords_of_other_libraries(call: Callable[[], Any], name: str, capsys:
     assert f"called {name}: write {name}=..." in capsys.readouterr().err
 
 
-def test_functions_of_other_libraries_and_unknown_keywords_are_left_alone() -> None:
+def test_functions_of_other_libraries_are_left_alone_and_unknown_keywords_get_the_form() -> None:
     def own(axis: int = 0) -> int:
         return axis
 
     mine: Any = own
     numpy: Any = np
-    calls: list[Any] = [lambda: mine(dim=0), lambda: numpy.sum([1], dim=0), lambda: loose.sum(x, whatever=1)]
+    calls: list[Any] = [lambda: mine(dim=0), lambda: numpy.sum([1], dim=0)]
     for call in calls:
         with pytest.raises(TypeError) as caught:
             call()
-        hints.note_keyword(caught.value)
+        call_notes.note_call(caught.value)
         assert not notes(caught.value)
+    with pytest.raises(TypeError) as caught:
+        loose.sum(x, whatever=1)
+    call_notes.note_call(caught.value)
+    assert notes(caught.value) == ["Its form: sum(x, /, axis=None, keepdims=False, *, dtype=None)"]

@@ -53,6 +53,17 @@ def _targets(name: str, x: Tensor, targets: TensorLike) -> Tensor:
     return floating(name, targets)
 
 
+def _predictions(name: str, what: str, x: TensorLike, targets: str = "labels") -> Tensor:
+    """What comes first, floating. Integers and booleans there are the other operand, as in TensorFlow's order."""
+    x = as_tensor(x)
+    if dtypes.kind(x.dtype) in ("integer", "bool"):
+        raise DTypeError(
+            f"{name}: {what} come first, and are floating; got {x.spec}. Write ll.nn.{name}({what.replace('-', '_')}, "
+            f"{targets}); or ll.astype(x, ll.float32), if these are {what}"
+        )
+    return floating(name, x)
+
+
 def _axis(name: str, axis: int) -> int:
     """`axis`. Raises ArgumentError for a reduction in its place."""
     if isinstance(axis, str):
@@ -64,7 +75,7 @@ def _loss_of_differences(
     name: str, each: Callable[[Tensor], Tensor], x: TensorLike, targets: TensorLike, reduction: Reduction
 ) -> Tensor:
     """`each` of the differences of predictions and targets, which must be alike."""
-    x = floating(name, x)
+    x = _predictions(name, "predictions", x, "targets")
     targets = _targets(name, x, targets)
     check_alike(name, x, targets)
     return _reduce(name, each(x - targets), reduction)
@@ -157,7 +168,7 @@ def hinge(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none") 
     >>> ll.nn.hinge(ll.constant([0.5, 2.0]), ll.constant([-1.0, 1.0])).tolist()
     [1.5, 0.0]
     """
-    x, targets = floating("hinge", x), as_tensor(targets)
+    x, targets = _predictions("hinge", "predictions", x, "targets"), as_tensor(targets)
     if dtypes.kind(targets.dtype) != "bool":  # those are 0 and 1, not -1 and 1
         targets = _targets("hinge", x, targets)
     targets = floating("hinge", targets)
@@ -179,7 +190,7 @@ def sigmoid_cross_entropy(logits: TensorLike, labels: TensorLike, /, reduction: 
     [0.6931471824645996]
     """
     name = "sigmoid_cross_entropy"
-    x = floating(name, logits)
+    x = _predictions(name, "logits", logits)
     targets = _targets(name, x, labels)
     check_alike(name, x, targets, "logits and labels")
     return _reduce(name, activations.sigmoid_cross_entropy(x, targets), reduction)
@@ -213,7 +224,7 @@ def softmax_cross_entropy(
     [0.6931471824645996]
     """
     name = "softmax_cross_entropy"
-    logits = floating(name, logits)
+    logits = _predictions(name, "logits", logits)
     losses = softmax.softmax_cross_entropy(logits, labels, _axis(name, axis))
     if label_smoothing:
         evenly = -softmax.log_softmax(logits, axis).mean(axis)
@@ -242,7 +253,7 @@ def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, re
     >>> ll.nn.nll(ll.constant([[-0.5, -1.0]]), ll.constant([1])).tolist()
     [1.0]
     """
-    x, labels = floating("nll", log_probabilities), as_tensor(labels)
+    x, labels = _predictions("nll", "log-probabilities", log_probabilities), as_tensor(labels)
     if dtypes.kind(labels.dtype) != "integer":
         raise DTypeError(f"nll: labels must be class numbers, integers; got {labels.spec}")
     place = shapes.one_axis("nll", x.ndim, _axis("nll", axis))

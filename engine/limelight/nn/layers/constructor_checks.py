@@ -175,7 +175,8 @@ def call_mismatch(
     takes += by_name if settings else ""
     if len(args) > len(first) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         shown = ", ".join(map(repr, args))
-        return f"{takes}. Got {name}({shown}): sizes of the inputs are not given, the first call finds them"
+        sizes = ": sizes of the inputs are not given, the first call finds them" if first or settings else ""
+        return f"{takes}. Got {name}({shown}){sizes}"
     unknown = [k for k in kwargs if k not in parameters]
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         hint = equivalents.setting_hint(unknown[0], parameters, equivalents.layer_settings())

@@ -17,6 +17,9 @@ class Flatten(Layer):
     (5, 48)
     """
 
+    def __init__(self) -> None:
+        """Takes no settings, and says so where it is given some."""
+
     def call(self, x: TensorLike) -> Tensor:
         """The input as a matrix.
 

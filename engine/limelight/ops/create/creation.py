@@ -405,7 +405,7 @@ _eye = entry_point(defop(
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: Place = None
+    n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: DTypeLike | None = None, device: Place = None
 ) -> Tensor:
     """A matrix with ones on a diagonal and zeros elsewhere.
 

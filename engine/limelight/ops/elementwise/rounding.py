@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError
 from limelight.ops._shape_rules import same
 
@@ -87,25 +88,38 @@ _round = entry_point(defop(
 
 
 @method("round")
-def round(x: TensorLike, /) -> Tensor:  # the Array API's name
+def round(x: TensorLike, /, decimals: int = 0) -> Tensor:  # the Array API's name
     """The nearest whole number, halves to the even one, in the same dtype; numeric. Not differentiable.
 
-    Of complex numbers both parts are rounded.
+    With `decimals` the nearest multiple of 10 ** -decimals. Of complex numbers both parts are rounded. Raises
+    ArgumentError for `decimals` that are no int, or negative where `x` is of integers.
 
     >>> import limelight as ll
     >>> ll.round(ll.constant([1.2, 2.5])).tolist()
     [1.0, 2.0]
     """
-    return _round(x)
+    return _rounded(x, decimals) if decimals else _round(x)
 
 
 @method("__round__")
 def _python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
-    """What Python's `round(x)` calls; to other places than whole numbers it does not round."""
-    if ndigits:
-        n = 10**ndigits if ndigits > 0 else f"1e{ndigits}"
-        raise ArgumentError(f"round: tensors are rounded to whole numbers; write ll.round(x * {n}) / {n}")
-    return _round(x)
+    """What Python's `round(x, 2)` calls."""
+    return _rounded(x, ndigits) if ndigits else _round(x)
+
+
+def _rounded(x: TensorLike, decimals: Any) -> Tensor:
+    """`x`, rounded to other places than whole numbers, as NumPy does it: scaled, rounded, and scaled back."""
+    x, decimals = as_tensor(x), shapes.whole("round", "decimals", decimals)
+    if dtypes.kind(x.dtype) == "integer":
+        if decimals < 0:
+            raise ArgumentError(
+                f"round: {x.spec} is of integers, which are not rounded to tens; write ll.round(ll.astype(x, "
+                f"ll.float64), {decimals})"
+            )
+        return x
+    scale = 10.0 ** abs(decimals)
+    rounded: Tensor = _round(x * scale) / scale if decimals > 0 else _round(x / scale) * scale
+    return rounded
 
 
 # trunc

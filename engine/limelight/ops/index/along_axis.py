@@ -71,7 +71,7 @@ _take_along_axis: EntryPoint = entry_point(defop(
 
 
 @method("take_along_axis")
-def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: TensorLike, /, indices: TensorLike, axis: int = -1) -> Tensor:
     """`out[i, j, k] = x[i, indices[i, j, k], k]` for axis 1, and likewise for others: each row has indices of its own.
 
     `x` and `indices` have as many axes as each other and broadcast but for `axis`. Negative indices count from the end;
@@ -185,7 +185,7 @@ _put_along_axis: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, *, axis: int = -1) -> Tensor:
+def put_along_axis(x: TensorLike, indices: TensorLike, values: TensorLike, /, axis: int = -1) -> Tensor:
     """`x` with `values` put where `take_along_axis(x, indices, axis=axis)` would pick; `x` itself stays as it is.
 
     Args:

@@ -16,6 +16,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, metho
 from limelight.core.variable import Variable
 from limelight.core.variable_updates import static_key
 from limelight.errors import ArgumentError, DTypeError
+from limelight.user_code.dropped_result import warn_if_dropped
 
 __all__: list[str] = []  # what it adds are attributes of tensors and variables
 
@@ -83,6 +84,8 @@ def _refuse(x: Tensor, index: Any, value: Any) -> None:
 
 # parts of variables
 
+_INSTEAD: Final = {"set": "v.at[i].assign(x)", "add": "v.at[i].assign_add(x)"}
+
 _BY_SLICE: Final = {
     "set": variable_updates.assign_slice,
     "add": variable_updates.assign_slice_add,
@@ -96,7 +99,10 @@ _BY_ROWS: Final[dict[str, Callable[..., Tensor]]] = {
 
 
 class VariablePlace(Place):
-    """`v.at[index]`: a part of a variable to change. `set`, `add`, ... return a tensor, and `v` stays as it is."""
+    """`v.at[index]`: a part of a variable to change. `set`, `add`, ... return a tensor, and `v` stays as it is.
+
+    These warn (LostChangeWarning) where their result is dropped: nothing has been done then.
+    """
 
     __slots__ = ("_variable",)
 
@@ -156,6 +162,11 @@ class VariablePlace(Place):
         return v.assign(self.set(value) if how == "set" else self.add(-value if how == "subtract" else value))
 
     def _run(self, how: str, updates: TensorLike) -> Tensor:
+        warn_if_dropped(
+            f"v.at[i].{how}(x) returns a tensor, and the variable {self._variable.name!r} stays as it is",
+            _INSTEAD.get(how, f"v.assign(v.at[i].{how}(x))"),
+            3,
+        )
         updated: Tensor = self._variable.read_value()._updated(how, self._index, updates)
         return updated
 

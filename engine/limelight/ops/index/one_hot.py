@@ -32,7 +32,7 @@ _one_hot = entry_point(defop(
 ))  # fmt: skip
 
 
-def one_hot(indices: TensorLike, depth: int, /, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
+def one_hot(indices: TensorLike, /, depth: int, *, axis: int = -1, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """One-hot vectors: a new axis with 1 at each index and 0 elsewhere.
 
     Args:

@@ -75,7 +75,7 @@ _argsort: EntryPoint = entry_point(defop(
 
 
 @method("argsort")
-def argsort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices of the elements of `x` along `axis` in the order that sorts them.
 
     Args:
@@ -129,7 +129,7 @@ _sort: EntryPoint = entry_point(defop(
 
 
 @method("sort")
-def sort(x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements of `x` along `axis` from the smallest to the largest, or the other way.
 
     Args:
@@ -185,7 +185,7 @@ _searchsorted = entry_point(defop(
 ))  # fmt: skip
 
 
-def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
+def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
     """The positions at which the elements of `x2` would have to be inserted into the sorted vector `x1`.
 
     Args:

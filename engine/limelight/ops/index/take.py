@@ -43,7 +43,7 @@ _take = entry_point(defop(
 ))  # fmt: skip
 
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: int = 0) -> Tensor:
+def take(x: TensorLike, /, indices: TensorLike, axis: int = 0) -> Tensor:
     """The slices of `x` at `indices` along `axis`; also called `gather`. Indices may repeat: their gradients add up.
 
     Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end.

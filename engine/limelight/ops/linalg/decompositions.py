@@ -264,7 +264,7 @@ _svd = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: TensorLike, /, full_matrices: bool = True) -> SVDResult:
     """U, S and Vh with x = U diag(S) Vh, for matrices (..., M, N); K = min(M, N). S is real, largest first.
 
     U is (..., M, M) and Vh (..., N, N), or without `full_matrices` (..., M, K) and (..., K, N). Floating or complex, of

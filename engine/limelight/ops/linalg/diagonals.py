@@ -55,7 +55,7 @@ _diagonal = entry_point(defop(
 ))  # fmt: skip
 
 
-def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
     """The diagonal of the last two axes: shape (..., n, m) gives (..., k); `offset` > 0 is above the main one.
 
     Raises ShapeError for vectors.
@@ -99,7 +99,7 @@ _from_diagonal: EntryPoint = defop_with_shape(
 )
 
 
-def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def diag(x: TensorLike, /, offset: int = 0) -> Tensor:
     """A matrix with the vector `x` on its diagonal, or the diagonal of the matrix `x`.
 
     `offset` > 0 is above the main diagonal. Raises ShapeError for other ranks.
@@ -119,7 +119,7 @@ def diag(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     return _from_diagonal((x,), (n, n), offset)
 
 
-def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
+def trace(x: TensorLike, /, offset: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of the diagonal of the last two axes: shape (..., n, m) gives (...,); numeric.
 
     `dtype` is that of the sum, see `ll.sum`.

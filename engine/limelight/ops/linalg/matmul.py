@@ -143,7 +143,7 @@ _tensordot = entry_point(defop(
 ))  # fmt: skip
 
 
-def tensordot(x: TensorLike, y: TensorLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+def tensordot(x: TensorLike, y: TensorLike, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """The sum of products over pairs of axes; the axes left over are those of `x`, then those of `y`. Numeric.
 
     `axes`: how many of the last axes of `x` pair with the first of `y`, or (axes of `x`, axes of `y`). Raises

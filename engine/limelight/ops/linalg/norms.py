@@ -101,12 +101,15 @@ def vector_norm(
     return _vector_norm(x, over, bool(keepdims), float(ord))
 
 
-def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
+def cdist(x: TensorLike, y: TensorLike, /, metric: str = "minkowski", *, p: int | float = 2) -> Tensor:
     """The distances of each row of `x` from each row of `y`.
 
     Args:
         x: floating, (..., n, d).
         y: floating, (..., m, d), of the same dtype.
+        metric: "minkowski" (the default), the norm of the difference of order `p`; "euclidean", "cityblock" and
+            "chebyshev", those of order 2, 1 and infinity; "sqeuclidean", the square of the second; "cosine", 1 less the
+            cosine of the angle.
         p: the order of the norm, a number above 0 or inf; 2.
 
     Returns:
@@ -114,7 +117,7 @@ def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
 
     Raises:
         ShapeError: they are no matrices of rows of one size.
-        ArgumentError: there is no such norm.
+        ArgumentError: there is no such metric or norm, or `p` was given beside a metric that has none.
 
     >>> import limelight as ll
     >>> ll.cdist(ll.constant([[0.0, 0.0]]), ll.constant([[3.0, 4.0], [0.0, 1.0]])).tolist()
@@ -125,10 +128,31 @@ def cdist(x: TensorLike, y: TensorLike, /, *, p: int | float = 2) -> Tensor:
         raise ShapeError(
             f"cdist: needs matrices (..., n, d) and (..., m, d) with rows of one size, got {x.spec} and {y.spec}"
         )
-    order: Any = p
-    if not isinstance(order, (int, float)) or not order > 0:
+    order = _order(metric, p)
+    if metric == "cosine":
+        x, y = (z / vector_norm(z, axis=-1, keepdims=True) for z in (x, y))
+        return 1.0 - x @ y.conj().mT
+    apart = x.expand_dims(-2) - y.expand_dims(-3)
+    if metric == "sqeuclidean":
+        squares: Tensor = abs(apart).square().sum(-1)
+        return squares
+    return vector_norm(apart, axis=-1, ord=order)
+
+
+_ORDERS: Final = {"euclidean": 2, "cityblock": 1, "chebyshev": math.inf, "sqeuclidean": 2, "cosine": 2}
+
+
+def _order(metric: Any, p: Any) -> int | float:
+    """The order of the norm. Raises ArgumentError for metrics and orders that there are not."""
+    if metric not in ("minkowski", *_ORDERS):
+        hint = f"; write p={metric!r}" if isinstance(metric, (int, float)) else ""
+        known = ", ".join(map(repr, ("minkowski", *_ORDERS)))
+        raise ArgumentError(f"cdist: metric must be one of {known}; got {metric!r}{hint}")
+    if not isinstance(p, (int, float)) or not p > 0:
         raise ArgumentError(f"cdist: p must be a number above 0, got {p!r}")
-    return vector_norm(x.expand_dims(-2) - y.expand_dims(-3), axis=-1, ord=p)
+    if metric != "minkowski" and p not in (2, _ORDERS[metric]):
+        raise ArgumentError(f'cdist: p={p!r} is for the metric "minkowski", got {metric!r}')
+    return p if metric == "minkowski" else _ORDERS[metric]
 
 
 def _inexact(name: str, x: TensorLike) -> Tensor:

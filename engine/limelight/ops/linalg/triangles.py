@@ -50,7 +50,7 @@ _tril: EntryPoint = entry_point(defop(
 
 
 @method("_tril")  # for the gradients of decompositions
-def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """The last two axes of `x` with zeros above the `k`-th diagonal (0 the main one, above it positive).
 
     Raises ShapeError for vectors.
@@ -78,7 +78,7 @@ _triu: EntryPoint = entry_point(defop(
 
 
 @method("_triu")  # for the gradients of decompositions
-def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """The last two axes of `x` with zeros below the `k`-th diagonal (0 the main one, above it positive).
 
     Raises ShapeError for vectors.

@@ -76,7 +76,7 @@ _vecdot: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def vecdot(x: TensorLike, y: TensorLike, /, *, axis: int = -1) -> Tensor:
+def vecdot(x: TensorLike, y: TensorLike, /, axis: int = -1) -> Tensor:
     """The sum of `conj(x) * y` along `axis`; the other axes broadcast. Numeric; float16 and bfloat16 add in float32.
 
     `axis` counts from the end where the ranks differ. Raises ShapeError when its sizes differ (1 does not broadcast),
@@ -128,7 +128,7 @@ _cross: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def cross(x: TensorLike, y: TensorLike, /, *, axis: int = -1) -> Tensor:
+def cross(x: TensorLike, y: TensorLike, /, axis: int = -1) -> Tensor:
     """The vector product along `axis`, which must have size 3 in both; the other axes broadcast. Numeric.
 
     `axis` counts from the end where the ranks differ. Raises ShapeError for other sizes, ArgumentError for an axis that

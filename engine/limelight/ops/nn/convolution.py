@@ -276,7 +276,7 @@ def conv(
     return _conv((x, w), *_settings("conv", x, stride, padding, dilation, groups))
 
 
-def convolve(x: TensorLike, y: TensorLike, /, *, mode: str = "full") -> Tensor:
+def convolve(x: TensorLike, y: TensorLike, /, mode: str = "full") -> Tensor:
     """The convolution of two vectors, Σ x[k - i] y[i]; floating. See `ll.nn.conv` for networks.
 
     Args:

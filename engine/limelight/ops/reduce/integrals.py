@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from limelight.core import dtypes, shapes
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import DTypeError, ShapeError
+from limelight.core import shapes
+from limelight.core.tensor import Tensor, TensorLike
+from limelight.errors import ShapeError
+from limelight.ops._sample_operands import samples
 
 __all__ = ["trapezoid"]
 
 
-def trapezoid(y: TensorLike, x: TensorLike | None = None, /, *, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: TensorLike, /, x: TensorLike | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral along `axis` by the trapezoidal rule.
 
     Args:
-        y: the values of the function; floating or complex.
+        y: the values of the function; numeric, integers count as float32.
         x: where it has them, in a shape that broadcasts with that of `y`, or a vector along the axis. By default they
             are `dx` apart.
         dx: the distance of the samples, where `x` is not given; 1.
@@ -23,22 +24,19 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, /, *, dx: float = 1.0,
         The integrals, in the shape of `y` without the axis.
 
     Raises:
-        DTypeError: `y` is not floating or complex.
         ShapeError: the shapes do not broadcast.
 
     >>> import limelight as ll
     >>> ll.trapezoid(ll.constant([0.0, 1.0, 4.0]), ll.constant([0.0, 1.0, 3.0])).item()
     5.5
     """
-    y = as_tensor(y)
-    if not dtypes.is_inexact(y.dtype):
-        raise DTypeError(
-            f"trapezoid needs floating or complex operands, got {y.dtype.name}; write ll.astype(y, ll.float32) first"
-        )
+    if x is None:
+        (y,) = samples("trapezoid", y)
+    else:
+        y, x = samples("trapezoid", y, x)
     axis = shapes.one_axis("trapezoid", y.ndim, axis)
     if x is None:
         return _pairs(y, axis, 1).sum(axis) * (0.5 * dx)
-    x = as_tensor(x)
     if x.ndim == 1 and y.ndim > 1:
         x = x.reshape((1,) * axis + (-1,) + (1,) * (y.ndim - 1 - axis))
     if x.ndim != y.ndim:

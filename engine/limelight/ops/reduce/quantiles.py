@@ -3,69 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.op import get
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._sample_operands import samples
+from limelight.ops._shape_rules import axis_attr, check_keepdims
 
 __all__ = ["median", "percentile", "quantile"]
 
 
-def quantile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def quantile(
+    x: TensorLike,
+    q: float | Sequence[float],
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    method: str = "linear",
+) -> Tensor:
     """The quantiles of the elements along `axis`: the values below which a part `q` of them lies.
 
     Args:
-        x: floating.
+        x: real; integers and booleans count as float32.
         q: a number from 0 to 1, or several.
-        axis: the axis, or None (the default) for all elements.
-        keepdims: whether the axis stays in place with size 1. False.
+        axis: the axis, several, or None (the default) for all elements.
+        keepdims: whether the axes stay in place with size 1. False.
+        method: where a quantile lies that is between two elements: "linear" (the default): on the line between them,
+            and the gradient goes to both; "lower", "higher", "midpoint", "nearest" (of two as near the one of even
+            place); or the place itself is estimated otherwise, "hazen", "weibull", "median_unbiased",
+            "normal_unbiased", "interpolated_inverted_cdf" (Hyndman and Fan 1996, types 5, 6, 8, 9 and 4).
 
     Returns:
-        The quantiles, in the shape of `x` without the axis; several `q` give a first axis. Between two elements a
-        quantile lies on the line between them, and the gradient goes to both. NaN where there is one among the
-        elements.
+        The quantiles, in the shape of `x` without the axes; several `q` give a first axis. NaN where there is one among
+        the elements.
 
     Raises:
-        ArgumentError: a `q` is out of range.
+        ArgumentError: a `q` is out of range, or there is no such method.
         ShapeError: there are no elements.
-        DTypeError: `x` is not floating.
+        DTypeError: `x` is complex.
 
     >>> import limelight as ll
     >>> ll.quantile(ll.constant([4.0, 1.0, 3.0, 2.0]), [0.0, 0.5, 1.0]).tolist()
     [1.0, 2.5, 4.0]
     """
-    return _quantile("quantile", x, q, axis, keepdims)
+    return _quantile("quantile", x, q, axis, keepdims, method=method)
 
 
-def percentile(x: TensorLike, q: float | Sequence[float], /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def percentile(
+    x: TensorLike,
+    q: float | Sequence[float],
+    /,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    method: str = "linear",
+) -> Tensor:
     """The percentiles of the elements along `axis`: `quantile`, for `q` from 0 to 100.
 
     Args:
-        x: floating.
+        x: real.
         q: a number from 0 to 100, or several.
-        axis: the axis, or None (the default) for all elements.
-        keepdims: whether the axis stays in place with size 1. False.
+        axis: as in `quantile`, as are `keepdims` and `method`.
+        keepdims: whether the axes stay in place with size 1. False.
+        method: "linear" by default.
 
     Returns:
         The percentiles, as `quantile` gives them.
 
     Raises:
-        ArgumentError: a `q` is out of range.
+        ArgumentError: a `q` is out of range, or there is no such method.
         ShapeError: there are no elements.
-        DTypeError: `x` is not floating.
+        DTypeError: `x` is complex.
 
     >>> import limelight as ll
     >>> ll.percentile(ll.constant([4.0, 1.0, 3.0, 2.0]), 50.0).item()
     2.5
     """
-    return _quantile("percentile", x, q, axis, keepdims, 100)
+    return _quantile("percentile", x, q, axis, keepdims, 100, method)
 
 
-def median(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The middle element along `axis`, or the mean of the middle two: `quantile` for one half; floating.
+def median(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+    """The middle element along `axis`, or the mean of the middle two: `quantile` for one half.
 
     >>> import limelight as ll
     >>> ll.median(ll.constant([[4.0, 1.0], [3.0, 2.0], [9.0, 5.0]]), axis=0).tolist()
@@ -74,22 +97,33 @@ def median(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     return _quantile("median", x, 0.5, axis, keepdims)
 
 
-def _quantile(name: str, x: TensorLike, q: Any, axis: int | None, keepdims: bool, whole: int = 1) -> Tensor:
-    x, parts = as_tensor(x), _parts(name, q, whole)
-    if not dtypes.is_floating(x.dtype):
-        raise DTypeError(f"{name} needs floating operands, got {x.dtype.name}; write ll.astype(x, ll.float32) first")
-    rank = x.ndim
-    along = 0 if axis is None else shapes.one_axis(name, rank, axis)
-    if axis is None:
-        x = x.reshape((-1,))
-    if x.shape[along] == 0:
-        raise ShapeError(f"{name}: {x.spec} has no elements along axis {along}, and so no {name}")
-    quantiles = _between(x.sort(axis=along).transpose((along, *[i for i in range(x.ndim) if i != along])), parts)
+def _quantile(
+    name: str, x: TensorLike, q: Any, axis: Any, keepdims: bool, whole: int = 1, method: str = "linear"
+) -> Tensor:
+    (x,), parts = samples(name, x, accepts="floating"), _parts(name, q, whole)
+    if method not in _METHODS:
+        raise ArgumentError(f"{name}: method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}")
+    over = shapes.axes(name, x.ndim, axis_attr(axis))
+    check_keepdims(name, keepdims)
+    if any(x.shape[i] == 0 for i in over):
+        raise ShapeError(f"{name}: {x.spec} has no elements along axis {axis}, and so no {name}")
+    quantiles = _between(_joined(x, over).sort(axis=0), parts, method)
     quantiles = quantiles[0] if np.ndim(q) == 0 else quantiles
-    if not keepdims:
-        return quantiles
-    first = np.ndim(q)
-    return quantiles.expand_dims(tuple(range(first, first + rank)) if axis is None else first + along)
+    return quantiles.expand_dims(tuple([np.ndim(q) + i for i in over])) if keepdims and over else quantiles
+
+
+def _joined(x: Tensor, over: Sequence[int]) -> Tensor:
+    """`x` with the axes `over` made one, the first."""
+    rest = [i for i in range(x.ndim) if i not in over]
+    if len(over) == x.ndim:
+        return x.reshape((-1,))
+    moved = x.transpose((*over, *rest))
+    if len(over) == 1:
+        return moved
+    if None not in (sizes := [x.shape[i] for i in rest]):
+        return moved.reshape((-1, *sizes))
+    symbolic = as_tensor(moved.sizes())[len(over) :]
+    return moved.reshape(get("concat")(np.array([-1], symbolic.dtype), symbolic, axis=0))
 
 
 def _parts(name: str, q: Any, whole: int) -> np.ndarray[Any, Any]:
@@ -102,13 +136,40 @@ def _parts(name: str, q: Any, whole: int) -> np.ndarray[Any, Any]:
     return parts / whole
 
 
-def _between(ordered: Tensor, parts: np.ndarray[Any, Any]) -> Tensor:
+_METHODS: Final = {
+    "linear": (1.0, 1.0), "lower": (1.0, 1.0), "higher": (1.0, 1.0), "midpoint": (1.0, 1.0), "nearest": (1.0, 1.0),
+    "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8), "interpolated_inverted_cdf": (0.0, 1.0),
+}  # fmt: skip
+"""Alpha and beta of the place of a quantile, by Hyndman and Fan."""
+
+
+def _weight(method: str, low: Any, weight: Any) -> Any:
+    """How much the element above counts, where the place lies `weight` of the way from that at `low` to it."""
+    if method == "lower":
+        return weight * 0.0
+    if method == "higher":
+        return (weight > 0.0).astype(dtypes.float64)
+    if method == "midpoint":
+        return (weight > 0.0).astype(dtypes.float64) * 0.5
+    if method == "nearest":
+        return ((weight > 0.5) | ((weight == 0.5) & (low % 2 == 1))).astype(dtypes.float64)
+    return weight
+
+
+def _between(ordered: Tensor, parts: np.ndarray[Any, Any], method: str) -> Tensor:
     """The rows at `parts` of the way from the first to the last, in a new first axis."""
-    count = ordered.shape[0]
-    last = count - 1 if count is not None else as_tensor(ordered.sizes()[0]).astype(dtypes.float64) - 1.0
-    place = as_tensor(as_tensor(parts) * last)
+    n = ordered.shape[0]
+    count: Any = n if n is not None else as_tensor(ordered.sizes()[0]).astype(dtypes.float64)
+    alpha, beta = _METHODS[method]
+    fractions = as_tensor(parts)
+    place = (
+        fractions * (count - 1.0)
+        if alpha == beta == 1.0
+        else _clipped(fractions * count + alpha + fractions * (1.0 - alpha - beta) - 1.0, count - 1.0)
+    )
     low = (place // 1.0).astype(dtypes.int64)
-    weight = place - low.astype(dtypes.float64)
+    weight = _weight(method, low, place - low.astype(dtypes.float64))
     high = low + (weight > 0.0).astype(dtypes.int64)  # the same where it is on an element: infinity times 0 is NaN
     wide = dtypes.float32 if ordered.dtype.itemsize == 2 else ordered.dtype
     weight = weight.astype(wide).reshape((-1,) + (1,) * (ordered.ndim - 1))
@@ -118,3 +179,9 @@ def _between(ordered: Tensor, parts: np.ndarray[Any, Any]) -> Tensor:
     has_nan = worst != worst  # noqa: PLR0124  # NaN, and nothing else
     result: Tensor = has_nan.where(worst, interpolated).astype(ordered.dtype)
     return result
+
+
+def _clipped(place: Tensor, last: Any) -> Tensor:
+    inside = place.clip(0.0, None)
+    clipped: Tensor = (inside > last).where(last, inside)
+    return clipped

@@ -293,7 +293,7 @@ _count_nonzero = entry_point(defop(
 ))  # fmt: skip
 
 
-def count_nonzero(x: TensorLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """How many elements over `axis` (an axis, several, or None for all) are true, or not zero; int64. NaN counts.
 
     >>> import limelight as ll

@@ -13,7 +13,7 @@ from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, as_tensors
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import rank, zeros
 from limelight.ops._shape_rules import check_axis_size
 
@@ -74,7 +74,7 @@ _concat = entry_point(defop(
 ))  # fmt: skip
 
 
-def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
+def concat(xs: Sequence[TensorLike], /, axis: int | None = 0) -> Tensor:
     """Tensors joined along an existing axis; with `axis=None` they are flattened first. One kind of dtype.
 
     Raises ShapeError when other sizes differ, ArgumentError for no tensors.
@@ -83,13 +83,15 @@ def concat(xs: Sequence[TensorLike], /, *, axis: int | None = 0) -> Tensor:
     >>> ll.concat([ll.zeros((2, 3)), ll.ones((1, 3))]).shape
     (3, 3)
     """
-    tensors = _as_tensors("concat", xs)
+    tensors = _as_tensors("concat", xs, axis)
     if axis is None:
         tensors, axis = tuple([x.reshape(-1) for x in tensors]), 0
     return _concat(tensors, 0 if axis == 0 and tensors[0].ndim else shapes.one_axis("concat", tensors[0].ndim, axis))
 
 
-def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+def _as_tensors(name: str, xs: Sequence[TensorLike], axis: Any) -> tuple[Tensor, ...]:
+    if getattr(axis, "ndim", 0) or isinstance(axis, (list, tuple)):
+        raise CallError(f"{name}: the tensors are one argument, a list or tuple; write ll.{name}([x, y])")
     tensors = tuple(as_tensors(xs))
     if not tensors:
         raise ArgumentError(f"{name}: needs at least one tensor")
@@ -99,9 +101,8 @@ def _as_tensors(name: str, xs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
 def diff(
     x: TensorLike,
     /,
-    *,
-    axis: int = -1,
     n: int = 1,
+    axis: int = -1,
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
@@ -109,8 +110,8 @@ def diff(
 
     Args:
         x: numeric.
-        axis: the axis; the last by default.
         n: how often; each time the axis is shorter by one, and with 0 `x` is returned as it is. 1.
+        axis: the axis; the last by default.
         prepend: joined to `x` before, in front.
         append: joined to `x` before, behind.
 
@@ -163,7 +164,7 @@ _stack = entry_point(defop(
 ))  # fmt: skip
 
 
-def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
+def stack(xs: Sequence[TensorLike], /, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis. One kind of dtype.
 
     Raises ShapeError when the shapes differ, ArgumentError for no tensors.
@@ -172,7 +173,7 @@ def stack(xs: Sequence[TensorLike], /, *, axis: int = 0) -> Tensor:
     >>> ll.stack([ll.zeros(3), ll.ones(3)], axis=1).shape
     (3, 2)
     """
-    tensors = _as_tensors("stack", xs)
+    tensors = _as_tensors("stack", xs, axis)
     return _stack(tensors, shapes.one_axis("stack", tensors[0].ndim + 1, axis))
 
 
@@ -195,7 +196,7 @@ _unstack: Callable[..., tuple[Tensor, ...]] = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The tensors along `axis`, which is dropped: the inverse of `stack`. Its size must be known.
 
     >>> import limelight as ll
@@ -253,7 +254,7 @@ _split = entry_point_of_many(defop(
 ))  # fmt: skip
 
 
-def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: TensorLike, parts: int | Sequence[int] | Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     """`x` in pieces along `axis`: `parts` equal ones, or pieces of the sizes `parts`.
 
     Sizes may be a tensor of integers, in a staged function too: only their number must be known. Raises ShapeError when

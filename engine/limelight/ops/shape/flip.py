@@ -39,7 +39,7 @@ _flip: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def flip(x: TensorLike, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(x: TensorLike, /, axis: int | Sequence[int] | None = None) -> Tensor:
     """`x` with its elements in reverse order along `axis` (an axis, several, or None for all).
 
     >>> import limelight as ll
@@ -65,7 +65,7 @@ _roll: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def roll(x: TensorLike, /, shift: IntLike | Sequence[IntLike], *, axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(x: TensorLike, /, shift: IntLike | Sequence[IntLike], axis: int | Sequence[int] | None = None) -> Tensor:
     """`x` with its elements moved along by `shift`, those that fall off coming back at the other end.
 
     `axis=None` rolls the flattened tensor. Several axes may have a shift each, or share one; another number of shifts

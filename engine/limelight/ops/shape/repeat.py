@@ -125,7 +125,7 @@ def _checked_repeats(x: Tensor, repeats: Tensor, axis: int) -> Tensor:
     return repeats.broadcast_to(x.sizes()[axis : axis + 1])
 
 
-def repeat(x: TensorLike, repeats: int | TensorLike, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: TensorLike, /, repeats: int | TensorLike, axis: int | None = None) -> Tensor:
     """Each element of `x` along `axis` `repeats` times in a row.
 
     Args:

@@ -50,7 +50,10 @@ def transpose(x: TensorLike, /, axes: Sequence[int] | None = None, *more: int) -
     (4, 2, 3)
     """
     if more:
-        raise ArgumentError(f"transpose: the axes are one argument, a tuple: write x.transpose({(axes, *more)})")
+        swapped = f"; to exchange two axes ll.swapaxes(x, {axes}, {more[0]})" if len(more) == 1 else ""
+        raise ArgumentError(
+            f"transpose: the axes are one argument, a tuple: write x.transpose({(axes, *more)}){swapped}"
+        )
     x = as_tensor(x)
     rank = x.ndim
     order = _REVERSED[rank] if axes is None else tuple([shapes.one_axis("transpose", rank, i) for i in axes])

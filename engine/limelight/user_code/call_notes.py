@@ -1,0 +1,137 @@
+"""Notes on Python's own errors for calls of limelight's functions that do not fit them.
+
+A keyword of another library's, too many arguments by place, an operand by name, a size that is called: Python says what
+is wrong, and the note what to write. They are added where limelight sees an error pass: at the end of a trace, of a
+script or a thread, of a cell.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+import sys
+from types import FrameType, MethodType, ModuleType
+from typing import Any, Final
+
+from limelight.errors import LimelightError
+from limelight.user_code import equivalents, source_line
+from limelight.user_code.definitions import parsed_expression
+from limelight.user_code.hints import add_note
+
+_MISFIT: Final = re.compile(
+    r"([\w.<>]+)\(\) (?:got an unexpected keyword argument '(?P<keyword>\w+)'"
+    r"|got some positional-only arguments passed as keyword arguments: '(?P<by_place>[\w, ]+)'"
+    r"|takes .*positional arguments? but .* given|missing \d+ required .*argument)"
+)
+_NOT_CALLABLE: Final = re.compile(r"'\w+' object is not callable$")
+_ATTRIBUTES: Final = {
+    "size": "write x.size for all elements, x.shape[i] along an axis",
+    "shape": "write x.shape",
+    "ndim": "write x.ndim",
+    "dtype": "write x.dtype",
+    "device": "write x.device",
+    "T": "write x.T",
+    "mT": "write x.mT",
+    "variables": "write module.variables",
+    "trainable_variables": "write module.trainable_variables",
+}
+_OTHERS: Final = {
+    "where": "With a condition alone write ll.nonzero(condition), or ll.argwhere(condition)",
+    "concat": "The tensors are one argument, a list or tuple: concat([x, y])",
+    "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
+    "split": "The number of parts, or their sizes, come second",
+}
+
+
+def note_call(error: BaseException) -> None:
+    """Adds a note to a TypeError of Python's for a call of a function of limelight's, if it is one."""
+    if not isinstance(error, TypeError) or isinstance(error, LimelightError) or error.__traceback__ is None:
+        return
+    said = str(error)
+    match = _MISFIT.match(said)
+    if match is None and not _NOT_CALLABLE.match(said):
+        return
+    tb = error.__traceback__
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    note = _of_misfit(match, tb.tb_frame, tb.tb_lasti) if match else _of_attribute(tb.tb_frame, tb.tb_lasti)
+    if note:
+        add_note(error, note)
+
+
+def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
+    """What to write where the arguments do not fit."""
+    function = _called(frame, instruction, match[1])
+    if function is None or not source_line.is_engine(function.__code__):
+        return ""
+    name, signature = _form(function)
+    if match["keyword"]:
+        hint = equivalents.keyword_hint(name, match["keyword"], signature.parameters)
+    elif match["by_place"]:
+        hint = f"{match['by_place']} are given by place, without a name"
+    else:
+        hint = _OTHERS.get(function.__qualname__, "")
+        if function.__module__.startswith("limelight.random."):
+            hint = f"A generator is no argument; draws are its methods: generator.{name}(...)"
+    return f"{hint[:1].upper()}{hint[1:]}. Its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
+
+
+def _form(function: Any) -> tuple[str, inspect.Signature]:
+    """The name of a function, that of the class for a constructor, and its parameters, without types and `self`."""
+    parameters = list(inspect.signature(function).parameters.values())
+    owner, _, name = function.__qualname__.rpartition(".")
+    if parameters and parameters[0].name in ("self", "cls"):
+        parameters = parameters[1:]
+    kept = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    return (owner if name in ("__init__", "__new__") else name), inspect.Signature(kept)
+
+
+def _of_attribute(frame: FrameType, instruction: int) -> str:
+    """What to write for `x.size()`."""
+    call = _call(frame, instruction)
+    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr not in _ATTRIBUTES:
+        return ""
+    holder = _value(call.func.value, frame)
+    if holder is not None and not type(holder).__module__.startswith("limelight."):
+        return ""
+    return f"In limelight {call.func.attr} is no function: {_ATTRIBUTES[call.func.attr]}"
+
+
+def _call(frame: FrameType, instruction: int) -> ast.Call | None:
+    """The call that an instruction of `frame` is part of."""
+    text = source_line.segment(frame.f_code, instruction)
+    node = None if text is None else parsed_expression(text)
+    return node if isinstance(node, ast.Call) else None
+
+
+def _called(frame: FrameType, instruction: int, said: str) -> Any:
+    """The Python function that an instruction of `frame` calls, and Python calls `said`; None where it is unknown."""
+    call = _call(frame, instruction)
+    if call is None:
+        return None
+    function = _value(call.func, frame)
+    if function is None and isinstance(call.func, ast.Attribute):  # of a result: of a tensor, most likely
+        tensor = vars(sys.modules["limelight"])["Tensor"]
+        function = inspect.getattr_static(tensor, call.func.attr, None)
+    if inspect.isclass(function):
+        function = inspect.getattr_static(function, said.rpartition(".")[2], None)
+    if isinstance(function, MethodType):
+        function = function.__func__
+    return function if inspect.isfunction(function) and function.__qualname__ == said else None
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """What a dotted name is in `frame`; None where it is another expression, or a property, which may do anything."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    value = {**vars(builtins), **frame.f_globals, **source_line.locals_of(frame)}.get(node.id)
+    for name in names:
+        home = value if isinstance(value, ModuleType) or inspect.isclass(value) else type(value)
+        value = inspect.getattr_static(home, name, None)
+    return value
