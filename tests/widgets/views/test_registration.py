@@ -18,6 +18,7 @@ def test_every_view_is_registered():
     assert sorted(view.name for view in VIEWS) == sorted(FILES)
     assert set(limelight_widgets.__all__) == {
         "CacheView", "DevicesView", "GraphView", "TapeView", "View", "devices", "graph", "tape", "trace_cache",
+        "TensorTile", "tensor_tile",
     }  # fmt: skip
 
 
