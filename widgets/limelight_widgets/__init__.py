@@ -29,8 +29,8 @@ from limelight_widgets.views.view import View as View
 VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
-TILE = ("TensorTile", "tensor_tile")
+TILES = ("TensorTile", "tensor_tile")
 """What shows a single value: no view, since it follows nothing."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), *TILE]  # noqa: PLE0604  strings, by their types
+    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), *TILES]  # noqa: PLE0604  strings, by their types

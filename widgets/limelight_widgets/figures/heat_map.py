@@ -110,12 +110,12 @@ def _blend(anchors: list[Colour]) -> list[Colour]:
 
 def _mark(kind: int, down: int, across: int) -> np.ndarray[Any, Any]:
     """The sign on a cell: a cross for NaN, plus and minus for the infinities, a frame for several of these."""
-    y = np.linspace(-1, 1, down)[:, None] if down > 1 else np.zeros((1, 1))
-    x = np.linspace(-1, 1, across)[None, :] if across > 1 else np.zeros((1, 1))
+    x, y = np.meshgrid(abs(np.linspace(-1, 1, across)), abs(np.linspace(-1, 1, down)))
     width = 1.01 / max(min(down, across) - 1, 1)  # one pixel of an odd number, two of an even one
-    if kind == NAN:
-        return (abs(abs(x) - abs(y)) <= width) & (abs(x) <= 1)
-    level, upright = (abs(y) <= width) & (abs(x) <= 1), (abs(x) <= width) & (abs(y) <= 1)
-    if kind == SEVERAL:
-        return (abs(x) == 1) | (abs(y) == 1)
-    return level | upright if kind == INFINITY else level
+    marks: dict[int, np.ndarray[Any, Any]] = {
+        NAN: abs(x - y) <= width / 2,
+        INFINITY: (y <= width) | (x <= width),
+        NEGATIVE: y <= width,
+        SEVERAL: (x == 1) | (y == 1),
+    }
+    return marks[kind]

@@ -1,7 +1,7 @@
 """A tensor's value at a glance: shape, dtype and device, statistics, a heat map and a histogram.
 
-The HTML holds no script, no style and no inline SVG, and takes the page's own colours for its words, so that it reads on
-a light page and on a dark one, and in a notebook that is not trusted. It is a few kilobytes, whatever the tensor.
+The HTML holds no script, no style and no inline SVG, and takes the page's own colours for its words, so that it reads
+on a light page and on a dark one, and in a notebook that is not trusted. It is a few kilobytes, whatever the tensor.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class TensorTile:
 def tensor_tile(x: Tensor | Variable) -> TensorTile:
     """The value of a tensor or a variable, as a notebook shows it when it is a cell's last value.
 
-    Up to 24 elements are shown as text alone, and so is what has no value yet, in a trace. Of more than 262,144 elements a
-    sample is drawn and measured, and the tile says so.
+    Up to 24 elements are shown as text alone, and so is what has no value yet, in a trace. Of more than 262,144 elements
+    a sample is drawn and measured, and the tile says so.
 
     Raises:
         TypeError: `x` is neither a tensor nor a variable.
