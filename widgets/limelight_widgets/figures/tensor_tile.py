@@ -45,8 +45,8 @@ class TensorTile:
 def tensor_tile(x: Tensor | Variable) -> TensorTile:
     """The value of a tensor or a variable, as a notebook shows it when it is a cell's last value.
 
-    Up to 24 elements are shown as text alone, and so is what has no value yet, in a trace. Of more than 262,144 elements
-    a sample is drawn and measured, and the tile says so.
+    Up to 24 elements are shown as text alone, and so is what has no value yet, in a trace. Of more than 262,144
+    elements a sample is drawn and measured, and the tile says so.
 
     Raises:
         TypeError: `x` is neither a tensor nor a variable.
