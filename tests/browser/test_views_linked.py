@@ -18,6 +18,12 @@ def double(x):
 for size in (2, 3):
     double(ll.ones((size,)))"""
 
+TAPE = """\
+w = ll.Variable(np.ones((784, 100), "float32"), name="encoder/hidden_layer/kernel")
+with ll.GradientTape() as tape:
+    y = ll.tanh(ll.ones((32, 784)) @ w)
+%tape"""
+
 VALUES = """\
 a = np.random.default_rng(0).normal(size=(40, 60)).astype("float32")
 a[3, 4], a[20, 30] = np.nan, np.inf
@@ -25,7 +31,7 @@ ll.constant(a)"""
 
 
 def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture):
-    page = open_cells(PROGRAM, "%trace_cache double", "%graph double", "%devices")
+    page = open_cells(PROGRAM, "%trace_cache double", "%graph double", "%devices", TAPE)
     run_all(page)
     cache, graph = output(page, 1).locator(".ll-cache-view"), output(page, 2).locator(".ll-graph-view")
     expect(graph).to_contain_text("trace #2 of 2")
@@ -45,6 +51,12 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     devices = output(page, 3).locator(".ll-devices-view")
     expect(devices.locator(".ll-axis-end").first).to_have_text("now")
     picture(devices, "devices-timeline-light")
+    tape = output(page, 4).locator(".ll-tape-view")
+    cell = tape.get_by_text("encoder/hidden_layer/kernel f32[784,100]").first
+    assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "a shape is cut"
+    cell.click()
+    expect(tape.locator(".ll-row-detail math mover").first).to_be_visible()
+    picture(tape, "tape-formula-light")
 
 
 def test_a_tensor_is_a_tile(open_cells, picture):

@@ -49,6 +49,7 @@ def _difference(chosen: list[list[int]]) -> State | None:
         return None
     function = next((one for one in staged_functions() if one.id == chosen[0][0]), None)
     at = {entry.index: position for position, entry in enumerate(getattr(function, "trace_cache", ()))}
+    chosen = sorted(chosen)
     if not all(index in at for _, index in chosen):
         return None
     said = differences(function, *(at[index] for _, index in chosen))
