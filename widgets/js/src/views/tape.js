@@ -8,7 +8,8 @@ import { extend, filtered } from "../tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 
-const CHARACTER = 7.8; // pixels
+const CHARACTER = 7.8; // pixels: of a digit, with some room
+const OTHERS = 54 + 64 + 86 + 120 + 76; // pixels of the other columns and the gaps, at least
 const ROW = 26; // pixels; the style sheet says the same
 const COLUMNS = ["#", "op", "line", "inputs", "output", "saved", "gradient rule"];
 
@@ -53,9 +54,12 @@ class TapeTable {
     this.state = state;
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
     const longest = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[1].length), 0);
-    this.grid.style.setProperty("--ll-longest-op", `${Math.min(Math.max(longest * 7.8, 70), 190)}px`);
+    const opWidth = Math.min(Math.max(longest * 7.8, 70), 190);
+    this.grid.style.setProperty("--ll-longest-op", `${opWidth}px`);
     const widths = { inputs: widthOf(state.rows.map((/** @type {Row} */ row) => row[3])), output: widthOf(state.rows.map((/** @type {Row} */ row) => row[4])) };
     for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-longest-${name}`, `${Math.max(width, 80)}px`);
+    const least = OTHERS + opWidth + Math.max(widths.inputs, 80) + Math.max(widths.output, 80);
+    this.grid.style.setProperty("--ll-tape-least", `${least}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(
