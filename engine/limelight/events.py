@@ -35,7 +35,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class OpRan(Event):
-    """One op ran eagerly. `seconds` is the kernel's wall time, `nbytes` the size of its outputs."""
+    """One op ran eagerly. `seconds` is the kernel's wall time, `nbytes` the size of its outputs.
+
+    `most` is what a staged call held at most of intermediates and results, by its plan (see `executors.base.Peak`),
+    which is `exact` where all sizes are known; 0 for ops that are no calls.
+    """
 
     op: str
     device: str
@@ -44,6 +48,8 @@ class OpRan(Event):
     nbytes: int
     seconds: float
     source: Source | None
+    most: int = 0
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,31 +130,34 @@ class TapeReleased(Event):
 
 @dataclass(frozen=True, slots=True)
 class Copied(Event):
-    """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...)."""
+    """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...), `what` is "f32[3]"."""
 
     source_device: str
     target_device: str
     nbytes: int
     cause: str
     source: Source | None
+    what: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Allocated(Event):
-    """A tensor came to life on a device."""
+    """A buffer came to life on a device, made by the user's line `source`; views of it are no other one."""
 
     device: str
     nbytes: int
-    tensor_id: int
+    buffer_id: int
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Freed(Event):
-    """The last reference to a tensor went away."""
+    """The last reference to a buffer went away."""
 
     device: str
     nbytes: int
-    tensor_id: int
+    buffer_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,20 @@ exact, views are counted once, and only asking costs. (An open devices view list
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from limelight.core import devices
+from limelight import events
+from limelight.core import devices, live_buffers
+from limelight.core.device_copies import recent_copies
 from limelight.core.devices import Device
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Storage
+
+__all__ = ["MemoryInfo", "memory_info", "recent_copies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,9 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
     place = devices.find(device)
     buffers: dict[int, int] = {}
     count = 0
-    for data in _payloads(place):
+    for _, data in _payloads(place):
         count += 1
-        base = _base(data)
+        base = live_buffers.base(data)
         buffers[id(base)] = int(getattr(base, "nbytes", 0))
     current = sum(buffers.values())
     peak = current if reset_peak else max(current, _peaks.get(place.name, 0))
@@ -55,17 +60,22 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
     return MemoryInfo(place.short, current, peak, count)
 
 
-def _payloads(device: Device) -> Iterator[Any]:
+def _payloads(device: Device) -> Iterator[tuple[Any, Any]]:
+    """Tensors and storages on a device, with their payloads."""
     for x in gc.get_objects():
         kind = type(x)
         if kind is Tensor and x._device is device:
-            yield x._data
+            yield x, x._data
         elif kind is Storage and x.device is device:
-            yield x.array
+            yield x, x.array
 
 
-def _base(data: Any) -> Any:
-    """The array that owns the memory of a view."""
-    while getattr(data, "base", None) is not None and hasattr(data.base, "nbytes"):
-        data = data.base
-    return data
+@functools.partial(events.on_interest, events.Allocated)
+def _on_interest(interested: bool) -> None:
+    """Takes in what lives already, so that its death is told as well."""
+    if not interested:
+        live_buffers.forget()
+        return
+    for place in devices.list_devices():
+        for handle, data in _payloads(place):
+            live_buffers.born(handle, data, place, told=False)

@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight.core import dispatch
 from limelight.user_code import source_line
 from limelight.user_code import tracebacks as frames
-from limelight_kernel import tracebacks
+from limelight_kernel import tensor_display, tracebacks
 from limelight_kernel.magics.registry import RegisteredMagics
 from limelight_kernel.report import gradients
 from limelight_kernel.staged import execution
@@ -38,10 +38,11 @@ class _Loaded:
     our_tb: Any
     namer: source_line.CellNamer | None
     our_namer: source_line.CellNamer
+    formatters: tensor_display.Formatters
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Adds the magics, their completion, the cells' names and the short tracebacks. Prints nothing."""
+    """Adds the magics, their completion, the cells' names, short tracebacks and tensors' tiles. Prints nothing."""
     if shell in _loaded:
         return
     _mark_machinery()
@@ -55,8 +56,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     frames.left_to(shell)
     namer = _namer(shell)
     before = source_line.set_cell_namer(namer)
-    our_tb = vars(shell)["CustomTB"]
-    _loaded[shell] = _Loaded(session, magics, matcher, exceptions, custom_tb, our_tb, before, namer)
+    our_tb, formatters = vars(shell)["CustomTB"], tensor_display.show_tiles(shell)
+    _loaded[shell] = _Loaded(session, magics, matcher, exceptions, custom_tb, our_tb, before, namer, formatters)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -67,6 +68,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     frames.left_to(shell, on=False)
     loaded.magics.remove()
     shell.events.unregister("pre_run_cell", _heal)
+    tensor_display.as_before(shell, loaded.formatters)
     if loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
     if vars(shell).get("CustomTB") is loaded.our_tb:  # somebody who replaced our handler keeps his

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
+from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
 from limelight_widgets.players.steps import steps as steps
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
@@ -28,5 +30,8 @@ from limelight_widgets.views.view import View as View
 VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
+TILES = ("TensorTile", "tensor_tile")
+"""What shows a single value: no view, since it follows nothing."""
+
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), "steps"]  # noqa: PLE0604  strings, by their types
+    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), *TILES, "steps"]  # noqa: PLE0604  strings, by their types

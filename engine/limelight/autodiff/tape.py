@@ -29,12 +29,14 @@ from limelight.autodiff.gradient_cuts import MAX_CUTS, Edge, GradientCut, cut_of
 from limelight.autodiff.reentrant_tape import call_to_rerun, hidden_outputs, rerun
 from limelight.autodiff.tape_entries import (
     EntryRecord,
+    SavedTensor,
     entry_records,
     fields_of,
     input_text,
     mask_of,
     placed,
     saved_bytes,
+    saved_tensors,
     specs_of,
 )
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
@@ -493,6 +495,11 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def entries(self) -> tuple[EntryRecord, ...]:
         """What the tape holds, as records of texts and numbers."""
         return entry_records(self._entries, self.watched_variables())
+
+    @property
+    def saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """What the tape keeps alive, each tensor once, with the entries whose rules need it; the largest first."""
+        return saved_tensors(self._entries)
 
     @property
     def saved_bytes(self) -> int:

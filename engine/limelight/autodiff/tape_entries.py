@@ -47,6 +47,33 @@ class EntryRecord:
     source: Source | None
 
 
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A tensor that a tape keeps alive for its rules.
+
+    `made_by` is the entry it came from (None: from outside), `needed_by` those whose rules read it.
+    """
+
+    spec: str
+    nbytes: int
+    made_by: int | None
+    needed_by: tuple[int, ...]
+
+
+def saved_tensors(entries: Iterable[TapeEntry]) -> tuple[SavedTensor, ...]:
+    """Each tensor that entries save, once, the largest first."""
+    made: dict[int, int] = {}
+    kept: dict[int, Any] = {}
+    needed: dict[int, list[int]] = {}
+    for i, entry in enumerate(map(fields_of, entries)):
+        made |= dict.fromkeys((uid for uid in entry.outputs if uid), i)
+        for x in {id(x): x for x in _tensors(entry.saved)}.values():
+            kept[id(x)] = x
+            needed.setdefault(id(x), []).append(i)
+    records = [SavedTensor(input_text(x), _nbytes(x), made.get(x._uid), tuple(needed[key])) for key, x in kept.items()]
+    return tuple(sorted(records, key=lambda record: -record.nbytes))
+
+
 def mask_of(uids: Iterable[int], watched: Container[int]) -> int:
     """Which of the inputs are watched, as bits."""
     mask, bit = 0, 1

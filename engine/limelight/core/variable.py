@@ -7,14 +7,13 @@ so reading a variable is an ordinary op, whose kernel returns `storage.array`.
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from limelight import events
-from limelight.core import backends, device_scopes, devices, dispatch, dtypes, name_scopes, shapes
+from limelight.core import backends, device_scopes, devices, dispatch, dtypes, live_buffers, name_scopes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
@@ -35,15 +34,18 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import equivalents
+from limelight.user_code import equivalents, source_line
 
 _told: Final[list[bool]] = []
-"""Not empty while somebody listens to assignments: a test of its truth takes a fifth of `events.wanted`."""
+"""Not empty while somebody listens to assignments or births: a test of its truth takes a fifth of `events.wanted`."""
 
 
-@functools.partial(events.on_interest, events.VariableAssigned)
-def _on_interest(interested: bool) -> None:
-    _told[:] = [True] * interested
+def _on_interest(_: bool) -> None:
+    _told[:] = [True] * (events.wanted(events.VariableAssigned) or events.wanted(events.Allocated))
+
+
+for _kind in (events.VariableAssigned, events.Allocated):
+    events.on_interest(_kind, _on_interest)
 
 
 class Storage:
@@ -85,7 +87,10 @@ class Storage:
         return new
 
     def _tell(self, array: Any) -> None:
-        events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+        if events.wanted(events.Allocated):
+            live_buffers.born(self, array, self.device, source_line.user_line())
+        if events.wanted(events.VariableAssigned):
+            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
 
 
 class Resource:

@@ -30,8 +30,8 @@ from limelight.user_code.source_line import Source
 class Peak(NamedTuple):
     """The most bytes of intermediates and results that are alive at once, and the node that runs then.
 
-    Inputs and literals do not count, nor does what kernels need inside, nor the insides of called functions. `exact` is
-    False where sizes are unknown: those values are not counted.
+    Inputs and literals do not count, nor does what kernels need inside; called functions do. `exact` is False where
+    sizes are unknown, whose values are not counted, and where it is not known which function is called, or how often.
     """
 
     nbytes: int

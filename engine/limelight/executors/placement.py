@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from limelight import events
-from limelight.core import backends, devices
+from limelight.core import device_copies
 from limelight.core.devices import CPU0, Device
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -213,13 +212,7 @@ class Relocated:
 
 
 def _copy(xp: Any, data: Any, home: Device, to: Device, cause: str, line: Source | None) -> Any:
-    here, there = backends.load(home.backend), backends.load(to.backend)
-    copied = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
-    if to is not CPU0:
-        devices.mark_in_use()
-    if events.wanted(events.Copied):
-        events.emit(events.Copied(home.short, to.short, int(data.nbytes), cause, line))
-    return copied
+    return device_copies.copied(data, home, to, cause, line)
 
 
 copy_op = Op(  # not registered: nobody writes it, and no graph holds it before it is about to run

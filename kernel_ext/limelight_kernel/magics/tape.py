@@ -15,6 +15,7 @@ from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.magics.magic import LimelightMagic, PlainText
+from limelight_widgets.figures.tape import saved_figure
 
 
 @magics_class
@@ -24,6 +25,7 @@ class TapeMagic(LimelightMagic):
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")
     @argument("--why", nargs=2, metavar=("TARGET", "SOURCE"), help="say why the gradient of TARGET for SOURCE is None")
+    @argument("--saved", action="store_true", help="what it keeps alive, tensor by tensor, and which rules need each")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -32,9 +34,10 @@ class TapeMagic(LimelightMagic):
         """Show what a gradient tape has recorded, and the bytes that it keeps alive.
 
             %tape
+            %tape --saved
             %tape --why loss x
 
-        From Python: limelight_widgets.tape(tape), limelight.explain.why_none(tape, loss, x)
+        From Python: limelight_widgets.tape(tape), tape.saved_tensors, limelight.explain.why_none(tape, loss, x)
         """
         given = arguments.parse(self.tape, line)
         tape = self.session.tape(given.name)
@@ -47,6 +50,9 @@ class TapeMagic(LimelightMagic):
             except ArgumentError as error:
                 raise UsageError(f"%tape --why: {error.bare}") from None
             return self._say(given, PlainText(answer))
+        if given.saved:
+            saved = saved_figure(tape)
+            return self._say(given, PlainText(saved) if given.text else saved)
         return self._show(given, views.tape(tape))
 
     def names(self) -> Iterable[str]:

@@ -88,6 +88,16 @@ def test_trace_cache(staged):
     assert staged("len(double.trace_cache)").value == 0
 
 
+def test_what_a_tape_saves(notebook):
+    notebook("x = ll.ones((4, 8))\nwith ll.GradientTape() as tape:\n    tape.watch(x)\n    y = ll.tanh(x) * 2.0")
+    said = repr(notebook("%tape --saved").value)
+    assert "1 tensor, 128 B" in said
+    assert "0 tanh" in said
+    assert "svg" in notebook("%tape --saved").value.html
+    notebook("tape.gradient(y, x)")
+    assert "keeps no tensor alive" in repr(notebook("%tape --saved --text").value)
+
+
 def test_tape(notebook):
     notebook("with ll.GradientTape(persistent=True) as first:\n    first.watch(x)\n    y = x * x")
     assert "Gradient tape" in repr(notebook("%tape").value)

@@ -187,9 +187,30 @@ def test_devices_show_what_is_live_and_which_line_copied(live):
         assert device["live"] == ll.memory_info(name).current
     assert by_name["CPU:1"]["live"] >= y.nbytes
     assert by_name["CPU:1"]["ops"] == 1
-    (copy,) = state["copies"]
-    assert (copy["from"], copy["to"], copy["nbytes"]) == ("CPU:0", "CPU:1", 40_000)
+    copy = state["copies"][0]
+    assert (copy["from"], copy["to"], copy["nbytes"], copy["what"]) == ("CPU:0", "CPU:1", 40_000, "f32[100,100]")
     assert copy["line"][2] == "y = x + 1.0"
+    assert copy["fix"] == 'copy it once, before: x = x.to("CPU:1")'
+    later = limelight_widgets.devices().state()["copies"]
+    assert copy["line"] in [one["line"] for one in later], "copies made before a view was opened are in it"
+
+
+@pytest.mark.slow  # looks through all objects of the process
+def test_the_peak_has_the_intermediates_of_staged_calls_and_never_falls(live):
+    @ll.function
+    def wide(x):
+        return ll.sum(ll.exp(x @ ll.transpose(x)) * 2.0)
+
+    x = ll.ones((1000, 2))
+    wide(x)
+    view = live(limelight_widgets.devices())
+    before = view.state()["devices"][0]
+    wide(x)
+    after = view.state()["devices"][0]
+    assert after["peak"] >= before["live"] + 1000 * 1000 * 4
+    assert after["exact"]
+    assert view.state()["devices"][0]["peak"] == after["peak"], "a later look does not lower it"
+    assert max(after["history"]) == after["peak"]
 
 
 @pytest.mark.slow  # looks through all objects of the process

@@ -11,14 +11,14 @@ import limelight_widgets
 from limelight_widgets import VIEWS, View
 from limelight_widgets.views import view as base
 
-FILES = {path.stem for path in Path(base.__file__).parent.glob("*.py")} - {"__init__", "view"}
+FILES = {path.stem for path in Path(base.__file__).parent.glob("*.py")} - {"__init__", "selection", "view"}
 
 
 def test_every_view_is_registered():
     assert sorted(view.name for view in VIEWS) == sorted(FILES)
     assert set(limelight_widgets.__all__) == {
         "CacheView", "DevicesView", "GraphView", "TapeView", "View", "devices", "graph", "steps", "tape",
-        "trace_cache",
+        "trace_cache", "TensorTile", "tensor_tile",
     }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 // Elements from JavaScript. Text goes in as text nodes only, so that no name can become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const MATHS = "http://www.w3.org/1998/Math/MathML";
 
 /**
  * @typedef {Record<string, any>} Properties attributes; `class`, `dataset`, `style` (custom properties), and `onclick`,
@@ -17,6 +18,16 @@ export function h(name, properties = {}, ...children) {
 /** @param {string} name @param {Properties} [properties] @param {...Child} children @returns {SVGElement} */
 export function s(name, properties = {}, ...children) {
   return fill(/** @type {SVGElement} */ (document.createElementNS(SVG, name)), properties, children);
+}
+
+/** Formulae: a tree of [name, ...children] as MathML. @param {any} tree @returns {Node} */
+export function m(tree) {
+  if (typeof tree === "string") return document.createTextNode(tree);
+  const [name, ...children] = tree;
+  const made = document.createElementNS(MATHS, name);
+  if (name === "mspace") made.setAttribute("width", "0.35em");
+  made.append(...children.map(m));
+  return made;
 }
 
 /** @param {string} label @param {() => void} action @param {Properties} [properties] @param {...Child} children */

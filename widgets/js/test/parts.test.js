@@ -7,6 +7,7 @@ import { deflateSync } from "node:zlib";
 
 import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
 import { LayoutQueue } from "../src/graphviz/layout-queue.js";
+import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
 import { line } from "../src/tables/sparkline.js";
 import { extend, filtered } from "../src/tables/tape-rows.js";
@@ -213,4 +214,15 @@ test("a packed recording of steps is unpacked, and searched", async () => {
   assert.equal(steps[1].value.shades, "0!");
   assert.equal(following(steps, -1, hasBadNumbers), 1);
   assert.equal(following(steps, 1, hasBadNumbers), -1);
+});
+
+const plain = (tree) => (typeof tree === "string" ? tree : `${tree[0]}(${tree.slice(1).map(plain).join(" ")})`);
+
+test("rules as formulae", () => {
+  const shown = (rule) => plain(mathTree(rule)[1]);
+  assert.equal(shown("x̄ = z̄ yᴴ"), "mrow(mover(mi(x) mo(¯)) mo(=) mover(mi(z) mo(¯)) msup(mi(y) mi(H)))");
+  assert.equal(shown("2 ȳ x*"), "mrow(mn(2) mover(mi(y) mo(¯)) msup(mi(x) mo(*)))");
+  assert.equal(shown("Iₙ₋₁(x)"), "mrow(msub(mi(I) mrow(mi(n) mo(-) mn(1))) mo(() mi(x) mo()))");
+  assert.equal(shown("ȳ (1 - y²)"), "mrow(mover(mi(y) mo(¯)) mo(() mn(1) mo(-) msup(mi(y) mn(2)) mo()))");
+  assert.equal(shown("a⁻ᴴ x̄"), "mrow(msup(mi(a) mrow(mo(-) mi(H))) mover(mi(x) mo(¯)))");
 });

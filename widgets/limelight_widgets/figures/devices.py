@@ -5,7 +5,7 @@ from __future__ import annotations
 from limelight_widgets.figures.static_forms import Figure, Table, figure
 from limelight_widgets.figures.table_picture import Column, drawn_table, line_text
 from limelight_widgets.folds.fold import State
-from limelight_widgets.format import bytes_text, counted
+from limelight_widgets.format import bytes_text, counted, seconds_text
 
 
 def devices_figure(state: State) -> Figure:
@@ -16,21 +16,30 @@ def devices_figure(state: State) -> Figure:
     columns = [
         Column("device", [device["name"] for device in devices]),
         Column("live", [bytes_text(d["live"]) for d in devices], True, [d["live"] / (most or 1) for d in devices]),
-        Column("peak", [bytes_text(device["peak"]) for device in devices], True),
+        Column("peak", [peak_text(device) for device in devices], True),
         Column("eager ops", [f"{device['ops']:,}" for device in devices], True),
         Column("staged calls", [f"{device['calls']:,}" for device in devices], True),
     ]
     picture = drawn_table("Devices", summary, columns)
     rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
-    table = Table(("device", "bytes", "ops, calls or copies", "line"), rows, frozenset({"ops, calls or copies"}))
+    columns_of_table = ("device", "bytes", "ops, calls or copies", "line")
+    wrapped = frozenset({"bytes", "line"})
+    numbers = frozenset({"ops, calls or copies"})
+    table = Table(columns_of_table, rows, numbers, sentences=[state["note"]], wrapped=wrapped)
     return figure("Devices", summary, picture, table)
 
 
+def peak_text(device: State) -> str:
+    """The peak, as at least what it says where not all sizes were known."""
+    return f"{'' if device['exact'] else '≥ '}{bytes_text(device['peak'])}"
+
+
 def _device_row(device: State) -> list[str]:
-    memory = f"live {bytes_text(device['live'])}, peak {bytes_text(device['peak'])}"
+    memory = f"live {bytes_text(device['live'])}, peak {peak_text(device)}"
     return [device["name"], memory, f"{device['ops']:,} + {device['calls']:,}", ""]
 
 
 def _copy_row(copy: State) -> list[str]:
-    what = f"copied {bytes_text(copy['nbytes'])}: {copy['cause']}"
+    what = f"copied {copy['what']}, {bytes_text(copy['nbytes'])} in {seconds_text(copy['seconds'])}: {copy['cause']}"
+    what += f"; {copy['fix']}" if copy["fix"] else ""
     return [f"{copy['from']} → {copy['to']}", what, f"{copy['count']:,}", line_text(copy["line"])]

@@ -12,6 +12,10 @@ from limelight_widgets.folds.source_excerpts import line_state
 SAMPLES = 240  # points of a sparkline at most
 FIRST_STEP = 0.05  # seconds between two samples, until the history is full
 CALLS = {"call", "call_forward"}  # a call of a staged function is one event, whatever its graph does
+PEAK_NOTE = (
+    "live: every buffer once, as the allocator has it. peak: the most of these, with the intermediates of staged calls "
+    "by their plans; what a kernel needs inside, for a moment, is not counted. ≥: sizes or repetitions were not known."
+)
 MOST_COPIES = 200  # distinct kinds of copies that are kept apart
 
 
@@ -36,6 +40,12 @@ class History:
         self._value = value
         self._peaks[position] = max(self._peaks[position], value)
 
+    def touch(self, time: float, value: int) -> None:
+        """Notes a value that was there for a moment: afterwards it is what it was."""
+        before = self._value
+        self.add(time, value)
+        self._value = before
+
     def values(self) -> array[float]:
         return array("f", self._peaks)
 
@@ -55,11 +65,12 @@ class DevicesFold:
 
     Args:
         devices: short name (events use it), full name, live bytes and peak of each device when the view is opened.
+        copies: those that were made before.
     """
 
     kinds: tuple[type[events.Event], ...] = (events.OpRan, events.Allocated, events.Freed, events.Copied)
 
-    def __init__(self, devices: Iterable[tuple[str, str, int, int]]) -> None:
+    def __init__(self, devices: Iterable[tuple[str, str, int, int]], copies: Iterable[events.Copied] = ()) -> None:
         self._version = 1
         self._devices: dict[str, State] = {}
         self._copies: dict[tuple[object, ...], State] = {}
@@ -67,12 +78,18 @@ class DevicesFold:
         self._unlisted = 0
         for name, full, live, peak in devices:
             self._devices[name] = _device(name, full, live, peak)
+        for copy in copies:
+            self._copy(copy)
 
     def apply(self, event: events.Event) -> bool:
         if isinstance(event, events.OpRan):
             device = self._device(event.device)
             device["calls" if event.op in CALLS else "ops"] += 1
             device["seconds"] += event.seconds
+            device["peak"] = max(device["peak"], device["live"] + event.most)
+            device["exact"] &= event.exact
+            if event.most:
+                device["history"].touch(event.time, device["live"] + event.most)
         elif isinstance(event, events.Allocated):
             self._move(event.device, event.nbytes, event.time)
         elif isinstance(event, events.Freed):
@@ -98,6 +115,7 @@ class DevicesFold:
             time: when this was counted, on the clock of the events.
         """
         device = self._device(name, full)
+        peak = max(device["peak"], peak, live)  # it never falls
         if (device["live"], device["peak"]) != (live, peak):
             device["live"], device["peak"] = live, peak
             device["history"].add(time, live)
@@ -109,7 +127,7 @@ class DevicesFold:
             for device in self._devices.values()
         ]
         copies = sorted(self._copies.values(), key=lambda copy: -copy["last"])
-        state: State = {"kind": "devices", "devices": devices, "copies": copies}
+        state: State = {"kind": "devices", "devices": devices, "copies": copies, "note": PEAK_NOTE}
         return state | {"copied": self._copied[0], "copied_bytes": self._copied[1], "unlisted": self._unlisted}
 
     def since(self, mark: int) -> tuple[State, int]:
@@ -130,7 +148,7 @@ class DevicesFold:
     def _copy(self, event: events.Copied) -> None:
         self._copied[0] += 1
         self._copied[1] += event.nbytes
-        key = (event.source_device, event.target_device, event.cause, event.source)
+        key = (event.source_device, event.target_device, event.cause, event.source, event.what)
         copy = self._copies.get(key)
         if copy is None:
             if len(self._copies) >= MOST_COPIES:
@@ -139,14 +157,25 @@ class DevicesFold:
             copy = self._copies[key] = _copies_of(event)
         copy["count"] += 1
         copy["nbytes"] += event.nbytes
+        copy["seconds"] += event.seconds
         copy["last"] = self._copied[0]
 
 
 def _device(name: str, full: str, live: int, peak: int) -> State:
-    device: State = {"name": name, "full": full, "live": live, "peak": peak}
+    device: State = {"name": name, "full": full, "live": live, "peak": peak, "exact": True}
     return device | {"ops": 0, "calls": 0, "seconds": 0.0, "history": History(live)}
 
 
 def _copies_of(event: events.Copied) -> State:
     ends = {"from": event.source_device, "to": event.target_device}
-    return ends | {"cause": event.cause, "line": line_state(event.source), "count": 0, "nbytes": 0, "last": 0}
+    what = {"what": event.what, "cause": event.cause, "fix": fix_of(event.cause, event.target_device)}
+    return ends | what | {"line": line_state(event.source), "count": 0, "nbytes": 0, "seconds": 0.0, "last": 0}
+
+
+def fix_of(cause: str, target: str) -> str:
+    """What to write so that a copy is made once, or not at all; empty where it was asked for.
+
+    >>> fix_of("operand of matmul", "CPU:1")
+    'copy it once, before: x = x.to("CPU:1")'
+    """
+    return f'copy it once, before: x = x.to("{target}")' if cause.startswith("operand of ") else ""

@@ -59,6 +59,16 @@ class GraphFold:
         self._stale = True
         return True
 
+    def choose(self, function_id: int, index: int) -> None:
+        """Shows the trace whose number is `index`, if it is one of this function's and still there."""
+        function = self._function() if self._function is not None else None
+        if function is None or function_id != self._function_id:
+            return
+        for position, entry in enumerate(function.trace_cache):
+            if entry.index == index:
+                self._trace, self._stale = position, True
+                self._version += 1
+
     def catch_up(self) -> None:
         function = self._function() if self._function is not None else None
         if function is not None and len(function.trace_cache) != self._state.get("traces"):

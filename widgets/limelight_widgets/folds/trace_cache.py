@@ -32,6 +32,8 @@ class CacheFold:
         self._seen: dict[tuple[int, int], weakref.ref[Any]] = {}  # the entries that were described
         self._version = 1
         self._newest: list[int] | None = None
+        self._chosen: list[list[int]] = []
+        self._diff: State | None = None
         for function in functions:
             self._known[function.id] = weakref.ref(function)
             self._refresh(function)
@@ -56,6 +58,11 @@ class CacheFold:
         self._version += 1
         return True
 
+    def choose(self, chosen: list[list[int]], diff: State | None) -> None:
+        """Marks entries, each a function's id and an index, and what distinguishes two."""
+        self._chosen, self._diff = chosen, diff
+        self._version += 1
+
     def _clear(self, event: events.CacheCleared) -> bool:
         function = self._functions.get(event.function_id)
         if function is None:
@@ -63,6 +70,7 @@ class CacheFold:
         function["entries"], function["cleared"] = {}, True
         if self._newest is not None and self._newest[0] == event.function_id:
             self._newest = None
+        self._chosen, self._diff = [], None
         self._version += 1
         return True
 
@@ -77,7 +85,8 @@ class CacheFold:
                 self._refresh(alive)
         shown = [_shown(function_id, function) for function_id, function in self._functions.items()]
         empty = "" if any(function["entries"] for function in shown) else self._sentence()
-        return {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
+        state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
+        return state | {"chosen": self._chosen, "diff": self._diff}
 
     def since(self, mark: int) -> tuple[State, int]:
         return ({} if mark == self._version else self.state()), self._version

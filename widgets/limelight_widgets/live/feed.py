@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from limelight import events
 from limelight_widgets.folds.fold import Fold, State
@@ -111,6 +112,12 @@ class Feed:
         """Publishes soon, whether there were events or not."""
         self._dirty = True
         self._pulse.wake()
+
+    def change(self, action: Callable[[Any], object]) -> None:
+        """Has `action` change the fold, on any thread, and publishes soon."""
+        with self._lock:
+            action(self.fold)
+        self.poke()
 
     def read(self) -> State:
         """The state now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from limelight.core.devices import list_devices
-from limelight.memory import memory_info
+from limelight.memory import memory_info, recent_copies
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.devices import DevicesFold
@@ -31,7 +31,7 @@ class DevicesView(View):
     widget_type = DevicesWidget
 
     def __init__(self) -> None:
-        super().__init__(DevicesFold(_accounts()))
+        super().__init__(DevicesFold(_accounts(), recent_copies()))
         self._next = 0.0
 
     def _figure(self, state: State) -> Figure:

@@ -28,6 +28,7 @@ from limelight_widgets.folds.graph import GraphFold, Which
 from limelight_widgets.live.graphviz_widget import shared_engine
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
+from limelight_widgets.views import selection
 from limelight_widgets.views.view import View
 
 
@@ -52,6 +53,11 @@ class GraphView(View):
     def __init__(self, subject: Any, which: Which = "optimised", trace: int = -1) -> None:
         super().__init__(GraphFold(subject, which, trace))
         self._which = which
+        selection.follow(self)
+
+    def show_trace(self, function_id: int, index: int) -> None:
+        """Switches to the trace `index`, where this is a view of that function."""
+        self._feed.change(lambda fold: fold.choose(function_id, index))
 
     def _figure(self, state: State) -> Figure:
         return graph_figure(state, self._which)

@@ -165,6 +165,11 @@ class View:
             self._feed.close()
             _closed.pop(id(self), None)
             cell_outputs.forget(self)
+        else:
+            self._asked(kind, message)
+
+    def _asked(self, kind: str, message: dict[str, Any]) -> None:
+        """What only this kind of view is asked by its script; comes on any thread."""
 
     def _wake(self) -> None:
         """Somebody looks: follow the engine, and send all there is, which also makes up for what was missed."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-import weakref
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from limelight import events
-from limelight.core import backends, device_scopes, devices, dispatch
+from limelight.core import device_copies, device_scopes, dispatch, live_buffers
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import scopes
 from limelight.core.op import Op
@@ -24,6 +24,8 @@ from limelight.user_code import source_line
 warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWarning, module=r"limelight(\.|$)")
 
 SCALARS: Final = (bool, int, float, complex)
+CALLS: Final = frozenset({"call", "call_forward"})
+"""Ops that run one function once."""
 
 
 class Eager(dispatch.Interpreter):
@@ -55,7 +57,10 @@ class Eager(dispatch.Interpreter):
         return outputs
 
     def constant(self, array: Any, device: Device | None) -> Tensor:
-        return put(array, device or CPU0)
+        tensor = put(array, device or CPU0)
+        if events.wanted(events.Allocated):
+            account(tensor)
+        return tensor
 
 
 dispatch.set_base(Eager())
@@ -73,8 +78,20 @@ def _run_function(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> An
     places += [CPU0] * (len(results) - len(places))
     outputs = tuple([_wrapped(r, d) for r, d in zip(results, places, strict=True)])
     if events.wanted(events.OpRan) or events.wanted(events.Allocated):
-        _report(op, inputs, outputs, places[0] if places else CPU0, time.perf_counter() - start)
+        device, seconds = places[0] if places else CPU0, time.perf_counter() - start
+        _report(op, inputs, outputs, device, seconds, _most(op, attrs))
     return outputs
+
+
+def _most(op: Op, attrs: tuple[Any, ...]) -> Sequence[Any]:
+    """Bytes that the hungriest of an op's functions needs at most, and whether that is exact: from sizes alone.
+
+    A loop runs its body many times, and stacks what it hands out: not exact. (A loop's residuals are counted nowhere.)
+    """
+    functions = [f for p in attrs for f in (p if type(p) is tuple else (p,)) if hasattr(f, "run")]
+    peaks = [f.run.memory() for f in functions]
+    most = max([peak.nbytes for peak in peaks], default=0)
+    return most, op.name in CALLS and all(peak.exact for peak in peaks)
 
 
 def _placed(homes: list[Device], param: Any) -> Any:
@@ -132,13 +149,7 @@ def move(tensor: Any, device: Device, cause: str) -> Any:
     data, home = tensor._data, tensor._device
     if home is device:
         return data
-    here, there = backends.load(home.backend), backends.load(device.backend)
-    copied = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
-    if device is not CPU0:
-        devices.mark_in_use()
-    if events.wanted(events.Copied):
-        events.emit(events.Copied(home.short, device.short, int(data.nbytes), cause, source_line.user_line()))
-    return copied
+    return device_copies.copied(data, home, device, cause, source_line.user_line())
 
 
 def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> NoReturn:
@@ -183,12 +194,20 @@ def _shape(x: Any) -> tuple[int, ...]:
     return () if type(x) in SCALARS else x.shape
 
 
-def _report(op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], device: Device, seconds: float) -> None:
+def _report(
+    op: Op,
+    inputs: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    device: Device,
+    seconds: float,
+    most: Sequence[Any] = (0, True),
+) -> None:
     outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
     specs = tuple([_text(x) for x in outputs])
     nbytes = sum([x.nbytes for x in outputs])
     input_texts = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
-    events.emit(events.OpRan(op.name, device.short, input_texts, specs, nbytes, seconds, source_line.user_line()))
+    line = source_line.user_line()
+    events.emit(events.OpRan(op.name, device.short, input_texts, specs, nbytes, seconds, line, *most))
     if events.wanted(events.Allocated):
         for x in outputs:
             account(x)
@@ -205,18 +224,5 @@ def _spec_text(dtype: Any, shape: tuple[int, ...]) -> str:
 
 
 def account(tensor: Tensor) -> None:
-    """Reports the birth of a tensor and, when its last reference goes, its death."""
-    nbytes, device, name = tensor.nbytes, tensor._device.short, id(tensor)
-    events.emit(events.Allocated(device, nbytes, name))
-
-    def freed(reference: weakref.ref[Tensor]) -> None:
-        _on_death.pop(id(reference), None)
-        if events.wanted(events.Freed):
-            events.emit(events.Freed(device, nbytes, name))
-
-    reference = weakref.ref(tensor, freed)
-    _on_death[id(reference)] = reference
-
-
-_on_death: Final[dict[int, weakref.ref[Tensor]]] = {}
-"""References whose callbacks report a death: they must outlive the tensors. (weakref.finalize costs far more.)"""
+    """Reports the birth of a tensor's buffer and, when its last reference goes, its death."""
+    live_buffers.born(tensor, tensor._data, tensor._device, source_line.user_line())

@@ -77,7 +77,7 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
     run = cast(Any, namespace.pop("run"))  # or it would hold itself
     run.output_devices = output_devices
-    run.memory = functools.partial(peak, graph)
+    run.memory = functools.cache(functools.partial(peak, graph))
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False

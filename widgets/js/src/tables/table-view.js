@@ -5,7 +5,8 @@ import { replace, Store } from "../store.js";
 
 /**
  * @param {string} name for the element's class @param {string} label
- * @param {(root: HTMLElement) => (state: any) => void} build fills a new root; returns what draws a state
+ * @param {(root: HTMLElement, tell: (message: any) => void) => (state: any) => void} build fills a new root; returns what draws
+ *   a state; may `tell` the kernel something
  * @param {import("../store.js").Reduce} [reduce]
  */
 export function widget(name, label, build, reduce = replace) {
@@ -21,7 +22,7 @@ export function widget(name, label, build, reduce = replace) {
       render({ el, signal }) {
         const root = h("section", { class: `ll ll-${name}-view`, "aria-label": label, "data-lm-suppress-shortcuts": "true" });
         el.append(root);
-        return store.show(build(root), signal);
+        return store.show(build(root, (message) => store.tell(message)), signal);
       },
     };
   };

@@ -8,12 +8,12 @@ import { lineCell, widget } from "../tables/table-view.js";
 
 /**
  * @typedef {object} Device
- * @property {string} name @property {string} full @property {number} live @property {number} peak
+ * @property {string} name @property {string} full @property {number} live @property {number} peak @property {boolean} exact
  * @property {number} ops @property {number} calls of staged functions @property {number} seconds @property {Float32Array} history @property {number} history_seconds
  *
  * @typedef {object} Copy
- * @property {string} from @property {string} to @property {string} cause @property {[string, number, string] | null} line
- * @property {number} count @property {number} nbytes
+ * @property {string} from @property {string} to @property {string} what @property {string} cause @property {string} fix
+ * @property {[string, number, string] | null} line @property {number} count @property {number} nbytes @property {number} seconds
  */
 
 /** @param {HTMLElement} root */
@@ -21,13 +21,15 @@ function build(root) {
   const title = h("span", { class: "ll-title" });
   const cards = h("div", { class: "ll-cards" });
   const copies = h("div", { class: "ll-scroll" });
-  root.append(h("div", { class: "ll-bar" }, title), cards, copies);
+  const note = h("p", { class: "ll-quiet ll-hint" });
+  root.append(h("div", { class: "ll-bar" }, title), cards, note, copies);
   return (/** @type {any} */ state) => {
     const most = Math.max(1, ...state.devices.map((/** @type {Device} */ device) => device.peak));
     const live = state.devices.reduce((/** @type {number} */ sum, /** @type {Device} */ device) => sum + device.live, 0);
     const words = `${counted(state.devices.length, "device")}, ${bytes(live)} live`;
     title.replaceChildren(h("b", {}, "Devices"), " ", h("span", { class: "ll-quiet" }, words));
     cards.replaceChildren(...state.devices.map((/** @type {Device} */ device) => card(device, most)));
+    note.textContent = state.note;
     copies.replaceChildren(copyTable(state));
   };
 }
@@ -42,7 +44,7 @@ function card(device, most) {
     h(
       "div",
       { class: "ll-meter", role: "meter", "aria-label": `Live bytes on ${device.name}`, "aria-valuemin": 0, "aria-valuemax": most,
-        "aria-valuenow": device.live, "aria-valuetext": `${bytes(device.live)}, peak ${bytes(device.peak)}` },
+        "aria-valuenow": device.live, "aria-valuetext": `${bytes(device.live)}, peak ${device.exact ? "" : "at least "}${bytes(device.peak)}` },
       h("span", { class: "ll-fill", style: { "inline-size": share(device.live) } }),
       h("span", { class: "ll-peak", style: { "inset-inline-start": share(device.peak) } }),
     ),
@@ -50,12 +52,12 @@ function card(device, most) {
       "dl",
       { class: "ll-figures" },
       ...figure("live", bytes(device.live)),
-      ...figure("peak", `▏${bytes(device.peak)}`),
+      ...figure("peak", `▏${device.exact ? "" : "≥ "}${bytes(device.peak)}`),
       ...figure("eager ops", number(device.ops)),
       ...figure("in all", seconds(device.seconds)),
       ...figure("staged calls", number(device.calls)),
     ),
-    sparkline(device),
+    timeline(device),
   );
 }
 
@@ -65,34 +67,41 @@ function figure(name, value) {
 }
 
 /** @param {Device} device */
-function sparkline({ name, history, history_seconds }) {
-  const label = `Live bytes on ${name} during the last ${seconds(history_seconds)}`;
-  return s(
+function timeline({ name, history, history_seconds }) {
+  const most = history.reduce((a, b) => Math.max(a, b), 1);
+  const label = `Live bytes on ${name} during the last ${seconds(history_seconds)}, at most ${bytes(most)}`;
+  const picture = s(
     "svg",
     { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, preserveAspectRatio: "none" },
     s("path", { class: "ll-area", d: `${line(history)} L${WIDTH},${HEIGHT} L0,${HEIGHT} Z` }),
     s("path", { class: "ll-stroke", d: line(history) }),
   );
+  const mark = (/** @type {string} */ place, /** @type {string} */ text) => h("span", { class: `ll-axis-${place}` }, text);
+  const axes = [mark("top", bytes(most)), mark("bottom", "0 B"), mark("start", `−${seconds(history_seconds)}`), mark("end", "now")];
+  return h("div", { class: "ll-timeline" }, picture, ...axes);
 }
 
 /** @param {{copies: Copy[], copied: number, copied_bytes: number, unlisted: number}} state */
 function copyTable({ copies, copied, copied_bytes, unlisted }) {
-  if (!copied) return h("p", { class: "ll-empty" }, "No copies between devices since this view was opened.");
-  const columns = ["copied", "bytes", "times", "why", "line"];
+  if (!copied) return h("p", { class: "ll-empty" }, "No copies between devices yet.");
+  const columns = ["copied", "tensor", "bytes", "times", "took", "why", "line"];
+  const numeric = new Set(["bytes", "times", "took"]);
   const rows = copies.map((copy) =>
     h(
       "tr",
       {},
       h("th", { scope: "row" }, `${copy.from} → ${copy.to}`),
+      h("td", {}, h("code", {}, copy.what)),
       h("td", { class: "ll-numeric" }, bytes(copy.nbytes)),
       h("td", { class: "ll-numeric" }, number(copy.count)),
-      h("td", {}, copy.cause),
+      h("td", { class: "ll-numeric" }, seconds(copy.seconds)),
+      h("td", { class: "ll-cause" }, copy.cause, copy.fix ? h("span", { class: "ll-where" }, copy.fix) : null),
       h("td", {}, lineCell(copy.line)),
     ),
   );
   const rest = unlisted ? `, ${number(unlisted)} of them not listed` : "";
   const caption = `${counted(copied, "copy", "copies")}, ${bytes(copied_bytes)}${rest}`;
-  const head = columns.map((name) => h("th", { scope: "col", class: name === "bytes" || name === "times" ? "ll-numeric" : null }, name));
+  const head = columns.map((name) => h("th", { scope: "col", class: numeric.has(name) ? "ll-numeric" : null }, name));
   return h("table", { class: "ll-table" }, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 

@@ -1,12 +1,15 @@
 // The tape view: what a gradient tape recorded, row by row, with what each row keeps alive.
 
-import { h } from "../dom.js";
+import { h, m } from "../dom.js";
 import { bytes, counted, lineText, number } from "../format.js";
 import { lent } from "../lent.js";
+import { mathTree } from "../maths.js";
 import { extend, filtered } from "../tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 
+const CHARACTER = 7.8; // pixels: of a digit, with some room
+const OTHERS = 54 + 64 + 86 + 120 + 76; // pixels of the other columns and the gaps, at least
 const ROW = 26; // pixels; the style sheet says the same
 const COLUMNS = ["#", "op", "line", "inputs", "output", "saved", "gradient rule"];
 
@@ -24,7 +27,7 @@ class TapeTable {
     this.spacer = h("div", { class: "ll-spacer" }, this.rowsElement);
     this.window = h("div", { class: "ll-window", tabindex: 0, role: "group", "aria-label": "Entries; arrows move" }, this.spacer);
     const header = h("div", { class: "ll-grid ll-header", role: "row" }, ...COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
-    this.grid = h("div", { role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
+    this.grid = h("div", { class: "ll-tape", role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
     this.detail = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "Entry", "aria-live": "polite" });
     this.hint = h("p", { class: "ll-quiet ll-hint" });
     this.content = h("div", {}, this.grid, this.hint, this.detail);
@@ -51,7 +54,12 @@ class TapeTable {
     this.state = state;
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
     const longest = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[1].length), 0);
-    this.grid.style.setProperty("--ll-longest-op", `${Math.min(Math.max(longest * 7.8, 70), 190)}px`);
+    const opWidth = Math.min(Math.max(longest * 7.8, 70), 190);
+    this.grid.style.setProperty("--ll-longest-op", `${opWidth}px`);
+    const widths = { inputs: widthOf(state.rows.map((/** @type {Row} */ row) => row[3])), output: widthOf(state.rows.map((/** @type {Row} */ row) => row[4])) };
+    for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-longest-${name}`, `${Math.max(width, 80)}px`);
+    const least = OTHERS + opWidth + Math.max(widths.inputs, 80) + Math.max(widths.output, 80);
+    this.grid.style.setProperty("--ll-tape-least", `${least}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(
@@ -117,7 +125,7 @@ class TapeTable {
     this.detail.replaceChildren(
       h("h4", {}, `${index}  ${op}`, h("span", { class: "ll-kind" }, lineCell(line))),
       h("dl", {}, ...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-      h("div", {}, "gradient ", h("code", { class: "ll-rule" }, rule || "none")),
+      h("div", { class: "ll-formula" }, "gradient ", ...formula(rule)),
     );
   }
 
@@ -132,6 +140,17 @@ class TapeTable {
     }
     event.preventDefault();
   }
+}
+
+/** The rule as it is set in books, and beside it as plain text. @param {string} rule */
+function formula(rule) {
+  const plain = h("code", { class: "ll-rule" }, rule || "none");
+  return rule ? [m(mathTree(rule)), " ", plain] : [plain];
+}
+
+/** Pixels for the longest text, so that no shape is cut. @param {string[][]} texts */
+function widthOf(texts) {
+  return texts.reduce((most, parts) => Math.max(most, parts.join(", ").length), 0) * CHARACTER;
 }
 
 /** @param {HTMLElement} root */

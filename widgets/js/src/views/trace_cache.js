@@ -4,6 +4,7 @@ import { button, h } from "../dom.js";
 import { bytes, counted, number, seconds, shortened } from "../format.js";
 import { lent } from "../lent.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
+import { moved } from "../tables/virtual-list.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const WHY = "why it was traced";
@@ -19,15 +20,23 @@ const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
  * @property {string} state "tracing" or "ready"
  *
  * @typedef {{id: number, name: string, entries: Entry[], hidden: number, hits: number}} Cached
+ * @typedef {(one: [number, number], beside: boolean) => void} Choose
  */
 
-/** @param {HTMLElement} root */
-function build(root) {
+/**
+ * A trace is chosen by its number, another beside it with Shift, Control or Command: graphs of the function show the one
+ * that is chosen, and of two it is said what distinguishes them.
+ * @param {HTMLElement} root @param {(message: any) => void} tell
+ */
+function build(root, tell) {
   const content = h("div", { class: "ll-scroll" });
   const empty = emptyState(content);
   const title = h("span", { class: "ll-title" });
+  const diff = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "What distinguishes two traces", "aria-live": "polite" });
+  /** @type {[number, number][]} function and index */
+  let chosen = [];
   const status = h("span", { class: "ll-quiet", role: "status" });
-  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content);
+  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content, diff);
   const all = new Set();
   /** @type {Set<string>} entries whose arguments are unfolded; updates must not fold them */
   const unfolded = new Set();
@@ -37,8 +46,18 @@ function build(root) {
     const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
     empty.say(state.empty);
+    const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.dataset.trace;
+    chosen = state.chosen;
+    const choose = (/** @type {[number, number]} */ one, /** @type {boolean} */ beside) => {
+      const others = chosen.filter((other) => String(other) !== String(one));
+      chosen = beside ? [...others, one].slice(-2) : [one];
+      tell({ type: "chosen", traces: chosen });
+    };
     const showAll = (/** @type {number} */ id) => (all.add(id), draw(state));
-    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll, unfolded)));
+    content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll, unfolded, choose)));
+    roving(content, focused);
+    diff.hidden = !state.diff;
+    if (state.diff) diff.replaceChildren(h("p", {}, state.diff.sentence), ...state.diff.tables.map(differences));
     const newest = String(state.newest);
     if (newest !== last && last) {
       status.textContent = announcement(state);
@@ -50,6 +69,31 @@ function build(root) {
   return draw;
 }
 
+/** One of the traces' buttons is reached by Tab, the others by the arrows. @param {HTMLElement} content @param {string} [focused] */
+function roving(content, focused) {
+  const buttons = /** @type {HTMLElement[]} */ ([...content.querySelectorAll("[data-trace]")]);
+  const first = buttons.find((one) => one.dataset.trace === focused) ?? buttons.find((one) => one.ariaPressed === "true") ?? buttons[0];
+  buttons.forEach((one, at) => {
+    one.tabIndex = one === first ? 0 : -1;
+    one.addEventListener("keydown", (event) => {
+      const next = moved(event.key, at, 10, buttons.length);
+      if (next === null) return;
+      one.tabIndex = -1;
+      buttons[next].tabIndex = 0;
+      buttons[next].focus();
+      event.preventDefault();
+    });
+  });
+  if (focused) first?.focus();
+}
+
+/** @param {{name: string, columns: string[], rows: string[][]}} table */
+function differences({ name, columns, rows }) {
+  const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
+  const body = rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", { class: "ll-arguments" }, h("code", {}, cell)))));
+  return h("table", { class: "ll-table" }, h("caption", {}, name), h("thead", {}, head), h("tbody", {}, ...body));
+}
+
 /** @param {any} state */
 function announcement({ functions, newest }) {
   if (!newest) return "";
@@ -59,14 +103,19 @@ function announcement({ functions, newest }) {
 
 /**
  * @param {Cached} cached @param {any} state @param {boolean} all @param {(id: number) => void} showAll
- * @param {Set<string>} unfolded
+ * @param {Set<string>} unfolded @param {Choose} choose
  */
-function table(cached, state, all, showAll, unfolded) {
+function table(cached, state, all, showAll, unfolded, choose) {
   const shown = all ? cached.entries : cached.entries.slice(-AT_FIRST);
   const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
   const hidden = cached.entries.length - shown.length;
   const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
-  const rows = shown.flatMap((entry) => row(entry, `${cached.id},${entry.index}`, most, String(state.newest), unfolded));
+  const isChosen = (/** @type {string} */ key) => state.chosen.some((/** @type {any} */ one) => String(one) === key);
+  const rows = shown.flatMap((entry) => {
+    const key = `${cached.id},${entry.index}`;
+    const pick = (/** @type {MouseEvent} */ event) => choose([cached.id, entry.index], event.shiftKey || event.ctrlKey || event.metaKey);
+    return row(entry, key, most, String(state.newest), unfolded, { chosen: isChosen(key), pick });
+  });
   const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
   const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
   return h(
@@ -87,18 +136,22 @@ function heading(name) {
 /**
  * An entry, and below it why it was traced, for a view that is too narrow for that column.
  * @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded
+ * @param {{chosen: boolean, pick: (event: any) => void}} choice
  */
-function row(entry, key, most, newestKey, unfolded) {
+function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
   const newest = key === newestKey;
   const numeric = (/** @type {any} */ ...content) => h("td", { class: "ll-numeric" }, ...content);
   const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
   const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
+  const hint = "Show this trace in the graph; with Shift, compare it with the chosen one";
+  const properties = { class: "ll-link", title: hint, "aria-label": `trace #${entry.index + 1}`, "aria-pressed": chosen, dataset: { trace: key }, onclick: pick };
+  const number_ = button("", () => undefined, properties, `#${entry.index + 1}`);
   const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
   const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, ...why()));
   const element = h(
     "tr",
-    { class: newest ? "ll-newest" : null, dataset: { entry: entry.index } },
-    h("th", { scope: "row" }, newest ? "▸ " : "", `#${entry.index + 1} `, badge),
+    { class: [newest && "ll-newest", chosen && "ll-chosen"].filter(Boolean).join(" ") || null, dataset: { entry: entry.index } },
+    h("th", { scope: "row" }, newest ? "▸ " : "", number_, " ", badge),
     h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
     h("td", { class: "ll-reason" }, ...why()),
     numeric(bar(entry.hits / most, number(entry.hits))),
