@@ -73,7 +73,7 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         if not shape:
             return x.ravel().dot(ones(x.size, x.dtype))
         if len(over) == 1 and x.ndim == 2:
-            return sum_by_ones(x, over[0], not lead)
+            return sum_by_ones(x, over[0], not lead).reshape(shape)  # which checks sizes that were not known
     dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
     total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
     return total.reshape(shape).astype(x.dtype, copy=False)
