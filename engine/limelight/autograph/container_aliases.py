@@ -90,9 +90,8 @@ def refuse_change(container: Any, what: str) -> None:
         if sys.getrefcount(other) > _COUNTING + n_own_references(other):
             kind = type(container).__name__
             raise ControlFlowError(
-                f"{what}{source_line.here()}, and a tensor decides whether {shown(name)} still is the {kind} that other "
-                "names know as well, so that the change would be seen by them, or is another one: a graph cannot tell. "
+                f"{what}{source_line.here()}, and a tensor decides whether {shown(name)} still is the {kind} that "
+                "other names know as well, so that the change would be seen by them, or is another one: a graph cannot "
+                "tell. "
                 f"Give it a copy before that is decided, {kind}({name}), or change it before"
             )
-
-

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.autograph.context import Block, changes_next, here, refusal
 from limelight.autograph.container_aliases import refuse_change
+from limelight.autograph.context import Block, changes_next, here, refusal
 from limelight.autograph.local_containers import age, links
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -252,17 +253,26 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
     return None if attrs is None else tuple(attribute.name for attribute in attrs)
 
 
-@functools.cache
-def is_plain(kind: type) -> bool:
+def is_plain(kind: Any) -> bool:
     """Whether `kind`, called with its fields by name, does no more than to keep them."""
+    plain = _plain.get(kind)
+    if plain is None:
+        plain = _plain[kind] = _only_keeps(kind)
+    return plain
+
+
+_plain: Final[weakref.WeakKeyDictionary[type, bool]] = weakref.WeakKeyDictionary()
+
+
+def _only_keeps(kind: Any) -> bool:
     if hasattr(kind, "__limelight_from_fields__") or issubclass(kind, tuple):
         return True
-    made: Any = kind.__init__
-    code = getattr(made, "__code__", None)
+    code = getattr(kind.__init__, "__code__", None)
     if hasattr(kind, "__post_init__") or not dataclasses.is_dataclass(kind) or code is None:
         return False
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    return code.co_filename == "<string>" and set(names) == set(_field_names(kind) or ())
+    fields = tuple(field.name for field in dataclasses.fields(kind))
+    return bool(code.co_filename == "<string>" and set(names) == set(fields))
 
 
 def _further_attributes(tree: Any, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -304,7 +314,7 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         items = dict(zip(structure.keys, children, strict=True))
         return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
     if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
-        made = object.__new__(kind)
+        made: Any = object.__new__(kind)
         for name, child in zip(structure.keys, children, strict=True):
             object.__setattr__(made, name, child)
         return made

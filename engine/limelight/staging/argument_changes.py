@@ -161,7 +161,7 @@ def _is_same(before: Any, now: Any) -> bool:
 
 
 def _same_bytes(a: Any, b: Any) -> bool:
-    return a.dtype.kind != "O" and a.tobytes() == b.tobytes()
+    return bool(a.dtype.kind != "O" and a.tobytes() == b.tobytes())
 
 
 def _line(function: Any, root: str, path: str) -> Source | None:

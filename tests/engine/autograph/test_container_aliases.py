@@ -1,6 +1,6 @@
-"""A container that is two after a block that a tensor decides: changed only while nobody could see it through another."""
+"""A container that is two after a block that a tensor decides: changed while nobody sees it through another."""
 
-# ruff: noqa: E701, E702, SIM108  # programs, one a row
+# programs, one a row
 
 import functools
 import textwrap

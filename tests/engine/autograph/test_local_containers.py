@@ -1,6 +1,6 @@
 """Lists and dictionaries that converted code makes are changed in staged blocks as Python does; others are refused."""
 
-# ruff: noqa: PLC0206, PLW0602  # the statements are what is tested
+# ruff: noqa: PLW0108, PLC0206, PLW0602  # the statements are what is tested
 
 import bisect
 import collections
@@ -425,7 +425,7 @@ def test_a_condition_changes_nothing():
             x = x - 1
         return x
 
-    with pytest.raises(ControlFlowError, match="a list, is changed|a list is changed"):
+    with pytest.raises(ControlFlowError, match=r"a list,? is changed"):
         staged(f)(ll.constant(2.0))
 
 

@@ -1,4 +1,4 @@
-"""Sums of numbers near the ends of the range: eager and staged code add in one order, so that the same things overflow."""
+"""Sums of numbers near the ends of the range: eager and staged code add in one order, and overflow alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ import limelight as ll
 pytestmark = pytest.mark.usefixtures("retraces_are_meant")
 
 LARGEST = float(np.finfo(np.float32).max)
-POOL = [LARGEST, -LARGEST, LARGEST / 2, -LARGEST / 2, 1e38, -3e38, 1.0, -1.0, 0.0, -0.0, 1e-45, *map(float, ["inf", "-inf", "nan"])]
+POOL = [
+    LARGEST,
+    -LARGEST,
+    LARGEST / 2,
+    -LARGEST / 2,
+    1e38,
+    -3e38,
+    1.0,
+    -1.0,
+    0.0,
+    -0.0,
+    1e-45,
+    *map(float, ["inf", "-inf", "nan"]),
+]
 
 PROGRAMS = {
     "sums of products": lambda x, y, a: ll.sum(x * 2) + ll.sum(y * 2) + ll.sum(a),

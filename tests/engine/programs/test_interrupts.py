@@ -22,14 +22,14 @@ import limelight as ll
 from limelight.core import dispatch
 from limelight.core.eager import entry_point
 from limelight.core.op import Op
-from limelight.optimise.setting import setting
-from limelight.user_code import tracebacks
 from limelight.errors import (
     ArgumentError,
     LeakedTensorError,
     RunError,
     TapeError,
 )
+from limelight.optimise.setting import setting
+from limelight.user_code import tracebacks
 
 Clean = Any  # the fixture of conftest.py
 
@@ -454,7 +454,7 @@ def _configured() -> None:
 def _nested_settings() -> None:
     with ll.config.run_functions_eagerly(), ll.config.optimiser(level=1), ll.config.show_library_frames():
         try:
-            with ll.config.run_functions_eagerly(False), ll.config.optimiser(level=0):
+            with ll.config.run_functions_eagerly(False), ll.config.optimiser(level=0):  # noqa: SIM117  # nested
                 with ll.config.show_library_frames(False), ll.config.optimiser(level=2):
                     noted(one)
         except KeyboardInterrupt:

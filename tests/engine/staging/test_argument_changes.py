@@ -188,8 +188,8 @@ EQUAL = {
 def test_an_equal_value_in_place_of_another_is_no_change(kind):
     make, again = EQUAL[kind]
 
-    def body(l, x):
-        l[0] = again(l[0])
+    def body(items, x):
+        items[0] = again(items[0])
         return x
 
     assert again(make()) is not make()
@@ -198,19 +198,19 @@ def test_an_equal_value_in_place_of_another_is_no_change(kind):
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, -0.0), (1, 1.0), (1, True), (1.0, 2.0), ("a", "b"), (1, None)])
 def test_what_python_takes_for_equal_and_is_not_is_a_change(before, after):
-    def body(l, x):
-        l[0] = after
+    def body(items, x):
+        items[0] = after
         return x
 
-    assert told(body, [before], T)[0] == "l[0]"
+    assert told(body, [before], T)[0] == "items[0]"
 
 
 def test_equal_tensors_are_told_apart_where_the_trace_is_for_others_too():
-    def body(l, x):
-        l[0] = ll.constant([1.0, 2.0])
+    def body(items, x):
+        items[0] = ll.constant([1.0, 2.0])
         return x
 
-    assert told(body, [T], T)[0] == "l[0]"
+    assert told(body, [T], T)[0] == "items[0]"
     eager = ll.function(body, run_eagerly=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

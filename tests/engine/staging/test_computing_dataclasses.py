@@ -1,4 +1,4 @@
-"""Dataclasses and attrs classes that compute when they are made: as nests they are taken apart, and copied as they are."""
+"""Dataclasses and attrs classes that compute when they are made: as nests they are copied as they are."""
 
 from __future__ import annotations
 

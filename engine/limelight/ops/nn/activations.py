@@ -1,4 +1,4 @@
-"""Activations that are ops, `relu` and `softplus`; `gate`, of which others are made; and the loss of yes-or-no answers, `sigmoid_cross_entropy`.
+"""Activations that are ops, `relu` and `softplus`; `gate`, of which others are made; and `sigmoid_cross_entropy`.
 
 `limelight.nn.functional.activations` has those that are put together from other ops.
 """

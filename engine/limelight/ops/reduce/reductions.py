@@ -43,7 +43,7 @@ def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     if dtype in QUICK and 1 < x.size <= MOST_SUMMED and x.ndim <= 2 and not keepdims and axis != ():
         if axis is None or x.ndim == 1 or (type(axis) is tuple and len(axis) == 2):
             return x.ravel().dot(ones(x.size, dtype))
-        return sum_by_ones(x, (axis[0] if type(axis) is tuple else axis) % 2, False)
+        return sum_by_ones(x, (axis[0] if isinstance(axis, tuple) else axis) % 2, False)
     if dtype in SHORT:
         return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
