@@ -22,12 +22,7 @@ import limelight as ll
 from limelight.core import dispatch
 from limelight.core.eager import entry_point
 from limelight.core.op import Op
-from limelight.errors import (
-    ArgumentError,
-    LeakedTensorError,
-    RunError,
-    TapeError,
-)
+from limelight.errors import ArgumentError, LeakedTensorError, RunError, TapeError
 from limelight.optimise.setting import setting
 from limelight.user_code import tracebacks
 
