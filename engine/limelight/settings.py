@@ -13,7 +13,7 @@ from limelight.with_blocks import Block, begins_after, block_of
 
 T = TypeVar("T")
 _all: Final[list[Scoped[Any]]] = []
-_lock = threading.Lock()
+_lock = threading.RLock()  # an interrupt may leave it held by its thread
 
 
 class Scoped(Generic[T]):
@@ -33,7 +33,6 @@ class Scoped(Generic[T]):
     def __init__(self, name: str, default: T) -> None:
         self.name = name
         self.default = default
-        self._value = default
         self._global: _Override | None = None
         self._innermost: ContextVar[_Override | None] = ContextVar(name, default=None)
         _all.append(self)
@@ -42,7 +41,8 @@ class Scoped(Generic[T]):
         override = _in_force(self._innermost.get())
         if override is None and self._global is not None and self._global.has_ended:
             self.withdraw(self._global)
-        return self._value if override is None else override.value  # type: ignore[return-value]  # what `override` was given
+        override = override or self._global
+        return self.default if override is None else override.value  # type: ignore[return-value]  # what it was given
 
     def set_globally(self, value: T, frame: FrameType | None = None) -> _Override:
         """Sets the global value, for the block that the code of `frame` is about to begin, or for good.
@@ -52,8 +52,17 @@ class Scoped(Generic[T]):
         with _lock:
             mine = _Override(value, self._global, self._innermost)
             mine.block = None if frame is None else block_of(frame)
-            self._value, self._global = value, mine
+            self._global = mine
             return mine
+
+    def may_become(self, value: T) -> bool:
+        """Whether the global value is `value`, or might be at the end of a block."""
+        override = self._global
+        while override is not None:
+            if not override.ended and override.value == value:
+                return True
+            override = override.before
+        return self.default == value
 
     @property
     def global_block(self) -> Block | None:
@@ -76,7 +85,6 @@ class Scoped(Generic[T]):
         with _lock:
             mine.end()
             self._global = _in_force(self._global)
-            self._value = self.default if self._global is None else self._global.value  # type: ignore[assignment]  # set
 
     def override(self, value: T) -> _Override:
         """Holds in its block, and in whatever runs before it is left: the body of a `for` loop over a generator, too.
@@ -156,4 +164,4 @@ def current_overrides() -> list[tuple[Scoped[Any], _Override | None]]:
     return [(setting, setting.innermost()) for setting in _all]
 
 
-forking.renew_in_child(__name__, "_lock", threading.Lock)
+forking.renew_in_child(__name__, "_lock", threading.RLock)

@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import Ran, Words, join, refuse_lost_aliases, trace_block
+from limelight.autograph.container_aliases import link, lonely
 from limelight.autograph.context import refuse_in_try, restore_on_error
 from limelight.autograph.logical_operators import decides, truth
 from limelight.autograph.reachable_state import reachable
@@ -94,6 +95,7 @@ def choose_block(
     pred = truth(test, f"the condition of {words.whole}")
     get_state, set_state = state
     before = get_state()
+    alone = lonely(before)
     outer = reachable(body, orelse, *roots, state=get_state, names=names)
 
     def run(block: Callable[[], None], outcome: bool) -> Ran:
@@ -109,6 +111,7 @@ def choose_block(
     set_state(before)
     refuse_lost_aliases(before, true, false, names[:n_outputs])
     joined = join(pred, _first(true, n_outputs), _first(false, n_outputs), names[:n_outputs], words, (body, orelse))
+    link(names, (true.values, false.values), joined, alone)
     set_state((*joined, *before[n_outputs:]))
 
 
@@ -172,7 +175,9 @@ def if_exp(test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], s
     words = Words(f"`... if {said} else ...`", "before `if`", "after `else`")
     true = trace_block("if_expression", words.whole, outer, lambda: (if_true(),))
     false = trace_block("else_expression", words.whole, outer, lambda: (if_false(),))
-    return join(pred, true, false, ["the value"], words)[0]
+    joined = join(pred, true, false, ["the value"], words)
+    link(["the value"], (true.values, false.values), joined, set())
+    return joined[0]
 
 
 @in_place_of_python

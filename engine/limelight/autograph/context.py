@@ -49,19 +49,46 @@ def staged_block(what: str, outer: Outer, is_condition: bool = False) -> Iterato
 
     It gives the changes of containers of older blocks, which are undone at the end; a condition may have none.
     """
-    changes = Changes()
+    changes = Changes(outer.contained)
     here.blocks.append(Block(what, outer, changes, is_condition))
     before = outer.contents()
     try:
         yield changes
+        changes.look()
     except Exception as error:
         if not isinstance(error, LimelightError) and not getattr(error, "__notes__", ()):
             error.add_note(f"while {what} was traced: a tensor decides it, so its code runs then, whatever it says")
         raise
     finally:
         here.blocks.pop()
+        changes.look()
         changes.undo()
     outer.refuse_changes(before, what)
+    for container in changes.untold:
+        if is_condition or age(container) is None:
+            name = outer.names.get(id(container))
+            said = f"`{name}`, a {type(container).__name__}," if name else f"a {type(container).__name__}"
+            raise refusal(container, f"{said} is changed", what)
+
+
+def refusal(target: Any, what: str, block: str) -> ControlFlowError:
+    """The error for a change of something that outlives a block: `what` is done to `target` in it."""
+    return ControlFlowError(
+        f"{what} in {block}{source_line.here()}. That would happen once, while tracing, whatever "
+        f"the tensor says{_outside(target)}. Assign a local variable there and use it afterwards; keep state in a "
+        "ll.Variable (.assign); collect the results of a loop with ll.scan or ll.map_fn"
+    )
+
+
+def _outside(target: Any) -> str:
+    """Why a list or dictionary is refused that might have been state, had the converted code made it."""
+    kind = type(target)
+    if kind not in (list, dict) or age(target) is not None:
+        return ""
+    return (
+        f", and who else knows this {kind.__name__}, which the function has not made itself, would see it. Change a "
+        f"copy of it, as by {kind.__name__}(...), made before"
+    )
 
 
 def changes_next(container: Any, name: str, where: str) -> None:

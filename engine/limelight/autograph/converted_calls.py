@@ -16,7 +16,7 @@ from typing import Any, Final
 from limelight.autograph import iterables, mutation_guards
 from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
-from limelight.autograph.local_containers import made
+from limelight.autograph.local_containers import links, made, passing
 from limelight.autograph.logical_operators import all_, any_, decides
 from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
@@ -47,8 +47,8 @@ _AS_GIVEN: Final = frozenset({"function", "py_func", "custom_gradient", "recompu
 def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any) -> Any:
     """`function(*args, **kwargs)`, by a converted version of `function` if it is the user's."""
     kind = type(function)
-    if here.blocks and (kind is BuiltinFunctionType or kind is MethodType):
-        mutation_guards.calls(function, args)
+    if (here.blocks or links()) and kind is not FunctionType and kind is not type:
+        mutation_guards.calls(function, args, kwargs)
     if kind is BuiltinFunctionType or kind is type:
         overload = _OVERLOADS.get(function)
         if function in _HIGHER:
@@ -62,7 +62,11 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         args = tuple(map(_argument, args))
     else:
         function = as_converted(function)
-    result = function(*args, **kwargs) if kwargs else function(*args)
+    if any(type(x) is list or type(x) is dict for x in args):
+        with passing(args):
+            result = function(*args, **(kwargs or {}))
+    else:
+        result = function(*args, **kwargs) if kwargs else function(*args)
     return made(result) if _makes_anew(function) else result
 
 

@@ -13,9 +13,12 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
+
+from limelight.autograph.container_snapshots import Snapshot
+from limelight.user_code import source_line
 
 _count: Final = itertools.count(1)
 _ALONE: Final = 3  # references to what only the registry knows: its entry, the variable of a loop, the argument
@@ -32,6 +35,15 @@ class _Registry(threading.local):
     def __init__(self) -> None:
         self.entries: dict[int, _Entry] | None = None
         self.most = 10_000  # of entries, before those are looked for that nobody else has any more
+        self.links: dict[int, list[Link]] = {}
+        self.passed: list[tuple[Any, ...]] = []  # the arguments of calls of which this thread waits for the end
+
+
+class Link(NamedTuple):
+    """Two containers that may be one in Python, of which the second is what the variable `name` has now."""
+
+    pair: tuple[Any, Any]
+    name: str
 
 
 _known = _Registry()
@@ -40,11 +52,12 @@ _known = _Registry()
 @contextmanager
 def registry() -> Iterator[None]:
     """Within its block, which traces one function, containers are noted; those of functions around are not its own."""
-    outside, _known.entries = _known.entries, {}
+    outside, links = _known.entries, _known.links
+    _known.entries, _known.links = {}, {}
     try:
         yield
     finally:
-        _known.entries = outside
+        _known.entries, _known.links = outside, links
 
 
 def made(value: Any) -> Any:
@@ -89,6 +102,27 @@ def age(container: Any) -> int | None:
     """When `container` was made; None for one from outside."""
     entry = (_known.entries or {}).get(id(container))
     return None if entry is None else entry.made
+
+
+def links() -> dict[int, list[Link]]:
+    """The links of containers, by the identities of both, which they keep alive."""
+    return _known.links
+
+
+def n_own_references(container: Any) -> int:
+    """The references to a container that are no one's but autograph's."""
+    n_passed = sum(x is container for arguments in _known.passed for x in arguments)
+    return (age(container) is not None) + len(_known.links.get(id(container), ())) + n_passed
+
+
+@contextmanager
+def passing(arguments: tuple[Any, ...]) -> Iterator[None]:
+    """Within its block a function is called, and its arguments are held for that only."""
+    _known.passed.append(arguments)
+    try:
+        yield
+    finally:
+        _known.passed.pop()
 
 
 class Held:
@@ -164,11 +198,30 @@ class Changed(NamedTuple):
 
 
 class Changes:
-    """The containers that a block changes, all of them made before it."""
+    """The containers that a block changes, all of them made before it.
 
-    def __init__(self) -> None:
+    `watched` are those that it can reach: whatever changes one of them, by whichever way, its contents tell in the end.
+    """
+
+    def __init__(self, watched: Iterable[Any] = ()) -> None:
         self.since = now()
         self._changes: dict[int, Change] = {}
+        self.untold: list[Any] = []
+        self._watched = [Snapshot(x) for x in watched if Snapshot.fits(x)]
+
+    def look(self) -> None:
+        """Finds changes of which nobody told, and notes those of containers that the converted code has made.
+
+        The others, from outside, are what they were again afterwards.
+        """
+        changed = [x for x in self._watched if id(x.container) not in self._changes and x.has_changed()]
+        for x in changed:
+            if age(x.container) is None:
+                x.restore()
+            else:
+                name = f"a {type(x.container).__name__}"
+                self._changes[id(x.container)] = Change(x.container, name, source_line.here(), x.before)
+        self.untold += [x.container for x in changed]
 
     def note(self, container: Any, name: str, where: str) -> None:
         """`container` is changed next."""
@@ -178,6 +231,7 @@ class Changes:
 
     def left(self) -> dict[int, Changed]:
         """What the containers hold now, by their identities."""
+        self.look()
         return {
             key: Changed(x.container, x.name, x.where, contents(x.container, self.since))
             for key, x in self._changes.items()
@@ -194,9 +248,4 @@ class Changes:
     def undo(self) -> None:
         """Puts back what was in them."""
         for x in self._changes.values():
-            if type(x.container) is list:
-                x.container[:] = x.before
-            else:
-                if list(x.container) != list(x.before):
-                    x.container.clear()
-                x.container.update(x.before)
+            Snapshot(x.container, x.before).restore()

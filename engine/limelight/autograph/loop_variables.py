@@ -27,6 +27,7 @@ from limelight.autograph.branch_merge import (
     is_value,
     trace_block,
 )
+from limelight.autograph.container_aliases import link, lonely
 from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
 from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
 from limelight.autograph.reachable_state import reachable
@@ -89,6 +90,7 @@ class Carried:
         what: what messages call the loop.
         shared: the names that matter to functions made within an iteration, and to no other iteration.
         runs_always: whether there is at least one iteration.
+        test: the function that evaluates the condition.
     """
 
     def __init__(
@@ -100,12 +102,15 @@ class Carried:
         what: str,
         shared: Sequence[str],
         runs_always: bool = False,
+        test: Any = None,
     ) -> None:
         self._own = (list(names), get_state, set_state)
         self._body, self._what = body, what
         self._shared, self._runs_always = shared, runs_always
         self._entry = get_state()
-        self._outer = reachable(body, state=get_state, names=names)
+        self._alone = lonely(self._entry)
+        self._left: Sequence[Any] = ()  # the variables after an iteration
+        self._outer = reachable(body, test, state=get_state, names=names)
         self._containers: list[Changed] = []
         self._sometimes: set[str] = set()  # what not every iteration assigns
         self._run: Callable[[], object] = lambda: None
@@ -150,6 +155,7 @@ class Carried:
             flags.append(x.assigned if isinstance(x, AssignedIfRun) else not isinstance(x, Undefined))
             values[i] = x.value if isinstance(x, AssignedIfRun) else x
         changes = here.blocks[-1].changes
+        changes.look()
         held = [contents(x.container, changes.since) for x in self._containers]
         return (*map(changes.as_left, values), *held, *flags)
 
@@ -183,6 +189,7 @@ class Carried:
                 except _MoreStateError:
                     self._begin()
         values = self._rebuilt(results)
+        link(self._own[0], (self._entry, self._left), values, self._alone)
         n = len(self._own[0])
         self._set((*map(self._last, self._own[0], values), *values[n:]), self._why)
 
@@ -311,7 +318,9 @@ class Carried:
     def during(self, leaves: Sequence[Any], is_condition: bool = True) -> Iterator[Changes]:
         """Within its block, the variables are what `leaves` say."""
         with staged_block(self._what, self._outer, is_condition) as changes:
-            self._set(tuple(map(self._first, self._names, self._rebuilt(leaves))))
+            values = self._rebuilt(leaves)
+            link(self._own[0], (self._entry,), values, self._alone)
+            self._set(tuple(map(self._first, self._names, values)))
             yield changes
 
     def _first(self, name: str, value: Any) -> Any:
@@ -326,7 +335,7 @@ class Carried:
         known = len(tracer.nodes) if tracer is not None else 0
         with self.during(leaves, is_condition=False) as changes:
             run()
-            after = self._get()
+            after = self._left = self._get()
             changed = changes.left()
         self._adopt(changed, set())
         new_leaves: list[Tensor] = []

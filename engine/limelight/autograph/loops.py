@@ -62,7 +62,7 @@ def while_stmt(
         body()
     refuse_in_try("a `while`")
     undone = mark.rolled_back()
-    carried = Carried(names, get_state, set_state, body, _WHILE, options["shared"])
+    carried = Carried(names, get_state, set_state, body, _WHILE, options["shared"], test=test)
     if undone:
         _while(carried, test, body)
     else:
@@ -150,7 +150,7 @@ def for_stmt(
         return
     refuse_in_try("a `for`")
     always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
-    carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always)
+    carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always, extra_test)
     if extra_test is None:
         _scanned(carried, steps, body)
     else:

@@ -7,28 +7,46 @@ globals and cells is compared afterwards, and undone (`reachable_state`).
 
 from __future__ import annotations
 
+import bisect
+import heapq
 import operator
 import random
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
+from types import MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.autograph.context import Block, changes_next, here
-from limelight.autograph.local_containers import age
+from limelight.autograph.container_aliases import refuse_change
+from limelight.autograph.context import Block, changes_next, here, refusal
+from limelight.autograph.local_containers import age, links
 from limelight.core.tensor import Tensor
 from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
 
-_CONTAINERS: Final = (list, dict, set, bytearray, np.ndarray)
+_CONTAINERS: Final = (list, dict, set, deque, bytearray, np.ndarray)
 _METHODS: Final = frozenset({"append", "extend", "insert", "pop", "popitem", "remove", "clear", "add", "discard"}) | {
-    *("update", "setdefault", "sort", "reverse", "fill", "put"),
+    *("update", "setdefault", "sort", "reverse", "fill", "put", "itemset", "partition", "resize"),
+    *("appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract"),
     *("difference_update", "intersection_update", "symmetric_difference_update"),
+    *("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__ixor__", "__isub__"),
 }
+_OF_OBJECTS: Final = frozenset({"__setattr__", "__delattr__"})
+"""Methods that change any object."""
 _GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
+_UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
 _EVERYBODYS: Final = tuple(getattr(draw, "__self__", None) for draw in (random.random, np.random.rand))
 """The generators behind the functions of modules."""
-_SETTERS: Final = (setattr, delattr, operator.setitem, operator.delitem)
+_OF_FIRST: Final = (
+    *(setattr, delattr, operator.setitem, operator.delitem, operator.iadd, operator.iconcat, operator.imul),
+    *(operator.ior, operator.iand, operator.ixor, operator.isub, np.copyto, np.put, np.place, np.putmask),
+    *(np.put_along_axis, np.fill_diagonal),
+    *(bisect.insort, bisect.insort_left, heapq.heapify, heapq.heappush, heapq.heappop),
+    *(heapq.heapreplace, heapq.heappushpop),
+)
+"""Functions that change their first argument."""
 
 
 def writes(target: Any, said: str, in_place: bool = False, name: str = "") -> Any:
@@ -36,7 +54,7 @@ def writes(target: Any, said: str, in_place: bool = False, name: str = "") -> An
 
     `name` is what `target` itself is written as.
     """
-    if here.blocks and not isinstance(target, Tensor):  # that refuses it in any case
+    if (here.blocks or links()) and not isinstance(target, Tensor):  # that refuses it in any case
         if not in_place:
             _change(target, f"`{said}` is assigned", name)
         elif isinstance(target, _CONTAINERS):
@@ -54,21 +72,36 @@ def rebinds(name: str) -> None:
         )
 
 
-def calls(method: Any, args: tuple[Any, ...]) -> None:
-    """A built-in function, or a method, is called next."""
+def calls(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    """A function or a method that is no converted code is called next."""
+    while isinstance(method, partial):
+        method, args, kwargs = method.func, (*method.args, *args), {**method.keywords, **(kwargs or {})}
     owner = getattr(method, "__self__", None)
-    if isinstance(owner, _GENERATORS) and (_older(owner) or owner in _EVERYBODYS):
+    if here.blocks and isinstance(owner, _GENERATORS) and (_older(owner) or owner in _EVERYBODYS):
         raise ControlFlowError(
             f"{method.__name__}() draws a random number in {here.blocks[-1].what}{source_line.here()}. That "
             "would happen once, while tracing, so that each iteration and each call would get the same one. Write "
             "ll.random.normal, ll.random.uniform and their like, or draw before the staged function and pass the values"
         )
-    if method is next and args:
+    if method is next and args and here.blocks:
         iterates(args[0], "next() takes")
-    if isinstance(owner, _CONTAINERS) and getattr(method, "__name__", "") in _METHODS:
-        _change(owner, f".{method.__name__}() changes a {type(owner).__name__}", _name_of(owner))
-    elif method in _SETTERS and args:
-        _change(args[0], f"{method.__name__}() changes a {type(args[0]).__name__}", _name_of(args[0]))
+    for target, said in _changed_by(method, owner, args, kwargs or {}):
+        _change(target, f"{said}() changes a {type(target).__name__}", _name_of(target))
+
+
+def _changed_by(method: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    """What a call changes, and what it goes by."""
+    name = getattr(method, "__name__", "")
+    if type(method) in _UNBOUND and args:  # list.append(a, x)
+        owner = args[0]
+    if name in _METHODS if isinstance(owner, _CONTAINERS) else name in _OF_OBJECTS:
+        yield owner, f".{name}"
+    elif any(method is x for x in _OF_FIRST) and args and (name.endswith("attr") or isinstance(args[0], _CONTAINERS)):
+        yield args[0], name
+    out = kwargs.get("out")
+    for target in out if isinstance(out, tuple) else (out,):
+        if isinstance(target, np.ndarray):
+            yield target, name
 
 
 def iterates(iterated: Any, what: str = "a `for` takes") -> None:
@@ -88,7 +121,10 @@ def _older(target: Any) -> Block | None:
 
 def _change(target: Any, what: str, name: str) -> None:
     """Notes a change of a container that converted code has made, as state of the blocks; any other is refused."""
+    refuse_change(target, what)
     made = age(target)
+    if not here.blocks:
+        return
     if made is None:
         _refuse(target, what, _older(target))
     elif made < here.blocks[-1].changes.since:
@@ -105,19 +141,4 @@ def _name_of(container: Any) -> str:
 
 def _refuse(target: Any, what: str, block: Block | None) -> None:
     if block is not None:
-        raise ControlFlowError(
-            f"{what} in {block.what}{source_line.here()}. That would happen once, while tracing, whatever "
-            f"the tensor says{_outside(target)}. Assign a local variable there and use it afterwards; keep state in a "
-            "ll.Variable (.assign); collect the results of a loop with ll.scan or ll.map_fn"
-        )
-
-
-def _outside(target: Any) -> str:
-    """Why a list or dictionary is refused that might have been state, had the converted code made it."""
-    kind = type(target)
-    if kind not in (list, dict) or age(target) is not None:
-        return ""
-    return (
-        f", and who else knows this {kind.__name__}, which the function has not made itself, would see it. Change a "
-        f"copy of it, as by {kind.__name__}(...), made before"
-    )
+        raise refusal(target, what, block.what)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dis
+import functools
+from collections import deque
 from collections.abc import Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ _MOST: Final = 10_000
 """So many objects are looked at; a list of more than that is hardly changed by name."""
 _PLAIN: Final = (int, float, complex, str, bytes, type, type(None), type(np), Tensor)
 _NOTHING: Final = object()
+_LEADING: Final = (list, dict, tuple, set, deque, FunctionType, BuiltinFunctionType, functools.partial)
 
 
 class _Shared(NamedTuple):
@@ -48,12 +51,14 @@ class _Shared(NamedTuple):
 class Outer(NamedTuple):
     """What was there before a block: objects by identity (and kept alive, so that it stays so), and variables.
 
-    `names` has what the block's own code calls objects, by their identities.
+    `names` has what the block's own code calls objects, by their identities. `contained` are those that variables
+    and containers lead to; what is an attribute may well change, as the caches of objects do.
     """
 
     objects: dict[int, Any]
     variables: Sequence[_Shared]
     names: dict[int, str]
+    contained: Sequence[Any] = ()
 
     def contents(self) -> list[Any]:
         """What the variables are now."""
@@ -81,14 +86,17 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
     """
     roots = [function for function in functions if isinstance(function, FunctionType)]
     objects: dict[int, Any] = {}
-    waiting = [(value, 0) for function in roots for value in _values(function)]
-    for value, depth in waiting:  # which grows: what is near comes first
+    contained: list[Any] = []
+    waiting = [(value, 0, True) for function in roots for value in _values(function)]
+    for value, depth, is_contained in waiting:  # which grows: what is near comes first
         if len(objects) >= _MOST:
             break
         if id(value) not in objects and not isinstance(value, _PLAIN):
             objects[id(value)] = value
+            contained += [value] if is_contained else []
             if depth < _DEEP:
-                waiting += [(part, depth + 1) for part in _parts(value)]
+                leads = is_contained and isinstance(value, _LEADING)
+                waiting += [(part, depth + 1, leads) for part in _parts(value)]
     own = {id(cell) for cell in getattr(state, "__closure__", None) or ()}
     own_globals = {id(function.__globals__) for function in roots} if names else set()
     users = [x for x in objects.values() if isinstance(x, FunctionType) and not _is_installed(x)]
@@ -101,7 +109,7 @@ def reachable(*functions: Any, state: Any = None, names: Sequence[str] = ()) -> 
     named = [
         (name, cell) for x in roots for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
     ]
-    return Outer(objects, variables, {id(_content(cell)): name for name, cell in named})
+    return Outer(objects, variables, {id(_content(cell)): name for name, cell in named}, contained)
 
 
 def _parts(value: Any) -> list[Any]:
@@ -109,11 +117,16 @@ def _parts(value: Any) -> list[Any]:
         return [] if _is_installed(value) else _values(value)
     if isinstance(value, MethodType):
         return [value.__self__, value.__func__]
+    if isinstance(value, BuiltinFunctionType):
+        return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, dict):
         return list(value.values())
-    if isinstance(value, list | tuple | set):
+    if isinstance(value, list | tuple | set | deque):
         return list(value)
-    return [*getattr(value, "__dict__", {}).values(), *_methods(type(value))]
+    attributes = getattr(value, "__dict__", {})
+    return [*([attributes] if type(attributes) is dict else []), *attributes.values(), *_methods(type(value))]
 
 
 def _methods(kind: type) -> list[Any]:

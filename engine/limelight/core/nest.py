@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -242,7 +244,11 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     if isinstance(tree, (list, tuple)):
         return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
-    return None if names is None else (kind, names, [getattr(tree, name) for name in names])
+    if names is None:
+        return None
+    if not is_plain(kind):
+        names += _further_attributes(tree, names)
+    return kind, names, [getattr(tree, name) for name in names]
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
@@ -257,6 +263,37 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
         return tuple(field.name for field in dataclasses.fields(kind))
     attrs: Sequence[Any] | None = getattr(kind, "__attrs_attrs__", None)
     return None if attrs is None else tuple(attribute.name for attribute in attrs)
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether `kind`, called with its fields by name, does no more than to keep them."""
+    plain = _plain.get(kind)
+    if plain is None:
+        plain = _plain[kind] = _only_keeps(kind)
+    return plain
+
+
+_plain: Final[weakref.WeakKeyDictionary[type, bool]] = weakref.WeakKeyDictionary()
+
+
+def _only_keeps(kind: Any) -> bool:
+    if hasattr(kind, "__limelight_from_fields__") or issubclass(kind, tuple):
+        return True
+    code = getattr(kind.__init__, "__code__", None)
+    if hasattr(kind, "__post_init__") or not dataclasses.is_dataclass(kind) or code is None:
+        return False
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    fields = tuple(field.name for field in dataclasses.fields(kind))
+    return bool(code.co_filename == "<string>" and set(names) == set(fields))
+
+
+def _further_attributes(tree: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What an object that has computed something when it was made keeps besides its fields."""
+    own = getattr(tree, "__dict__", {})
+    if own.keys() <= set(names):
+        return ()
+    cached = functools.cached_property
+    return tuple([k for k in own if k not in names and not isinstance(getattr(type(tree), k, None), cached)])
 
 
 def _sorted_keys(tree: Mapping[Any, Any]) -> tuple[Any, ...]:
@@ -288,6 +325,11 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
     if kind is dict:
         items = dict(zip(structure.keys, children, strict=True))
         return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
+    if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
+        made: Any = object.__new__(kind)
+        for name, child in zip(structure.keys, children, strict=True):
+            object.__setattr__(made, name, child)
+        return made
     make: Any = getattr(kind, "__limelight_from_fields__", kind)
     return make(**dict(zip(structure.keys, children, strict=True)))
 

@@ -12,10 +12,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.core.tensor import Tensor
 from limelight.errors import LostChangeWarning
 from limelight.staging.signature import Signature
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 from limelight.user_code.code_uses import Chain, uses_of
 from limelight.user_code.source_line import Source
@@ -24,6 +28,9 @@ _MUTATORS: Final = frozenset([
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem",
 ])  # fmt: skip
 _SPELLED: Final = 3
+_COMPARED: Final = (int, str, bytes)
+_COMPARED_AS_WRITTEN: Final = (float, complex, np.generic)
+"""NaN is one value, 0.0 and -0.0 are two."""
 
 
 class ArgumentChange(NamedTuple):
@@ -109,7 +116,7 @@ class _Comparison:
     def changed(self, path: str, before: Structure, now: Any, lost: bool = True) -> Iterator[str]:
         """The paths of what differs and is `lost`; goes through the leaves of `before`, whatever there is now."""
         if before.kind is None:
-            if next(self._leaves) is not now and lost:
+            if not _is_same(next(self._leaves), now) and lost:
                 yield path
             return
         container = nest.opened(now)
@@ -134,6 +141,27 @@ class _Comparison:
     def _skip(self, structure: Structure) -> None:
         for _ in range(structure.n_leaves):
             next(self._leaves)
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    """Whether a leaf is what it was, or is equal to it in any call: what is equal by chance shows in values only."""
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, SymbolicTensor):
+        return before._value is now._value
+    if isinstance(before, Tensor):
+        return before.spec == now.spec and before.device == now.device and _same_bytes(before.numpy(), now.numpy())
+    if isinstance(before, np.ndarray):
+        return before.dtype == now.dtype and before.shape == now.shape and _same_bytes(before, now)
+    if isinstance(before, _COMPARED):
+        return bool(before == now)
+    return isinstance(before, _COMPARED_AS_WRITTEN) and repr(before) == repr(now)
+
+
+def _same_bytes(a: Any, b: Any) -> bool:
+    return bool(a.dtype.kind != "O" and a.tobytes() == b.tobytes())
 
 
 def _line(function: Any, root: str, path: str) -> Source | None:

@@ -406,13 +406,14 @@ class Function:
         start = time.perf_counter()
         creation = Creation(self.name, allowed=self._may_create(asked))
         entry = self._trace_body(call, creation)
-        self._created_state = self._created_state or creation.any
+        created = creation.any
         if creation.variables:
             call = key_by_identity(call, self._closed_over | entry.closed_over)
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+        argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
+        self._created_state = self._created_state or created
         self._closed_over |= entry.closed_over
         self._note_met(asked)
-        argument_changes.warn(self.name, entry.lost_changes)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
         entry.reason = str(entry.miss)

@@ -188,6 +188,8 @@ class _Writer:
         elif isinstance(tree, (list, tuple)):
             self._refuse_if(f"{checks} or len({expression}) != {len(keys)}")
             self._elements(expression, children)
+        elif not nest.is_plain(own):
+            raise _NoGuardError  # objects of this class may have other attributes
         else:
             self._refuse_if(checks)
             for key, child in zip(keys, children, strict=True):

@@ -25,12 +25,16 @@ from limelight.staging.trace_branch import unaliased
 from limelight.with_blocks import Block
 
 _switch: Final = Scoped("run_functions_eagerly", False)
-_lock = threading.Lock()
-forking.renew_in_child(__name__, "_lock", threading.Lock)
+_lock = threading.RLock()  # an interrupt may leave it held by its thread
+forking.renew_in_child(__name__, "_lock", threading.RLock)
 
 
 class _Marker:
-    """Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here."""
+    """Stands in `dispatch.active`, so that calls of staged functions take no shortcut and look here.
+
+    It also does where a block has switched that off within one that has it on, and comes back if an interrupt has kept
+    the inner one from being left.
+    """
 
     @property
     def block(self) -> Block | None:
@@ -45,14 +49,18 @@ _MARKER: Final = _Marker()
 
 def everywhere() -> bool:
     """Whether all staged functions run eagerly."""
-    if _MARKER in dispatch.scopes and not _switch.get():  # the block that had it so is over
-        _place_marker()
-    return _MARKER in dispatch.scopes
+    if _MARKER not in dispatch.scopes:
+        return False
+    if _switch.get():
+        return True
+    _place_marker()  # the block that had it so may be over
+    return False
 
 
 def _place_marker() -> None:
-    """Puts the marker where calls look, or takes it away, as the setting says."""
-    _mark(_switch.get())
+    """Puts the marker where calls look, or takes it away, as the setting says, now or when a block is over."""
+    _switch.get()  # what is over is forgotten
+    _mark(_switch.may_become(True))
 
 
 def _mark(on: bool) -> None:
@@ -101,7 +109,7 @@ class run_functions_eagerly:  # noqa: N801  # used as a function
 
     def __enter__(self) -> run_functions_eagerly:
         self._mine = _switch.set_for_block(self._enabled, self._mine, sys._getframe(1))
-        _mark(self._enabled)  # not as the setting says: its block has not quite begun
+        _mark(_switch.may_become(True))  # no look at what is over: its own block has not quite begun
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

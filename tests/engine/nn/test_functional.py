@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
+
 import numpy as np
 import pytest
 
@@ -39,6 +42,57 @@ def slope(function, x):
 )
 def test_gradients_at_kinks_and_far_out(function, x, wanted):
     np.testing.assert_allclose(slope(function, x), wanted, atol=1e-12)
+
+
+INF = float("inf")
+GATES = [ll.nn.silu, ll.nn.gelu, functools.partial(ll.nn.gelu, approximate=True), ll.nn.mish, ll.nn.hard_silu]
+SQUASHING = [ll.nn.softsign, ll.nn.hard_sigmoid, ll.nn.hard_tanh, ll.nn.relu6, ll.erf, ll.ndtr, ll.tanh, ll.sigmoid]
+OF_ONE_SIDE = [ll.nn.softplus, ll.nn.elu, ll.nn.celu, ll.nn.relu]
+
+
+def derivative(f):
+    return ll.grad(lambda x: ll.sum(f(x)))
+
+
+def by_forward_mode(f, x):
+    with ll.ForwardAccumulator(x, ll.ones_like(x)) as accumulator:
+        y = f(x)
+    slopes = accumulator.jvp(y)
+    return ll.zeros_like(x) if slopes is None else slopes
+
+
+WAYS = {
+    "eager": lambda f, x: derivative(f)(x),
+    "staged": lambda f, x: ll.function(derivative(f))(x),
+    "forward": by_forward_mode,
+    "vectorized": lambda f, x: ll.vectorize(ll.grad(f))(x),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_slopes_at_infinity_are_the_limits(way, dtype):
+    largest = ll.finfo(dtype).max
+    x = ll.constant([-INF, -largest, -300.0, 300.0, largest, INF], dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ll.errors.RetracingWarning)
+        for f in GATES + SQUASHING + OF_ONE_SIDE:
+            right = 0.0 if f in SQUASHING else 1.0
+            np.testing.assert_allclose(WAYS[way](f, x).astype(ll.float64).tolist(), [0, 0, 0, *[right] * 3], atol=1e-4)
+            second = WAYS[way](derivative(f), x).astype(ll.float64).tolist()
+            np.testing.assert_allclose(second, [0.0] * 6, atol=1e-4, err_msg=str(f))
+
+
+@pytest.mark.parametrize("f", GATES, ids=str)
+def test_values_at_infinity_are_the_limits(f):
+    assert f(ll.constant([-INF, INF])).tolist() == [0.0, INF]
+    assert np.isnan(f(ll.constant(float("nan"))).item())
+    assert np.isnan(slope(f, [float("nan")])).all()
+
+
+def test_a_slope_of_prelu_that_does_not_matter_is_zero():
+    slopes = ll.constant([0.5, 0.5])
+    assert ll.grad(lambda s: ll.sum(ll.nn.prelu(ll.constant([INF, -2.0]), s)))(slopes).tolist() == [0.0, -2.0]
 
 
 def test_gelu_by_tanh_is_close():

@@ -153,6 +153,7 @@ def _gelu(x):
 
 NETWORKS = [
     *unary("relu", ll.nn.relu, lambda x: np.maximum(x, 0), "distinct", smooth=False),
+    *binary("gate", raw("gate"), lambda x, s: x * s),
     *binary("relu_grad", raw("relu_grad"), lambda g, y: g * (y > 0), "distinct", smooth=False, differentiable=False),
     Case(
         "relu_grad",

@@ -13,6 +13,10 @@ WIDE = frozenset([dtypes.float32, dtypes.float64])
 """For functions whose rounding in 16 bits is the same story as for the others."""
 
 
+def _slope_of_i1e(x):
+    return 0.5 * (special.i0e(x) + special.ive(2, x)) - np.sign(x) * special.i1e(x)
+
+
 def _one(op, call, reference, values="any", shapes=((2, 3), (), (0, 2)), **more):
     return [Case(op, call, reference, (Input(shape, values),), **more) for shape in shapes]
 
@@ -158,6 +162,7 @@ BESSEL = [
     *_one("bessel_i", raw("bessel_i", 3), lambda x: special.iv(3, x), shapes=((3,),), note="3"),
     *_one("bessel_ie", ll.i0e, special.i0e, "nonzero"),
     *_one("bessel_ie", ll.i1e, special.i1e, "nonzero", shapes=((3,),), note="1"),
+    *_one("bessel_ie_slope", raw("bessel_ie_slope", 1), _slope_of_i1e, "nonzero", shapes=((3,),), note="1"),
     *_one("sinc", ll.sinc, np.sinc),
     *_one("sinc", ll.sinc, np.sinc, "zeros", shapes=((4,),), note="at 0"),
     *_one("sinc", raw("sinc", 1), _slope_of_sinc, "zeros", shapes=((4,),), note="once"),

@@ -258,6 +258,20 @@ def test_bessel_functions_of_order_two_join_where_the_formula_changes():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("f", [ll.i0e, ll.i1e])
+def test_slopes_of_scaled_bessel_functions_do_not_cancel(f, dtype):
+    """By the first terms for large arguments, of which the fourth is below the rounding from here on."""
+    x = np.array([1e4, 2e5, 1e6, 1e8])
+    m = 0 if f is ll.i0e else 4
+    terms = -0.5 + 1.5 * (m - 1) / (8 * x) - 2.5 * (m - 1) * (m - 9) / (128 * x**2)
+    wanted = terms * x**-1.5 / np.sqrt(2 * np.pi)
+    slopes = ll.grad(lambda x: ll.sum(f(x)))(ll.constant(x, dtype)).numpy()
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-6 if dtype == "float32" else 1e-11)
+    odd = ll.grad(lambda x: ll.sum(f(x)))(ll.constant(-x, dtype)).numpy()
+    np.testing.assert_array_equal(odd, -slopes if f is ll.i0e else slopes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_slope_of_asinh_does_not_overflow(dtype):
     large = {"float32": 1e30, "float64": 1e300}[dtype]
     x = ll.constant([-np.inf, -large, -3.0, 0.0, 1.0, large, np.inf], dtype)

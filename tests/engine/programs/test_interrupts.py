@@ -22,12 +22,9 @@ import limelight as ll
 from limelight.core import dispatch
 from limelight.core.eager import entry_point
 from limelight.core.op import Op
-from limelight.errors import (
-    ArgumentError,
-    LeakedTensorError,
-    RunError,
-    TapeError,
-)
+from limelight.errors import ArgumentError, LeakedTensorError, RunError, TapeError
+from limelight.optimise.setting import setting
+from limelight.user_code import tracebacks
 
 Clean = Any  # the fixture of conftest.py
 
@@ -449,12 +446,41 @@ def _configured() -> None:
         one + one
 
 
+def _nested_settings() -> None:
+    with ll.config.run_functions_eagerly(), ll.config.optimiser(level=1), ll.config.show_library_frames():
+        try:
+            with ll.config.run_functions_eagerly(False), ll.config.optimiser(level=0):  # noqa: SIM117  # nested
+                with ll.config.show_library_frames(False), ll.config.optimiser(level=2):
+                    noted(one)
+        except KeyboardInterrupt:
+            settings_within.append(_settings())
+            raise
+        noted(one)
+
+
+def _settings() -> tuple[int, int, bool]:
+    """How often a staged function's Python code runs, the level, and whether frames are shown."""
+    runs = len(python_runs)
+    noted(one)
+    return len(python_runs) - runs, setting.get().level, tracebacks.shown()
+
+
+python_runs: Final[list[Any]] = []
+settings_within: Final[list[tuple[int, int, bool]]] = []
+
+
+@ll.function
+def noted(x: Any) -> Any:
+    python_runs.append(x)
+    return x + 1.0
+
+
 counted = ll.Variable(0.0)
 hit = ll.function(lambda a: a * counted)
 
 WORKS: Final = [
     _differentiate, _stage, _loop, _staged_gradient, _py_func, _forward, _vectorized, _recomputed, _assigned, _mapped,
-    _scanned, _looped_gradient, _configured,
+    _scanned, _looped_gradient, _nested_settings, _configured,
 ]  # fmt: skip
 
 
@@ -490,6 +516,17 @@ def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(
     interrupted(work, -1, exits)
     most = len(exits) if os.environ.get("LIMELIGHT_TESTS") == "full" else 6
     _swept(work, sorted(random.Random(0).sample(exits, min(len(exits), most))), clean, state)
+
+
+def test_an_inner_setting_that_is_left_by_an_interrupt_gives_way_to_the_outer_one() -> None:
+    noted(one)
+    _nested_settings()
+    after = _settings()
+    for at in spread(places_of(_nested_settings), 4 * MOST):
+        settings_within.clear()
+        interrupted(_nested_settings, at)
+        assert settings_within in ([], [(1, 1, True)]), at
+        assert _settings() == after, at
 
 
 def test_an_orphan_in_the_frame_that_goes_on(clean: Clean, state: Callable[[], dict[str, Any]]) -> None:

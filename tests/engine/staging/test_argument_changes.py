@@ -172,3 +172,70 @@ def test_declared_signatures_methods_and_partial_functions():
     for call in (declared, eager, Model().step):
         with pytest.warns(LostChangeWarning, match=r'`d\["[an]"\]`'):
             call({"a": T})
+
+
+EQUAL = {
+    "float": (lambda: 1.5, lambda x: float(repr(x))),
+    "int": (lambda: 10**6, lambda x: int(str(x))),
+    "nan": (lambda: float("nan"), lambda x: float("nan")),
+    "str": (lambda: "a word", lambda x: "".join(list(x))),
+    "complex": (lambda: 1.5j, lambda x: complex(repr(x))),
+    "bytes": (lambda: b"two words", lambda x: bytes(bytearray(x))),
+}
+
+
+@pytest.mark.parametrize("kind", EQUAL)
+def test_an_equal_value_in_place_of_another_is_no_change(kind):
+    make, again = EQUAL[kind]
+
+    def body(items, x):
+        items[0] = again(items[0])
+        return x
+
+    assert again(make()) is not make()
+    assert told(body, [make()], T) == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, -0.0), (1, 1.0), (1, True), (1.0, 2.0), ("a", "b"), (1, None)])
+def test_what_python_takes_for_equal_and_is_not_is_a_change(before, after):
+    def body(items, x):
+        items[0] = after
+        return x
+
+    assert told(body, [before], T)[0] == "items[0]"
+
+
+def test_equal_tensors_are_told_apart_where_the_trace_is_for_others_too():
+    def body(items, x):
+        items[0] = ll.constant([1.0, 2.0])
+        return x
+
+    assert told(body, [T], T)[0] == "items[0]"
+    eager = ll.function(body, run_eagerly=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        eager([ll.constant([1.0, 2.0])], T)
+    with pytest.warns(LostChangeWarning):
+        eager([T + 1], T)
+
+
+def test_a_warning_that_is_raised_leaves_no_trace_and_no_state():
+    made = []
+
+    def body(d, x):
+        if not made:
+            made.append(ll.Variable(1.0))
+        d["n"] = x
+        return x * made[0]
+
+    f = ll.function(body)
+    for _ in range(3):
+        with warnings.catch_warnings(), pytest.raises(LostChangeWarning, match=r"d\[\"n\"\]"):
+            warnings.simplefilter("error")
+            f({}, T)
+        assert len(list(f.trace_cache)) == 0
+        made.clear()
+    with pytest.warns(LostChangeWarning):
+        assert f({}, T).tolist() == [1.0, 2.0]
+    assert len(list(f.trace_cache)) == 1
+    assert f({}, T).tolist() == [1.0, 2.0]

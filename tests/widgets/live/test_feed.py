@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 
 import pytest
 
+import limelight_widgets
 from limelight import events
 from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
 
@@ -199,3 +201,31 @@ def test_a_publisher_that_fails_is_reported_once_and_detached():
         feed._beat()
     assert not events.wanted(events.CacheHit)
     assert not feed.is_open
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_has_free_locks_and_starts_a_thread_of_its_own():
+    """Another thread holds every lock of a view while the process forks, and the feed's own thread is running."""
+    fold = CountingFold()
+    feed = Feed(fold, Sink())
+    view = limelight_widgets.devices()
+    begun, end = threading.Event(), threading.Event()
+
+    def hold():
+        with feed._lock, feed._pulse._lock, view._lock, view._feed._lock:
+            begun.set()
+            end.wait(20)
+
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    assert begun.wait(20)
+    feed._pulse.running = True
+    child = os.fork()
+    if child == 0:
+        free = [lock.acquire(timeout=5) for lock in (feed._lock, feed._pulse._lock, view._lock, view._feed._lock)]
+        os._exit(0 if all(free) and not feed._pulse.running else 1)
+    end.set()
+    holder.join(20)
+    feed._pulse.running = False
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

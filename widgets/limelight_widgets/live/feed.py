@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from limelight import events
+from limelight import events, forking
 from limelight_widgets.folds.fold import Fold, State
 
 INTERVAL = 0.05  # seconds between two updates
@@ -44,6 +45,10 @@ class Pulse:
             if not self.running:
                 self.running = True
                 threading.Thread(target=self._run, name="limelight-view", daemon=True).start()
+
+    def forked(self) -> None:
+        """In a forked process: its thread is not in it, and may have held the lock."""
+        self._lock, self._hurried, self.running = threading.Lock(), threading.Event(), False
 
     def hurry(self) -> None:
         """Cuts the present wait short, so that the thread can end."""
@@ -88,6 +93,7 @@ class Feed:
         self._lock = threading.RLock()
         self._subscription: events.Subscription | None = None
         self._pulse = Pulse(self._beat, lambda: self._beat(settled=True), self._has_work)
+        _alive.add(self)
 
     @property
     def is_open(self) -> bool:
@@ -127,6 +133,11 @@ class Feed:
                 self._refresh(self.fold, True)
             return self.fold.state()
 
+    def forked(self) -> None:
+        """In a forked process: a thread that has gone may have held the locks."""
+        self._lock = threading.RLock()
+        self._pulse.forked()
+
     def _on_event(self, event: events.Event) -> None:
         self._queue.append(event)
         if not self._pulse.running:
@@ -152,3 +163,14 @@ class Feed:
     def _fold_queue(self) -> None:
         for _ in range(len(self._queue)):
             self.fold.apply(self._queue.popleft())
+
+
+_alive: Final[weakref.WeakSet[Feed]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for feed in list(_alive):
+        feed.forked()
+
+
+forking.in_child(_renew_locks)

@@ -15,9 +15,11 @@ What the page says, `opened`, `seen` and `closed`, comes back through the widget
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from limelight import forking
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.live import cell_outputs, wire
@@ -30,6 +32,16 @@ MOST_CLOSED = 32  # widgets that nobody looks at any more, kept for a page that 
 GIVE_UP = 600  # updates without an answer after which nobody is looking
 
 _closed: OrderedDict[int, View] = OrderedDict()
+_alive: Final[weakref.WeakSet[View]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """In a process that has just been forked: a thread that has gone may have held them."""
+    for view in list(_alive):
+        view._lock = threading.Lock()
+
+
+forking.in_child(_renew_locks)
 
 
 class View:
@@ -49,6 +61,7 @@ class View:
     def __init__(self, fold: Fold) -> None:
         self._feed = Feed(fold, self._publish, self._refresh)
         self._lock = threading.Lock()
+        _alive.add(self)
         self._made: ViewWidget | None = None
         self._mark = 0
         self._sent = 0

@@ -19,6 +19,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
 from limelight.executors.plan.kernel_calls import KernelCall, Specialisation, kernel_call
 from limelight.graph.ir import Node
+from limelight.ops._kernel_parts import MOST_SUMMED
 from limelight.ops._shape_rules import SHORT
 
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
@@ -69,7 +70,7 @@ def _reduction(ufunc: Any) -> Specialisation:
     def choose(node: Node) -> KernelCall | None:
         operand, output = _specs(node)
         axis, keepdims = node.params
-        if operand.dtype in SHORT:
+        if operand.dtype in SHORT or (ufunc is np.add and _depends_on_size(operand)):
             return None
         if ufunc is np.add and not keepdims and (call := _sum_by_ones(operand, axis)) is not None:
             return call
@@ -93,7 +94,7 @@ def _sum_to(node: Node) -> KernelCall | None:
     if lead and over:
         return None
     axes = tuple(range(lead)) or over
-    if not axes or operand.dtype in SHORT:
+    if not axes or operand.dtype in SHORT or _depends_on_size(operand):
         return None
     by_ones = _sum_by_ones(operand, axes, keepdims=not lead)
     if by_ones is not None:
@@ -102,16 +103,20 @@ def _sum_to(node: Node) -> KernelCall | None:
 
 
 _SUM: Final = np.add.reduce
-_MOST_SUMMED: Final = 4096
+
+
+def _depends_on_size(operand: TensorSpec) -> bool:
+    """Whether only the run tells if there are so few elements that the kernel multiplies them with ones."""
+    return operand.dtype in _FLOATS and operand.rank <= 2 and operand.size is None
 
 
 def _sum_by_ones(operand: TensorSpec, axis: Any, keepdims: bool = False) -> KernelCall | None:
     """A product with ones takes 260 ns where a sum takes 830: rows or columns of small matrices, or all elements.
 
-    The additions are in another order, and a sum of nothing but -0.0 is 0.0. Large ones stay with NumPy, which adds in
-    pairs and is as fast there.
+    The ops' own kernels do the same: the order of the additions says what overflows, and a sum of nothing but -0.0 is
+    0.0. Large ones stay with NumPy, which adds in pairs and is as fast there.
     """
-    if operand.dtype not in _FLOATS or not 1 < (operand.size or 0) <= _MOST_SUMMED or operand.rank > 2:
+    if operand.dtype not in _FLOATS or not 1 < (operand.size or 0) <= MOST_SUMMED or operand.rank > 2:
         return None
     axes = range(operand.rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     summed = sorted(i % operand.rank for i in axes)

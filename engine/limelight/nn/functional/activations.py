@@ -9,10 +9,11 @@ from limelight.core import shapes
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ShapeError
 from limelight.nn.functional._operands import floating
+from limelight.ops.create.dtype_queries import finfo
 from limelight.ops.elementwise.exponential import expm1
 from limelight.ops.elementwise.extremes import clip
 from limelight.ops.elementwise.where import where
-from limelight.ops.nn.activations import relu, softplus
+from limelight.ops.nn.activations import gate, relu, softplus
 from limelight.ops.special.error_function import ndtr
 
 __all__ = [
@@ -37,6 +38,9 @@ __all__ = [
 SELU_ALPHA: Final = 1.6732632423543772
 SELU_SCALE: Final = 1.0507009873554805
 """Those with which activations keep mean 0 and variance 1 from layer to layer (Klambauer et al. 2017, appendix)."""
+
+_GELU_FLAT: Final = 10.0
+"""Beyond this the tanh of the approximation is 1 in each dtype."""
 
 
 def relu6(x: TensorLike, /) -> Tensor:
@@ -69,7 +73,7 @@ def prelu(x: TensorLike, slope: TensorLike, /) -> Tensor:
     """
     x, slope = floating("prelu", x), floating("prelu", slope)
     shapes.broadcast("prelu", x.shape, slope.shape)
-    return where(x > 0, x, slope * x)
+    return where(x > 0, x, slope * clip(x, max=0.0))  # no infinity beside a slope that does not matter
 
 
 def elu(x: TensorLike, /, alpha: float = 1.0) -> Tensor:
@@ -115,8 +119,9 @@ def gelu(x: TensorLike, /, approximate: bool = False) -> Tensor:
     """
     x = floating("gelu", x)
     if not approximate:
-        return x * ndtr(x)
-    return 0.5 * x * (1.0 + (math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)).tanh())
+        return gate(x, ndtr(x))
+    near = clip(x, -_GELU_FLAT, _GELU_FLAT)  # its cube may leave the range where x does not
+    return gate(x, 0.5 * (1.0 + (math.sqrt(2.0 / math.pi) * (near + 0.044715 * near * near * near)).tanh()))
 
 
 def silu(x: TensorLike, /) -> Tensor:
@@ -127,7 +132,7 @@ def silu(x: TensorLike, /) -> Tensor:
     [0.0, 100.0]
     """
     x = floating("silu", x)
-    return x * x.sigmoid()
+    return gate(x, x.sigmoid())
 
 
 swish = silu
@@ -141,7 +146,7 @@ def mish(x: TensorLike, /) -> Tensor:
     [0.0, 100.0]
     """
     x = floating("mish", x)
-    return x * softplus(x).tanh()
+    return gate(x, softplus(x).tanh())
 
 
 def softsign(x: TensorLike, /) -> Tensor:
@@ -152,6 +157,8 @@ def softsign(x: TensorLike, /) -> Tensor:
     [-0.5, 0.75]
     """
     x = floating("softsign", x)
+    largest = finfo(x.dtype).max
+    x = clip(x, -largest, largest)
     return x / (1.0 + abs(x))
 
 
@@ -183,7 +190,7 @@ def hard_silu(x: TensorLike, /) -> Tensor:
     [-0.0, 9.0]
     """
     x = floating("hard_silu", x)
-    return x * hard_sigmoid(x)
+    return gate(x, hard_sigmoid(x))
 
 
 def log_sigmoid(x: TensorLike, /) -> Tensor:

@@ -1,4 +1,4 @@
-"""Activations that are ops, `relu` and `softplus`; and the loss of yes-or-no answers, `sigmoid_cross_entropy`.
+"""Activations that are ops, `relu` and `softplus`; `gate`, of which others are made; and `sigmoid_cross_entropy`.
 
 `limelight.nn.functional.activations` has those that are put together from other ops.
 """
@@ -12,7 +12,7 @@ from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._shape_rules import broadcast, same
 
-__all__ = ["relu", "sigmoid_cross_entropy", "softplus"]
+__all__ = ["gate", "relu", "sigmoid_cross_entropy", "softplus"]
 
 # relu
 
@@ -70,6 +70,38 @@ def softplus(x: TensorLike, /) -> Tensor:
     [0.6931471824645996, 100.0]
     """
     return _softplus(x)
+
+
+# gate
+
+_FLAT = 4096.0
+"""Beyond this every gate is 0, or 1, and its slope 0, in all dtypes."""
+
+_gate = entry_point(defop(
+    "gate",
+    inputs="x s",
+    infer=broadcast("gate"),
+    kernel=lambda xp, x, s: xp.maximum(x, x.dtype.type(-_FLAT)) * s,
+    accepts="floating",
+    vjp={
+        "x": lambda g, s, x_shape: (g * s).sum_to(x_shape),
+        "s": lambda g, x, s_shape: (g * x.clip(-_FLAT, _FLAT)).sum_to(s_shape),
+    },
+    maths={"x": "x̄ = ȳ s", "s": "s̄ = ȳ x"},
+))  # fmt: skip
+
+
+def gate(x: TensorLike, s: TensorLike, /) -> Tensor:
+    """`x * s`, where `s` follows from `x` and is flat far out: 0 on the left, 1 on the right; floating.
+
+    So infinite elements have the limits as values and slopes, where a product has 0 times infinity.
+
+    >>> import limelight as ll
+    >>> x = ll.constant([-float("inf"), 1.0, float("inf")])
+    >>> gate(x, ll.constant([0.0, 0.5, 1.0])).tolist()
+    [-0.0, 0.5, inf]
+    """
+    return _gate(x, s)
 
 
 # sigmoid_cross_entropy

@@ -20,6 +20,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.ops._gradient_terms import others_product, restore
 from limelight.ops._kernel_parts import (
+    MOST_SUMMED,
     QUICK,
     add_reduce,
     and_reduce,
@@ -28,6 +29,7 @@ from limelight.ops._kernel_parts import (
     multiply_reduce,
     ones,
     or_reduce,
+    sum_by_ones,
 )
 from limelight.ops._shape_rules import SHORT, TOTAL, Axis, axis_attr, own_dtype, reduction
 
@@ -38,8 +40,10 @@ __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "pro
 
 def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
-    if axis is None and not keepdims and dtype in QUICK and x.ndim == 1 and 0 < x.size <= 256:
-        return x.dot(ones(x.size, dtype))
+    if dtype in QUICK and 1 < x.size <= MOST_SUMMED and x.ndim <= 2 and not keepdims and axis != ():
+        if axis is None or x.ndim == 1 or (type(axis) is tuple and len(axis) == 2):
+            return x.ravel().dot(ones(x.size, dtype))
+        return sum_by_ones(x, (axis[0] if isinstance(axis, tuple) else axis) % 2, False)
     if dtype in SHORT:
         return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)

@@ -15,7 +15,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import as_shape, defop_with_shape
-from limelight.ops._kernel_parts import add_reduce
+from limelight.ops._kernel_parts import MOST_SUMMED, QUICK, add_reduce, ones, sum_by_ones
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "meshgrid", "sum_to"]
@@ -69,6 +69,11 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         return x
     lead = x.ndim - len(shape)
     over = tuple([i for i, n in enumerate(x.shape) if i < lead or (shape[i - lead] == 1 and n != 1)])
+    if xp is np and x.dtype in QUICK and 1 < x.size <= MOST_SUMMED and x.ndim <= 2:
+        if not shape:
+            return x.ravel().dot(ones(x.size, x.dtype))
+        if len(over) == 1 and x.ndim == 2:
+            return sum_by_ones(x, over[0], not lead).reshape(shape)  # which checks sizes that were not known
     dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
     total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
     return total.reshape(shape).astype(x.dtype, copy=False)

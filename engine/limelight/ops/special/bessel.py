@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,10 +71,45 @@ _bessel_i: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-def _scaled_slope(g: Tensor, x: Tensor, out: Tensor, order: int) -> Tensor:
-    near = _bessel_ie(x, 1) if order == 0 else 0.5 * (_bessel_ie(x, order - 1) + _bessel_ie(x, order + 1))
+_FAR, _TERMS = 100.0, 12
+
+
+def _scaled_slope_kernel(xp: Any, x: Any, order: int) -> Any:
+    """The slope of exp(-|x|) Iₙ(x): of neighbouring orders, or, where these cancel, by the terms for large arguments.
+
+    Those are exp(-x) Iₙ(x) √2πx = 1 - a₁/x + a₂/x² - ..., where aₖ₊₁/aₖ = (4n² - (2k+1)²) / 8(k+1) (Abramowitz and
+    Stegun 9.7.1), differentiated one by one.
+    """
+    wide = x.astype(np.float64 if xp is np else float32) if x.dtype != np.float64 else x
+    above = _bessel_kernel(xp, wide, order + 1, True)
+    near = above if order == 0 else 0.5 * (_bessel_kernel(xp, wide, order - 1, True) + above)
+    near = near - xp.sign(wide) * _bessel_kernel(xp, wide, order, True)
+    far = _FAR + 4.0 * order * order
+    size = xp.maximum(xp.abs(wide), far)
+    factor, total = 1.0, 0.0 * size
+    for k in range(_TERMS):
+        total = total - factor * (k + 0.5) * size ** (-k)
+        factor *= -(4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))
+    total = total / (math.sqrt(2.0 * math.pi) * size * xp.sqrt(size))
+    return xp.where(size > far, xp.sign(wide) ** (order + 1) * total, near).astype(x.dtype)
+
+
+def _slope_of_scaled_slope(g: Tensor, x: Tensor, out: Tensor, order: int) -> Tensor:
+    above = _scaled_slope(x, order + 1)
+    near = above if order == 0 else 0.5 * (_scaled_slope(x, order - 1) + above)
     return g * (near - x.sign() * out)
 
+
+_scaled_slope: EntryPoint = entry_point(defop(
+    "bessel_ie_slope",
+    inputs="x",
+    attrs="order",
+    infer=same,
+    kernel=_scaled_slope_kernel,
+    accepts="floating",
+    vjp={"x": _slope_of_scaled_slope},
+    maths={"x": "x̄ = ȳ ((yₙ₋₁ + yₙ₊₁) / 2 - sign(x) yₙ)"},
+))  # fmt: skip
 
 _bessel_ie: EntryPoint = entry_point(defop(
     "bessel_ie",
@@ -82,7 +118,7 @@ _bessel_ie: EntryPoint = entry_point(defop(
     infer=same,
     kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, True),
     accepts="floating",
-    vjp={"x": _scaled_slope},
+    vjp={"x": lambda g, x, order: g * _scaled_slope(x, order)},
     maths={"x": "x̄ = ȳ ((Iₙ₋₁(x) + Iₙ₊₁(x)) exp(-|x|) / 2 - sign(x) y)"},
 ))  # fmt: skip
 

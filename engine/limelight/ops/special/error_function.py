@@ -21,6 +21,16 @@ _SLOPE: Final = 2.0 / math.sqrt(math.pi)  # of erf at 0
 _HALF_WIDTH: Final = math.sqrt(2.0 * math.pi)
 _ROOT_HALF: Final = math.sqrt(0.5)
 
+_FLAT: Final = 64.0
+"""From here on exp(-x²/2) is 0 in every dtype."""
+
+
+def _bell(x: Tensor, factor: float) -> Tensor:
+    """exp(factor x²), of which each derivative is 0 at infinity."""
+    near = x.clip(-_FLAT, _FLAT)
+    return (factor * near * near).exp()
+
+
 # erf
 
 _erf = entry_point(defop(
@@ -29,7 +39,7 @@ _erf = entry_point(defop(
     infer=same,
     **kernels(unary, "erf"),
     accepts="floating",
-    vjp={"x": lambda g, x: g * _SLOPE * (-x * x).exp()},
+    vjp={"x": lambda g, x: g * _SLOPE * _bell(x, -1.0)},
     maths={"x": "x̄ = 2 ȳ exp(-x²) / √π"},
 ))  # fmt: skip
 
@@ -52,7 +62,7 @@ _erfc = entry_point(defop(
     infer=same,
     **kernels(unary, "erfc"),
     accepts="floating",
-    vjp={"x": lambda g, x: g * -_SLOPE * (-x * x).exp()},
+    vjp={"x": lambda g, x: g * -_SLOPE * _bell(x, -1.0)},
     maths={"x": "x̄ = -2 ȳ exp(-x²) / √π"},
 ))  # fmt: skip
 
@@ -130,7 +140,7 @@ _ndtr = entry_point(defop(
     infer=same,
     **kernels(unary, "ndtr"),
     accepts="floating",
-    vjp={"x": lambda g, x: g / _HALF_WIDTH * (-0.5 * x * x).exp()},
+    vjp={"x": lambda g, x: g / _HALF_WIDTH * _bell(x, -0.5)},
     maths={"x": "x̄ = ȳ exp(-x²/2) / √2π"},
 ))  # fmt: skip
 
