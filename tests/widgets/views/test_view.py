@@ -11,7 +11,7 @@ import limelight_widgets
 from limelight import events
 from limelight_widgets.live import front_end as frontend
 from limelight_widgets.live import view_script, wire
-from limelight_widgets.live.graphviz_widget import shared_engine
+from limelight_widgets.live.layout_widget import shared_engine
 from limelight_widgets.views import view
 from limelight_widgets.views.view import WIDGET_MIME
 
@@ -39,7 +39,7 @@ def log(monkeypatch):
     FakeComm.log = []
     monkeypatch.setattr(comm, "create_comm", FakeComm)
     monkeypatch.setenv(frontend.VARIABLE, "1")
-    from limelight_widgets.live import graphviz_widget as engine
+    from limelight_widgets.live import layout_widget as engine
     from limelight_widgets.live import view_script
 
     monkeypatch.setattr(engine, "_shared", [])

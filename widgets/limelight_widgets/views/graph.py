@@ -25,14 +25,14 @@ from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph import GraphFold, Which
-from limelight_widgets.live.graphviz_widget import shared_engine
+from limelight_widgets.live.layout_widget import shared_engine
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
 
 
 class GraphWidget(ViewWidget):
-    """Draws a graph; `engine` lays it out."""
+    """Draws a graph; `engine` lays it out where it is large."""
 
     script_path = script("graph")
 

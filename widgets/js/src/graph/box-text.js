@@ -1,7 +1,7 @@
 // What is written on the boxes of a graph, and what is known about them. figures/box_text.py writes the same words; the
 // tests hold both to the same examples.
 
-import { counted, shortened } from "../format.js";
+import { bytes, counted, number, shortened } from "../format.js";
 import { callLabel } from "./visible-boxes.js";
 
 /**
@@ -26,12 +26,14 @@ import { callLabel } from "./visible-boxes.js";
  * @property {string} title @property {string} detail @property {string} kind
  * @property {string} full title and detail, however long they are
  * @property {string} [mark] what passes did to the op, in a word
+ * @property {string} [tags] the variables that it uses
  */
 
 const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the details and the listing
 const DETAIL_WIDTH = 34;
 const TITLE_CHARACTER = 7.4;
-const DETAIL_CHARACTER = 6.1;
+const DETAIL_CHARACTER = 6.7;
+const TAG_WIDTH = 26; // characters of all variables of a box together; beyond, they are counted
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
@@ -58,19 +60,32 @@ export function wordsOf(state, box) {
     const { op, in: inputs = [] } = graph.nodes[box.index];
     return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
   }
-  if (box.kind === "group") {
-    const { label, size } = graph.groups[box.index];
-    return words(label, counted(size, "op"), "group");
-  }
+  if (box.kind === "group") return groupWords(graph.groups[box.index], box);
   const node = graph.nodes[box.index];
   const mark = node.became?.[2] ?? "";
-  return { ...words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]), ...(mark ? { mark } : {}) };
+  const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
+  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(node.tags ?? box.tags) };
+}
+
+/** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
+function groupWords({ label, size, bytes: held, repeat, tags }, box) {
+  const title = repeat ? `${label} ×${number(repeat.count)}` : label;
+  const detail = counted(size, "op") + (held ? ` · ${bytes(held)}` : "");
+  return { ...words(title, detail, "group"), ...tagsOf(tags ?? box.tags) };
+}
+
+/** The variables that a box uses: by name where there is room. @param {string[] | undefined} tags @returns {{tags?: string}} */
+function tagsOf(tags) {
+  if (!tags?.length) return {};
+  const named = tags.map((tag) => tag.split(" ")[0]).join(" ");
+  return { tags: named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(tags.length, "variable")}` };
 }
 
 /** @param {Words} box @returns {[number, number]} width and height */
-export function sizeOf({ title, detail, kind }) {
+export function sizeOf({ title, detail, kind, tags = "" }) {
   const first = TITLE_CHARACTER * (title.length + (GLYPHS[kind] ? 2 : 0));
-  return [Math.max(first, DETAIL_CHARACTER * detail.length, 24) + 20, detail ? 38 : 24];
+  const width = Math.max(first, DETAIL_CHARACTER * Math.max(detail.length, tags.length), 24) + 20;
+  return [width, 24 + (detail ? 14 : 0) + (tags ? 14 : 0)];
 }
 
 /** @type {WeakMap<Graph, {name: string, spec: string, node: number}[]>} */

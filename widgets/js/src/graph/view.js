@@ -3,8 +3,9 @@
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
-import { Camera, LEGIBLE, stacked } from "./camera.js";
+import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
+import { firstSight } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Layouts } from "./layout.js";
@@ -28,13 +29,15 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
  * @typedef {import("./box-text.js").Position} Position
  */
 
-const COMFORTABLE = 0.8; // the scale at which a picture is to be shown at first, if there is room
+const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
+const SIDE_OF_LARGE = [220, 0.26];
+const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
-  /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Graphviz>} graphviz @param {AbortSignal} signal */
-  constructor(root, graphviz, signal) {
-    this.layouts = new Layouts(graphviz);
+  /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
+  constructor(root, worker, signal) {
+    this.layouts = new Layouts(worker);
     this.arrow = uniqueId("ll-arrow");
     /** @type {GraphState | null} */
     this.state = null;
@@ -51,6 +54,9 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
+    this.sight = null;
+    this.looked = ""; // the room for which that was
     /** the height that the view has given itself, "" for that of the style sheet */
     this.height = "";
     /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
@@ -60,6 +66,7 @@ export class GraphView {
 
   /** @param {HTMLElement} root @param {AbortSignal} signal */
   build(root, signal) {
+    this.root = root;
     this.stage = s("g");
     this.svg = s("svg", { class: "ll-picture", "aria-label": "Graph", role: "group" }, arrowMarker(this.arrow), this.stage);
     this.canvas = h("div", { class: "ll-canvas" }, this.svg);
@@ -86,8 +93,9 @@ export class GraphView {
     root.append(this.bar.element, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
-    new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.present())).observe(this.canvas);
-    new ResizeObserver(() => this.arrange()).observe(root);
+    new ResizeObserver(() => (this.fitted ? this.refit() : this.lookAgain())).observe(this.canvas);
+    new ResizeObserver(() => this.refit()).observe(root);
+    window.addEventListener("resize", () => this.refit(), { signal });
   }
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
@@ -108,6 +116,7 @@ export class GraphView {
     this.layouts.forget();
     this.chosen = this.line = null;
     this.fitted = false;
+    this.sight = null;
     this.results.renew();
   }
 
@@ -138,11 +147,13 @@ export class GraphView {
     if (!state) return;
     this.drawHead(state);
     if (graph < 0) return;
-    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? byDefault);
+    const sight = (this.sight ??= this.look(state, graph));
+    const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
+    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded);
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const key = [graph, ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
-    const drawing = await this.layouts.of(key, picture, sizes);
+    const key = [graph, JSON.stringify(sight.manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
+    const drawing = await this.layouts.of(key, picture, sizes, sight.manner);
     if (!drawing || state !== this.state) return;
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
@@ -164,15 +175,60 @@ export class GraphView {
 
   /** Shows the picture as it is to be seen at first; waits for a place on the page, whose size it needs. */
   present() {
-    this.arrange();
-    this.grow(COMFORTABLE);
-    this.fit(false);
+    if (!this.drawing.width || !this.svg?.clientWidth) return;
+    this.grow(1);
+    this.fit();
   }
 
-  /** Puts the code beside the picture, or below it. */
-  arrange() {
-    const { body, drawing } = this;
-    if (body?.clientWidth && drawing.width) body.classList.toggle("ll-stacked", stacked(body.clientWidth, drawing));
+  /**
+   * What is to be shown at first, with the code beside it, or below it where that leaves room for more.
+   * @param {GraphState} state @param {number} graph @returns {import("./first-sight.js").Sight}
+   */
+  look(state, graph) {
+    const { body } = this;
+    const width = body?.clientWidth || 900;
+    const height = this.tallest();
+    this.looked = `${width} ${height}`;
+    const besides = (/** @type {number[]} */ [least, share]) => ({ width: width - Math.max(least, share * width) - 2 * MARGIN, height: height - 2 * MARGIN });
+    const under = { width: width - 2 * MARGIN, height: height - Math.max(BELOW[0], BELOW[1] * height) - 2 * MARGIN };
+    const beside = width > 620 ? firstSight(state, graph, besides(SIDE_OF_LARGE), besides(SIDE)) : null;
+    const below = beside && (!beside.folded || width > 1400) ? null : firstSight(state, graph, under);
+    const better = beside && !(below && worth(below) > worth(beside)) ? beside : (below ?? firstSight(state, graph, under));
+    body?.classList.toggle("ll-stacked", better !== beside);
+    body?.classList.toggle("ll-large", better.folded);
+    return better;
+  }
+
+  /** The height that the view may take, in its own pixels. */
+  tallest() {
+    const own = this.body?.style.blockSize ?? "";
+    if (this.body && own !== this.height) return this.body.clientHeight; // the reader has given it one
+    return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / (this.camera?.enlarged() ?? 1)));
+  }
+
+  /** The room is another: shows at once what can be seen in it, unless the reader has made the picture their own. */
+  refit() {
+    this.camera?.onMove();
+    if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || this.opened.size) return;
+    const another = this.looked !== `${this.body.clientWidth} ${this.tallest()}`;
+    if (!another) return this.fit();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.lookAgain(), 60);
+  }
+
+  lookAgain() {
+    if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
+    this.fitted = false;
+    this.sight = null;
+    return this.redraw();
+  }
+
+  /** Larger type, lines and panels, or back. */
+  project() {
+    const large = this.root?.classList.toggle("ll-projector");
+    this.opened.clear();
+    this.say(large ? "larger type" : "type as before");
+    return this.lookAgain();
   }
 
   /** @param {GraphState} state */
@@ -208,10 +264,10 @@ export class GraphView {
     return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
   }
 
-  /** @param {boolean} [all] whether everything must be seen, be it too small to read */
-  fit(all = true) {
+  /** Shows all of the picture. */
+  fit() {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
-    this.camera.fit(this.drawing, all);
+    this.camera.fit(this.drawing);
     this.fitted = true;
   }
 
@@ -286,7 +342,7 @@ export class GraphView {
     if (other || hidden.length) await this.redraw();
     if (hidden.length) {
       this.grow();
-      this.camera?.settle(this.drawing, this.placeOf(hidden[hidden.length - 1]));
+      this.camera?.settle(this.placeOf(hidden[hidden.length - 1]));
     }
     const reader = this.box(name) ? name : this.readerOf(name);
     this.choose(reader);
@@ -314,7 +370,7 @@ export class GraphView {
     const focused = this.canvas?.contains(document.activeElement);
     await this.redraw(name);
     this.grow();
-    this.camera?.settle(this.drawing, this.placeOf(name));
+    this.camera?.settle(this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing else moves
     if (focused) focusPicture(this);
@@ -329,9 +385,11 @@ export class GraphView {
     if (!body || !svg?.clientWidth || !camera) return;
     if (body.style.blockSize !== this.height || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
-    const byWidth = (svg.clientWidth - 24) / this.drawing.width; // a wide picture will be smaller
-    const wanted = Math.ceil(this.drawing.height * Math.min(scale, Math.max(byWidth, LEGIBLE)) + 24) + around;
-    const most = Math.min(TALLEST[0], TALLEST[1] * window.innerHeight);
+    const byWidth = (svg.clientWidth - 2 * MARGIN) / this.drawing.width; // a wide picture will be smaller
+    const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
+    const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
+    const wanted = Math.ceil(Math.max(height + around, height / share));
+    const most = this.tallest();
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
     this.height = body.style.blockSize;
@@ -372,6 +430,9 @@ export class GraphView {
     if (beside || !this.bar.search.value) this.bar.matches.textContent = beside ? text : "";
   }
 }
+
+/** How much is seen. @param {import("./first-sight.js").Sight} sight */
+const worth = ({ picture, scale, folded }) => scale * (folded ? Math.min(picture.boxes.length, 40) : 1000);
 
 /** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
 function countOutputs({ nodes }, before) {

@@ -13,9 +13,16 @@
  * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
  * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
  * @property {string} [came] why an optimised node is there that stands for none
+ * @property {number} [folded_into] the node on whose box it is told, in a folded picture @property {Lane} [lane]
+ * @property {string[]} [tags] @property {string} [path]
  *
  * @typedef {object} Group
  * @property {string} label @property {string} kind @property {number} parent @property {number} size
+ * @property {Lane} [lane] @property {string} [path] of the module or scope: the same for a layer and its gradient
+ * @property {number} [bytes] that its ops give @property {string[]} [tags] the parameters that it uses
+ * @property {{count: number, members?: number[], differs?: any}} [repeat] what stands here once for many
+ *
+ * @typedef {"forward" | "loss" | "backward" | "update"} Lane
  *
  * @typedef {object} Graph
  * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
@@ -29,9 +36,12 @@
  * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
  * @property {number} [position] of a decision among the inputs of its node
  * @property {boolean} [opens] whether there is something inside to show
+ * @property {Lane} [lane] @property {string} [path] the same for a layer and its gradient
+ * @property {string[]} [tags] the variables that it uses, where these have no boxes of their own
  *
  * @typedef {object} Frame an open group or call, or a fusion group
  * @property {string} name @property {string} label @property {string} parent
+ * @property {Lane} [lane] @property {string} [path]
  * @property {{graph: number, number: number, path: string}} [fused] which fusion group of which graph, and where
  *
  * @typedef {object} Picture
@@ -40,6 +50,7 @@
  *
  * @typedef {object} Edge
  * @property {string} source @property {string} target @property {number} count values that it carries
+ * @property {number} [bytes] that it carries, as far as shapes are known
  * @property {boolean} [again] whether it leads into the next round of a loop
  *
  * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
@@ -50,9 +61,13 @@
  * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
  */
 
-/** @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen @returns {Picture} */
-export function visible(graphs, graph, isOpen) {
-  const builder = new Builder(graphs, isOpen);
+/**
+ * @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen
+ * @param {boolean} [folded] whether variables, and nodes that say little, are told on the boxes that use them
+ * @returns {Picture}
+ */
+export function visible(graphs, graph, isOpen, folded = false) {
+  const builder = new Builder(graphs, isOpen, folded);
   builder.walk(graph);
   builder.connect();
   return builder.picture;
@@ -64,9 +79,14 @@ function recursive(instance, node) {
 }
 
 class Builder {
-  /** @param {Graph[]} graphs @param {IsOpen} isOpen */
-  constructor(graphs, isOpen) {
+  /** @param {Graph[]} graphs @param {IsOpen} isOpen @param {boolean} folded */
+  constructor(graphs, isOpen, folded) {
     this.graphs = graphs;
+    this.folded = folded;
+    /** @type {Map<string, Set<string>>} for each box the variables that are told on it */
+    this.tags = new Map();
+    /** @type {Map<string, Set<string>>} for each edge the values that it carries */
+    this.carried = new Map();
     this.isOpen = isOpen;
     /** @type {Picture} */
     this.picture = { boxes: [], frames: [], edges: new Map() };
@@ -92,9 +112,10 @@ class Builder {
     const graph = this.graphs[instance.graph];
     const { frames, closed } = this.groups(instance, graph);
     const hulls = this.hulls(instance, graph, frames, closed);
-    graph.inputs.forEach((_, k) => {
-      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
+    graph.inputs.forEach((input, k) => {
       instance.producers.push([-1, k]);
+      if (this.folded && isVariable(input)) return;
+      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
     });
     /** @type {Instance[]} */
     const entered = [];
@@ -103,7 +124,7 @@ class Builder {
       node.out?.forEach((_, j) => instance.producers.push([index, j]));
       const group = node.group ?? -1;
       const hiding = closed.get(group) ?? -1;
-      if (node.inline) {
+      if (node.inline || (this.folded && folds(node))) {
         instance.boxes.push("");
         return;
       }
@@ -112,7 +133,8 @@ class Builder {
         instance.boxes.push(name);
         if (!seen.has(hiding)) {
           const parent = frames.get(graph.groups[hiding].parent) ?? "";
-          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true });
+          const about = laneAndPath(graph.groups[hiding]);
+          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true, ...about });
         }
         seen.add(hiding);
         return;
@@ -124,10 +146,11 @@ class Builder {
       if (!inside.length) {
         const opens = Boolean(node.calls?.length) && !recursive(instance, node);
         const around = hulls.get(`${node.fused ?? 0}@${group}`) ?? parent;
-        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens });
+        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens, ...laneAndPath(node) });
       }
       entered.push(...inside);
     });
+    if (this.folded) unfoldInto(graph, instance.boxes);
     return entered;
   }
 
@@ -177,7 +200,7 @@ class Builder {
         } else {
           closed.set(group, -1);
           frames.set(group, name);
-          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "" });
+          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "", ...laneAndPath(graph.groups[group]) });
         }
       }
     });
@@ -188,7 +211,7 @@ class Builder {
   openCall(instance, index, node, name, frame) {
     const calls = node.calls ?? [];
     if (!calls.length || !this.isOpen(name, false) || recursive(instance, node)) return [];
-    this.picture.frames.push({ name, label: callLabel(node), parent: frame });
+    this.picture.frames.push({ name, label: callLabel(node), parent: frame, ...laneAndPath(node) });
     for (let position = 0; position < this.decisions(node); position++) {
       this.picture.boxes.push({ name: `${name}.d${position}`, kind: "decision", graph: instance.graph, index, parent: name, position });
     }
@@ -222,6 +245,10 @@ class Builder {
     for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
     const root = this.instances[0];
     this.graphs[root.graph].outputs.forEach((value, k) => this.join(root, value, `o${k}`));
+    for (const box of this.picture.boxes) {
+      const tags = this.tags.get(box.name);
+      if (tags) box.tags = [...tags];
+    }
   }
 
   /** What a loop's body gives goes into its next round. @param {Instance} instance @param {number} index @param {Instance[]} calls */
@@ -234,18 +261,39 @@ class Builder {
 
   /** @param {Instance} instance @param {number} value @param {string} target @param {boolean} [again] */
   join(instance, value, target, again) {
-    for (const source of this.sources(instance, value)) {
+    for (const source of this.sources(instance, value, target)) {
       if (source === target) continue;
       const key = `${source}>${target}`;
       const edge = this.picture.edges.get(key);
       if (edge) edge.count += 1;
       else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again } : {}) });
+      if (this.folded) this.weigh(instance, value, key);
     }
+  }
+
+  /** Adds the bytes of a value to an edge, once. @param {Instance} instance @param {number} value @param {string} key */
+  weigh({ path, graph, producers }, value, key) {
+    const edge = this.picture.edges.get(key);
+    const values = this.carried.get(key) ?? new Set();
+    const name = `${path}${value}`;
+    if (!edge || values.has(name)) return;
+    this.carried.set(key, values.add(name));
+    const [index, output] = producers[value];
+    const { inputs, nodes } = this.graphs[graph];
+    edge.bytes = (edge.bytes ?? 0) + bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
+  }
+
+  /** Notes on a box that it uses a variable. @param {string} target @param {string} name */
+  tag(target, name) {
+    const tags = this.tags.get(target);
+    if (tags) tags.add(name);
+    else this.tags.set(target, new Set([name]));
   }
 
   /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
   targets(instance, index, position, count) {
     if (instance.boxes[index]) return [instance.boxes[index]];
+    if (!instance.calls.has(index)) return [];
     const decides = position < this.decisions(this.graphs[instance.graph].nodes[index]);
     const targets = decides ? [`${instance.path}n${index}.d${position}`] : [];
     for (const callee of instance.calls.get(index) ?? []) {
@@ -255,18 +303,24 @@ class Builder {
     return targets;
   }
 
-  /** @param {Instance} instance @param {number} value @returns {string[]} more than one where branches were opened */
-  sources(instance, value) {
+  /**
+   * The boxes that a value comes from; more than one where branches were opened, none where it is told on `target`.
+   * @param {Instance} instance @param {number} value @param {string} target @returns {string[]}
+   */
+  sources(instance, value, target) {
     const found = [];
     /** @type {[Instance, number][]} */
     const waiting = [[instance, value]];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [place, wanted] = next;
       const [index, output] = place.producers[wanted];
-      if (index < 0) found.push(`${place.path}i${output}`);
+      const graph = this.graphs[place.graph];
+      if (index < 0 && this.folded && isVariable(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
+      else if (index < 0) found.push(`${place.path}i${output}`);
       else if (place.boxes[index]) found.push(place.boxes[index]);
+      else if (this.folded && isRead(graph.nodes[index])) waiting.push([place, graph.nodes[index].in?.[0] ?? 0]);
       else {
-        const { loop } = this.graphs[place.graph].nodes[index];
+        const { loop } = graph.nodes[index];
         for (const callee of (place.calls.get(index) ?? []).slice(loop ? -1 : 0)) {
           const outputs = this.graphs[callee.graph].outputs;
           if (output < outputs.length) waiting.push([callee, outputs[output]]);
@@ -274,6 +328,40 @@ class Builder {
       }
     }
     return found;
+  }
+}
+
+/** @param {{lane?: Lane, path?: string}} about */
+function laneAndPath({ lane, path }) {
+  return { ...(lane ? { lane } : {}), ...(path ? { path } : {}) };
+}
+
+/** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
+export function bytesOf(spec) {
+  const [, bits, dimensions] = /[a-z]+(\d*)\[([\d,]*)\]$/.exec(spec) ?? ["", "0", ""];
+  return Math.ceil(Number(bits || 8) / 8) * dimensions.split(",").filter(Boolean).reduce((size, one) => size * Number(one), 1);
+}
+
+/** @param {{spec: string}} input */
+export function isVariable({ spec }) {
+  return spec.startsWith("var ");
+}
+
+/** @param {GraphNode} node */
+function isRead({ op, in: inputs }) {
+  return op === "read_variable" && inputs?.length === 1;
+}
+
+/** Whether a node has no box of its own in a folded picture. @param {GraphNode} node */
+function folds(node) {
+  return node.folded_into !== undefined || isRead(node);
+}
+
+/** Nodes that are told on the box of another are found there. @param {Graph} graph @param {string[]} boxes */
+function unfoldInto({ nodes }, boxes) {
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    const into = nodes[index].folded_into;
+    if (into !== undefined && !isRead(nodes[index])) boxes[index] = boxes[into] ?? "";
   }
 }
 
