@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from limelight.core import shapes
+from limelight.core import dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.variable import Variable
 from limelight.user_code import hints
@@ -86,6 +86,8 @@ class Module:
         raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if dispatch.active:
+            return module_calls.within(self, maybe_converted(self.call), args, kwargs)
         return maybe_converted(self.call)(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -73,10 +73,16 @@ def source_of(raw: TapeEntry) -> Source | None:
 
 
 def placed(frame: FrameType | None) -> tuple[Any, int]:
-    """`source_line.place`; in a name scope of a trace, a line with that scope, which its gradient is named after."""
+    """`source_line.place`; in a trace, a line with its name scope and module call, to which its gradient belongs."""
     code, instruction = source.place(frame)
+    trace = name_scopes.graph_writer()
+    if trace is None or code is None or isinstance(code, source.ScopedSource):
+        return code, instruction
+    call = None if trace.calls is None else trace.calls.now
     scope = name_scopes.current_name_scope() if name_scopes.named_scopes else ""
-    if not scope or code is None or isinstance(code, source.ScopedSource):
+    if call is not None:
+        return call.line(Position(code, instruction).resolve(), scope), 0
+    if not scope:
         return code, instruction
     line = source.ScopedSource(*Position(code, instruction).resolve())
     line.scope = scope

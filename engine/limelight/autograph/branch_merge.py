@@ -26,6 +26,7 @@ from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Und
 from limelight.control_flow.cond import cond_op
 from limelight.control_flow.py_func import py_func
 from limelight.core import dispatch, dtypes, nest
+from limelight.core.module_calls import calls_around
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ControlFlowError
 from limelight.staging.structured_outputs import Outputs
@@ -93,7 +94,7 @@ def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[A
         outer: what was there before.
         run: runs the block, and returns the values of the variables.
     """
-    with Tracer(name) as tracer, staged_block(what, outer) as changes:
+    with Tracer(name, calls=calls_around()) as tracer, staged_block(what, outer) as changes:
         values = tuple(run())
         changed = changes.left()
         leaves = [leaf for x in (*values, *[x.value for x in changed.values()]) for leaf in _leaves(x)]

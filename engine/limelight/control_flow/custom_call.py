@@ -18,6 +18,7 @@ from limelight.batching import Site
 from limelight.batching.rule_table import repeated
 from limelight.control_flow.custom_gradient_rules import Arguments, Body, Packing, Rule
 from limelight.core import device_scopes, dispatch, name_scopes
+from limelight.core.module_calls import calls_around
 from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
@@ -50,7 +51,7 @@ def call_staged(name: str, body: Body, arguments: Arguments, closures: bool = Fa
         arguments: its arguments.
         closures: whether the rule also gives gradients of tensors that the body closes over.
     """
-    with Tracer(name, scope=name_scopes.current_name_scope()) as tracer:
+    with Tracer(name, scope=name_scopes.current_name_scope(), calls=calls_around()) as tracer:
         tensors = [
             x if isinstance(x, Resource) else tracer.add_input(x.spec, f"x{i}") for i, x in enumerate(arguments.tensors)
         ]

@@ -44,6 +44,8 @@ class Interpreter:
     """The name scope of the nodes that it writes ("dense/"); None where it writes none."""
     enclosing_scope: Any = None
     """The name scopes around that one (see `name_scopes`)."""
+    calls: Any = None
+    """The module calls in which it writes nodes (see `module_calls`); None where it notes none."""
     observes = False
     """Whether it only takes note of what eager execution does. While it alone stands above the eager interpreter, entry
     points run simple kernels themselves and then tell it, by `observe` or `observe_many`: so they know observers, not

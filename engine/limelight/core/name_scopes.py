@@ -22,7 +22,7 @@ named_scopes: Final[list[str]] = []
 _GRADIENT: Final = "gradient/"
 
 
-def _writer() -> Interpreter | None:
+def graph_writer() -> Interpreter | None:
     """The innermost interpreter of this thread that writes nodes."""
     return next((x for x in reversed(local.stack) if x.scope is not None), None)
 
@@ -31,7 +31,7 @@ def current_name_scope() -> str:
     """The path of the name scopes around this line ("encoder/dense/"), empty outside of them."""
     if not named_scopes:
         return ""
-    writer = _writer()
+    writer = graph_writer()
     return (outer_scope.get() if writer is None else writer.scope) or ""
 
 
@@ -73,7 +73,7 @@ class _NameScope(ContextDecorator):
         path = f"{current_name_scope()}{self._name}/"
         self._outer = outer_scope.override(path)
         self._outer.begin(sys._getframe(1))
-        if _writer() is not None:
+        if graph_writer() is not None:
             self._nodes = scope_of_nodes(path)
             self._nodes.__enter__()
         return path
@@ -89,7 +89,7 @@ class _NameScope(ContextDecorator):
 @contextmanager
 def scope_of_nodes(scope: str) -> Iterator[None]:
     """Names what a trace of this thread writes within its block, whatever the scopes around it."""
-    writer = _writer()
+    writer = graph_writer()
     if writer is None:
         yield
         return
@@ -119,7 +119,7 @@ class _TraceScope:
 @contextmanager
 def gradient_scope(of: str = "") -> Iterator[None]:
     """Names what a trace of this thread writes within its block as part of the gradient of an op in the scope `of`."""
-    writer = _writer()
+    writer = graph_writer()
     if writer is None or writer.scope is None or (writer.scope.startswith(_GRADIENT) and not of):
         yield
         return

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
-from limelight.core import device_scopes, dtypes
+from limelight.core import device_scopes, dispatch, dtypes, module_calls
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DType
 from limelight.core.shapes import compatible
@@ -174,11 +174,31 @@ class Optimizer(Module):
         check_lists(name, gradients, variables)
         self._note_missing([v for g, v in zip(gradients, variables, strict=True) if g is None], len(variables))
         pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+        if dispatch.active:
+            module_calls.within(self, self._apply, (pairs,), kind="optimiser")
+        else:
+            self._apply(pairs)
+
+    def _apply(self, pairs: Sequence[tuple[Gradient, Variable]]) -> None:
         done = self.step.read_value().astype(dtypes.float64)
         rate = self._rate(done)
         self.step.assign_add(1)
+        if (calls := module_calls.calls_around()) is None:
+            for gradient, variable in pairs:
+                self._update(gradient, variable, rate, done)
+            return
+        calls.name_paths(self._own_paths(calls.now.name if calls.now else type(self).__name__))
         for gradient, variable in pairs:
-            self._update(gradient, variable, rate, done + 1.0)
+            path = calls.path_of(variable) or variable.name
+            calls.name_paths({slot._uid: f"{path}/{name}" for name, slot in self.slots_of(variable).items()})
+            update = (gradient, variable, rate, done)
+            module_calls.within(variable, self._update, update, kind="variable", name=path)
+
+    def _own_paths(self, name: str) -> dict[int, str]:
+        """What the counter and the rate are called in the graph of a trace, by uid."""
+        rate = self.learning_rate
+        own = {"step": self.step} | ({"learning_rate": rate} if isinstance(rate, Variable) else {})
+        return {variable._uid: f"{name}.{attribute}" for attribute, variable in own.items()}
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Creates the slots of `variables` now: before a staged step, or before a checkpoint is read."""
@@ -216,7 +236,8 @@ class Optimizer(Module):
             raise ShapeError(f"{type(self).__name__}: the learning rate must be a scalar, got {rate.spec}: {given!r}")
         return rate
 
-    def _update(self, gradient: Gradient, variable: Variable, rate: Tensor, t: Tensor) -> None:
+    def _update(self, gradient: Gradient, variable: Variable, rate: Tensor, done: Tensor) -> None:
+        t = done + 1.0
         wide = _wide(variable.dtype)
         target: Target = variable
         slots: Slots = self.slots_of(variable)

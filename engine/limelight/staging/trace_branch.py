@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from limelight.core import dispatch, dtypes, name_scopes, shapes
+from limelight.core.module_calls import calls_around
 from limelight.core.op import get
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor
@@ -60,7 +61,7 @@ def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), 
         names: their names, none by default.
     """
     around = tracing()
-    with Tracer(name, scope=name_scopes.current_name_scope()) as tracer:
+    with Tracer(name, scope=name_scopes.current_name_scope(), calls=calls_around()) as tracer:
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)

@@ -23,6 +23,7 @@ import numpy as np
 
 from limelight.core import device_scopes, dispatch, dtypes, name_scopes
 from limelight.core.devices import CPU0
+from limelight.core.module_calls import ModuleCalls
 from limelight.core.op import Op
 from limelight.core.recursion_limit import Level
 from limelight.core.saved_scopes import SavedScopes
@@ -51,9 +52,10 @@ class Tracer(dispatch.Interpreter):
         name: that of the graph, and of the function in messages.
         owner: the id of the staged function that is traced; 0 for that of the trace around.
         scope: the name scope in which the block begins.
+        calls: the module calls in which it begins, those of the trace around; none by default.
     """
 
-    def __init__(self, name: str, owner: int = 0, scope: str = "") -> None:
+    def __init__(self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None) -> None:
         self.name = name
         self.words = repr(name)  # for messages: "'body' of 'train'"
         self.owner = owner
@@ -64,6 +66,7 @@ class Tracer(dispatch.Interpreter):
         self.input_names: list[str] = []
         self.captured: dict[int, tuple[Any, Value]] = {}  # by uid: what is captured, and the input that stands for it
         self.scope: str = scope
+        self.calls: ModuleCalls = calls or ModuleCalls()
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what
         self._literals: dict[tuple[Any, ...], Value] = {}
@@ -169,7 +172,7 @@ class Tracer(dispatch.Interpreter):
             value = x._value if type(x) is SymbolicTensor and x._tracer is self else self.value_of(x, op, inputs)
             values.append(value)
             given.append(value.spec)
-        stack = self._walker.stack()
+        stack = self._walker.stack(self.calls.now)
         inferred = op.infer(*given, *attrs)
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
@@ -207,7 +210,7 @@ class Tracer(dispatch.Interpreter):
     def _constant_node(self, array: Any, device: Any = None) -> Value:
         literal = Literal(array)
         spec = known_sizes.with_content(constant_op, (), (literal,), known(array.shape, dtypes.dtype(array.dtype)))
-        stack, scope = self._walker.stack(), self.scope
+        stack, scope = self._walker.stack(self.calls.now), self.scope
         node = Node(constant_op, (), (literal,), (spec,), device=device, stack=stack, scope=scope)
         self.nodes.append(node)
         return node.outputs[0]
@@ -216,7 +219,7 @@ class Tracer(dispatch.Interpreter):
         """The graph that computes `outputs` (tensors, numbers or opaque values) from the inputs and captures."""
         results = [self.value_of(x) for x in outputs]
         captures = [value for _, value in self.captured.values()]
-        names = [_capture_name(handle, i) for i, handle in enumerate(self.captures)]
+        names = [self._capture_name(handle, i) for i, handle in enumerate(self.captures)]
         return Graph(
             self.name,
             [*self.inputs, *captures],
@@ -225,6 +228,13 @@ class Tracer(dispatch.Interpreter):
             input_names=[*self.input_names, *names],
             n_captures=len(captures),
         )
+
+    def _capture_name(self, handle: Any, index: int) -> str:
+        """A variable's path from the module that was called, else its own name."""
+        if not isinstance(handle, Resource):
+            return f"capture{index}"
+        name = self.calls.path_of(handle) or getattr(handle, "name", None)
+        return name if isinstance(name, str) else f"capture{index}"
 
     def discard_nodes(self, at: int) -> bool:
         """Drops the nodes from `at` on, unless one of them has an effect, or calls a function; whether it did.
@@ -295,11 +305,6 @@ def _same_dtype_operands(op: Op | None, inputs: Sequence[Any]) -> Sequence[Any]:
     if op is None or op.variadic or op.uniform:
         return inputs
     return [x for x, operand in zip(inputs, op.operands, strict=True) if operand.accepts is None]
-
-
-def _capture_name(handle: Any, index: int) -> str:
-    name = getattr(handle, "name", None)
-    return name if isinstance(handle, Resource) and isinstance(name, str) else f"capture{index}"
 
 
 def _at(node: Node) -> AbstractContextManager[object]:

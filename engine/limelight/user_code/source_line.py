@@ -71,9 +71,13 @@ class GradientSource(Source):
 
 
 class ScopedSource(GradientSource):
-    """The same, with the name scope in which an op ran: its gradient is in "gradient/" and that scope."""
+    """The same, with the name scope and the call of a module in which an op ran: its gradient belongs to them, too.
+
+    `call` is a `core.module_calls.ModuleCall`, or None.
+    """
 
     scope: str = ""
+    call: Any = None
 
 
 def set_cell_namer(namer: CellNamer | None) -> CellNamer | None:
@@ -186,7 +190,7 @@ def of_gradient(line: Source, op: str) -> Source:
     """`line`, of an op, for the gradient of that op."""
     source = ScopedSource(*line) if isinstance(line, ScopedSource) else GradientSource(*line)
     if isinstance(source, ScopedSource) and isinstance(line, ScopedSource):
-        source.scope = line.scope
+        source.scope, source.call = line.scope, line.call
     source.of = op
     return source
 
@@ -271,10 +275,10 @@ class Walker:
         self._outer: object = _NO_FRAME
         self._at = -1
         self._callers: tuple[Source, ...] = ()
-        self._stacks: dict[Source, tuple[Source, ...]] = {}
+        self._stacks: dict[Any, tuple[Source, ...]] = {}  # by line, and by the call of a module
 
-    def stack(self) -> tuple[Source, ...]:
-        """What `user_stack()` would answer here."""
+    def stack(self, call: Any = None) -> tuple[Source, ...]:
+        """What `user_stack()` would answer here; its first line bears the `call` of a module, if there is one."""
         if _pretence.stack is not None and _pretended() is not None:
             return _pretence.stack
         frame: FrameType | None = sys._getframe(1)
@@ -292,9 +296,10 @@ class Walker:
         if outer is not self._outer or (outer is not None and outer.f_lasti != self._at):
             self._find_callers(outer)
         line = self._line(frame, code)
-        stack = self._stacks.get(line)
+        key = line if call is None else (line, call)
+        stack = self._stacks.get(key)
         if stack is None:
-            stack = self._stacks[line] = (line, *self._callers)
+            stack = self._stacks[key] = (line if call is None else call.line(line), *self._callers)
         return stack
 
     def _line(self, frame: FrameType, code: CodeType) -> Source:

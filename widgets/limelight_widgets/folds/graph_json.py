@@ -10,8 +10,8 @@ import numpy as np
 
 from limelight.graph.printer import nested
 from limelight.user_code.source_line import Source
+from limelight_widgets.folds import graph_tree
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
 
@@ -86,23 +86,11 @@ class Describer:
                 number[id(value)] = len(number)
         outputs = [number[id(value)] for value in graph.outputs]
         _write_constants(nodes, len(graph.inputs), outputs)
-        hierarchy = Hierarchy([node.scope or "" for node in graph.nodes], [self._line(node) for node in nodes])
-        for described, innermost in zip(nodes, hierarchy.of, strict=True):
-            if innermost >= 0:
-                described["group"] = innermost
         fusions = _fusions(graph, nodes)
-        self._graphs[index] = {
-            "name": shortened(graph.name, NAME_WIDTH),
-            "inputs": _inputs(graph),
-            "outputs": outputs,
-            "nodes": nodes,
-            "groups": [
-                {"label": shortened(group.label, NAME_WIDTH), "kind": group.kind}
-                | {"parent": group.parent, "size": group.size}
-                for group in hierarchy.groups
-            ],
-            "open": hierarchy.initially_open(),
-        } | ({"fusions": fusions} if fusions else {})
+        described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
+        described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
+        graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)))
+        self._graphs[index] = described
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
         op = str(node.op)
@@ -134,9 +122,9 @@ class Describer:
         """A position that is only a label and a line, as an optimiser's node may have."""
         return [] if source is None else [[*self._excerpts.at(Source(source[0], source[1], "")), ""]]
 
-    def _line(self, node: State) -> str:
+    def _line(self, node: State) -> tuple[str, int]:
         stack = node.get("stack")
-        return f"{self._excerpts.label(stack[0][0])} line {stack[0][1]}" if stack else ""
+        return (self._excerpts.label(stack[0][0]), stack[0][1]) if stack else ("", 0)
 
 
 def _rounds(node: Any) -> int:

@@ -1,184 +1,421 @@
-"""The hierarchy of a graph's nodes: name scopes, then lines of code, then blocks of consecutive nodes.
+"""The hierarchy of a graph's nodes: modules, name scopes and functions, repeats of these, lines of code, then blocks.
 
-Only what is visible is laid out, so every container must be small. Scopes come from the user. Where a container still
-has more than `MOST_CHILDREN` children, runs of nodes made by one line of code become a group; where that is not
-enough, so do blocks of consecutive children. Runs and blocks follow execution order, so edges between them point
-forward only.
+Groups follow the path of each node (`node_places`), within its lane. Siblings that are equal and follow one another, or
+sequences of ops that a loop has repeated, become one group of the kind "repeat". Only what is visible is laid out, so
+every container must be small: where one still has more than `MOST_CHILDREN` children, consecutive nodes of one line of
+code become a group; where that is not enough, so do blocks of consecutive children.
+
+Two siblings are equal when the sequences of their ops are: op, parameters, dtypes, ranks, line of code, and which op in
+the same group each operand comes from. Updates of variables are equal whatever their ranks.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
+
+from limelight_widgets.folds.node_places import Lane, Place, Segment
+from limelight_widgets.folds.periods import Run, runs
 
 MOST_CHILDREN = 60
 BLOCKS = 40
 ROOT = -1
+LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
+MOST_ROUNDS = 4  # of looking for repeats of repeats
+
+Kind = Literal["module", "optimiser", "variable", "scope", "function", "line", "block", "step", "repeat"]
+
+
+@dataclass(slots=True)
+class Repeat:
+    """`count` equal members: the groups `members`, or, without these, the nodes of the group, `period` for each."""
+
+    count: int
+    members: list[int]
+    period: int = 0
 
 
 @dataclass(slots=True)
 class Group:
-    """A set of nodes drawn as one box; `parent` is the index of the group around it, or -1."""
+    """A set of nodes drawn as one box; `parent` is the index of the group around it, or -1.
 
-    label: str
-    kind: Literal["scope", "line", "block"]
+    `id` is made of lane and path, and so the same in each trace and each version of a graph. `first` and `last` are the
+    positions of its first and last node.
+    """
+
+    id: str
+    kind: Kind
+    title: str
     parent: int
+    lane: Lane
+    path: str = ""
+    segment: Segment | None = None
+    repeat: Repeat | None = None
     size: int = 0
+    first: int = 0
+    last: int = 0
+    children: list[Child] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Child:
+class Child:
     """A node (`is_group` false) or a group, as a member of a container."""
 
     is_group: bool
     index: int
-    first: int  # positions, in execution order, of its first and its last node
-    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the hierarchy is made from, for each node.
+
+    Args:
+        places: lane and path.
+        signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (None:
+            they may differ there); and the same with ranks, for all others.
+        lines: the label and number of the line that made it, "" and 0 where not known.
+        inputs: the nodes that it reads from; -1 is an input of the graph.
+        folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
+    """
+
+    places: Sequence[Place]
+    signatures: Sequence[tuple[object, object]]
+    lines: Sequence[tuple[str, int]]
+    inputs: Sequence[Sequence[int]]
+    folded: Sequence[int]
 
 
 class Hierarchy:
     """Groups over nodes 0 .. n-1. `of[i]` is the innermost group of node i, or -1.
 
-    Args:
-        scopes: for each node its name scope, such as "encoder/dense/", or "".
-        lines: for each node a label of the line that made it, or "".
+    Every node is in one container. A folded node is in that of the node that it is drawn with, and in nobody's count
+    of children.
     """
 
-    def __init__(self, scopes: Sequence[str], lines: Sequence[str]) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.groups: list[Group] = []
-        self.of: list[int] = []
-        self._lines = lines
-        self._make_scopes(scopes)
+        self.of: list[int] = [ROOT] * len(facts.places)
+        self._facts = facts
+        self._top: list[Child] = []
+        self._ids: set[str] = set()
+        self._hashes: dict[int, int] = {}
+        self._place_nodes()
+        self._fold_repeats()
         self._limit_children()
+        self._sort()
         self._count()
 
     def children(self) -> dict[int, int]:
-        """The number of direct children of each group; that of the whole graph under -1."""
-        counts = dict.fromkeys(range(ROOT, len(self.groups)), 0)
-        for parent in self.of:
-            counts[parent] += 1
-        for group in self.groups:
-            counts[group.parent] += 1
-        return counts
+        """The number of direct children of each group that are drawn; that of the whole graph under -1."""
+        return {ROOT: len(self._top)} | {index: len(group.children) for index, group in enumerate(self.groups)}
 
     def initially_open(self, budget: int = MOST_CHILDREN) -> list[int]:
         """Groups to show open: outermost first, the smallest first, as long as at most `budget` boxes are visible."""
         count = self.children()
-        members: dict[int, list[int]] = {}
-        for index, group in enumerate(self.groups):
-            members.setdefault(group.parent, []).append(index)
-        visible, opened, level = count[ROOT], [], members.get(ROOT, [])
+        visible, opened, level = count[ROOT], [], [child.index for child in self._top if child.is_group]
         while level:
             deeper: list[int] = []
             for index in sorted(level, key=lambda g: (count[g], g)):
-                if visible - 1 + count[index] <= budget and self.groups[index].kind == "scope":
+                group = self.groups[index]
+                if visible - 1 + count[index] <= budget and group.kind in {"scope", "module", "function"}:
                     visible += count[index] - 1
                     opened.append(index)
-                    deeper += members.get(index, [])
+                    deeper += [child.index for child in group.children if child.is_group]
             level = deeper
         return opened
 
-    def _make_scopes(self, scopes: Sequence[str]) -> None:
-        sizes: dict[str, int] = {}
-        for scope, count in Counter(scopes).items():
-            for prefix in _prefixes(scope):
-                sizes[prefix] = sizes.get(prefix, 0) + count
-        index: dict[str, int] = {}
-        innermost = {scope: self._place(scope, sizes, index) for scope in dict.fromkeys(scopes)}
-        self.of = [innermost[scope] for scope in scopes]
+    # By path
 
-    def _place(self, scope: str, sizes: dict[str, int], index: dict[str, int]) -> int:
-        """Makes the groups that lead to `scope`, unless they exist; returns the innermost."""
-        innermost, above = ROOT, ""
-        prefixes = _prefixes(scope)
-        for prefix, inner in zip(prefixes, [*prefixes[1:], None], strict=False):
-            if sizes[prefix] < 2 or (inner is not None and sizes[inner] == sizes[prefix]):
-                continue  # one node needs no box, and two boxes around the same nodes say no more than one
-            if prefix not in index:
-                index[prefix] = len(self.groups)
-                self.groups.append(Group(prefix.removeprefix(above).strip("/"), "scope", innermost))
-            innermost, above = index[prefix], prefix
-        return innermost
+    def _place_nodes(self) -> None:
+        """Makes the groups of all paths, in the order of their first nodes; puts each drawn node into one."""
+        drawn = [i for i, folded in enumerate(self._facts.folded) if folded < 0]
+        paths = self._useful_paths(drawn)
+        index: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
+        for i in drawn:
+            lane, path = self._facts.places[i].lane, paths[i]
+            innermost = index.get((lane, path), ROOT) if path else ROOT
+            if path and innermost == ROOT:
+                for depth in range(1, len(path) + 1):
+                    key = (lane, path[:depth])
+                    if key not in index:
+                        index[key] = self._add(_of_segment(lane, path[:depth], innermost), i)
+                    innermost = index[key]
+            self.of[i] = innermost
+            self._children(innermost).append(Child(False, i))
+        for i, folded in enumerate(self._facts.folded):
+            if folded >= 0:
+                self.of[i] = self.of[folded]
 
-    def _limit_children(self) -> None:
-        waiting = list(self._containers().items())
-        while waiting:
-            container, children = waiting.pop()
-            if len(children) <= MOST_CHILDREN:
-                continue
-            if container == ROOT or self.groups[container].kind == "scope":
-                children = self._by_line(container, children, waiting)
-            if len(children) > MOST_CHILDREN:
-                self._by_block(container, children, waiting)
-
-    def _containers(self) -> dict[int, list[_Child]]:
-        """The children of every container, in execution order of their first nodes."""
-        last = {group: node for node, innermost in enumerate(self.of) for group in self._around(innermost)}
-        children_of: dict[int, list[_Child]] = {}
-        placed: set[int] = set()
-        for node, innermost in enumerate(self.of):
-            children_of.setdefault(innermost, []).append(_Child(False, node, node, node))
-            for group in self._around(innermost):
-                if group not in placed:
-                    placed.add(group)
-                    children_of.setdefault(self.groups[group].parent, []).append(_Child(True, group, node, last[group]))
-        return children_of
-
-    def _around(self, group: int) -> Iterator[int]:
-        """`group` and the groups around it, from the inside out."""
-        while group != ROOT:
-            yield group
-            group = self.groups[group].parent
-
-    def _by_line(self, container: int, children: list[_Child], waiting: list[tuple[int, list[_Child]]]) -> list[_Child]:
-        """Gathers runs of nodes of one line; returns the container's new children."""
-        result: list[_Child] = []
-        for label, run in _runs(children, self._lines):
-            if label and len(run) > 1:
-                result.append(self._wrap(Group(label, "line", container), run, waiting))
-            else:
-                result += run
+    def _useful_paths(self, drawn: Sequence[int]) -> dict[int, tuple[Segment, ...]]:
+        """The paths without scopes and functions that hold one node, or all that the group around them holds."""
+        sizes: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
+        for i in drawn:
+            lane, path = self._facts.places[i]
+            for depth in range(len(path) + 1):
+                sizes[lane, path[:depth]] = sizes.get((lane, path[:depth]), 0) + 1
+        known: dict[tuple[Lane, tuple[Segment, ...]], tuple[Segment, ...]] = {}
+        result = {}
+        for i in drawn:
+            lane, path = self._facts.places[i]
+            if (lane, path) not in known:
+                known[lane, path] = tuple([
+                    segment
+                    for depth, segment in enumerate(path, start=1)
+                    if segment.kind not in {"scope", "function"}
+                    or (1 < sizes[lane, path[:depth]] and (depth == 1 or sizes[lane, path[:depth]] < sizes[lane, path[: depth - 1]]))
+                ])
+            result[i] = known[lane, path]
         return result
 
-    def _by_block(self, container: int, children: list[_Child], waiting: list[tuple[int, list[_Child]]]) -> None:
-        length = -(-len(children) // BLOCKS)
-        for start in range(0, len(children), length):
-            block = children[start : start + length]
-            label = f"nodes {block[0].first}–{max(child.last for child in block)}"
-            self._wrap(Group(label, "block", container), block, waiting)
+    def _add(self, group: Group, node: int) -> int:
+        """Makes a group, the last child of its parent so far."""
+        group.id = self._distinct(group.id)
+        group.first = node
+        self.groups.append(group)
+        self._children(group.parent).append(Child(True, len(self.groups) - 1))
+        return len(self.groups) - 1
 
-    def _wrap(self, group: Group, members: list[_Child], waiting: list[tuple[int, list[_Child]]]) -> _Child:
-        """Puts `members` into a new group, and that on the list of containers to look at."""
+    def _distinct(self, name: str) -> str:
+        chosen, number = name, 1
+        while chosen in self._ids:
+            number += 1
+            chosen = f"{name}~{number}"
+        self._ids.add(chosen)
+        return chosen
+
+    def _children(self, container: int) -> list[Child]:
+        return self._top if container == ROOT else self.groups[container].children
+
+    def _set_children(self, container: int, children: list[Child]) -> None:
+        if container == ROOT:
+            self._top = children
+        else:
+            self.groups[container].children = children
+
+    # Repeats
+
+    def _fold_repeats(self) -> None:
+        """Folds from the inside out, so that equal groups look equal inside as well."""
+        for container in [*range(len(self.groups) - 1, -1, -1), ROOT]:
+            for _ in range(MOST_ROUNDS):
+                if not self._fold_children(container):
+                    break
+            if container != ROOT:
+                self._hashes[container] = self._hash(container)
+
+    def _fold_children(self, container: int) -> bool:
+        children = self._children(container)
+        if len(children) < 2:
+            return False
+        symbols = [self._hashes[c.index] if c.is_group else hash(self._facts.signatures[c.index][1]) for c in children]
+        groups = [0]
+        for child in children:
+            groups.append(groups[-1] + child.is_group)
+
+        def worth(run: Run) -> bool:
+            with_groups = groups[run.start + run.period] > groups[run.start]
+            return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
+
+        found = runs(symbols, worth, lambda at: self._line(children[at]))
+        if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
+            return False
+        rest: list[Child] = []
+        done = 0
+        for run in found:
+            rest += children[done : run.start]
+            rest.append(self._repeated(container, run, children[run.start : run.stop]))
+            done = run.stop
+        self._set_children(container, rest + children[done:])
+        return bool(found)
+
+    def _is_repeat(self, container: int) -> bool:
+        return container != ROOT and self.groups[container].repeat is not None
+
+    def _repeated(self, container: int, run: Run, children: list[Child]) -> Child:
+        """A new group of the kind "repeat" around `children`, of which the members are groups, or slices of nodes."""
+        first = children[0]
+        lane = self._lane(first)
+        title, key = self._title(children[: run.period])
+        around = self.groups[container].id if container != ROOT else f"{lane}:"
+        group = Group(self._distinct(f"{around}/{key}×"), "repeat", title, container, lane)
+        group.path = self.groups[first.index].path if first.is_group else ""
+        group.first = self._first(first)
         index = len(self.groups)
         self.groups.append(group)
-        for child in members:
+        if not any(child.is_group for child in children):
+            group.repeat, group.children = Repeat(run.count, [], run.period), children
+            self._move(children, index)
+        else:
+            members = [children[k : k + run.period] for k in range(0, len(children), run.period)]
+            group.children = [self._member(index, k, member) for k, member in enumerate(members)]
+            group.repeat = Repeat(run.count, [child.index for child in group.children])
+        self._hashes[index] = hash((run.count, self._hash(index)))
+        return Child(True, index)
+
+    def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
+        """One member: the group that it is, or a new one around what a round of a loop has done."""
+        if len(children) == 1 and children[0].is_group:
+            self.groups[children[0].index].parent = repeat
+            return children[0]
+        above = self.groups[repeat]
+        group = Group(self._distinct(f"{above.id}/{number}"), "step", f"step {number}", repeat, above.lane)
+        group.first, group.children = self._first(children[0]), children
+        self.groups.append(group)
+        self._move(children, len(self.groups) - 1)
+        self._hashes[len(self.groups) - 1] = self._hash(len(self.groups) - 1)
+        return Child(True, len(self.groups) - 1)
+
+    def _move(self, children: Iterable[Child], into: int) -> None:
+        for child in children:
             if child.is_group:
-                self.groups[child.index].parent = index
+                self.groups[child.index].parent = into
             else:
-                self.of[child.index] = index
-        waiting.append((index, members))
-        return _Child(True, index, members[0].first, max(child.last for child in members))
+                self.of[child.index] = into
+
+    def _hash(self, container: int) -> int:
+        """What is equal for groups that are equal."""
+        nodes = list(self._nodes(container))
+        number = {node: k for k, node in enumerate(nodes)}
+        group = self.groups[container]
+        kinds = (group.kind, group.segment.cls if group.segment else "")
+        signatures = self._facts.signatures
+        if group.kind == "variable":
+            return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0]) is not None]))
+        edges = [tuple([number.get(self._end(k), -1) for k in self._facts.inputs[node]]) for node in nodes]
+        return hash((kinds, *zip([signatures[node][1] for node in nodes], edges, strict=True)))
+
+    def _end(self, node: int) -> int:
+        """The node itself, or the one that it is drawn with."""
+        folded = self._facts.folded[node] if node >= 0 else -1
+        return node if folded < 0 else folded
+
+    def _nodes(self, container: int) -> Iterable[int]:
+        """The drawn nodes of a group, in order."""
+        stack = [iter(self.groups[container].children)]
+        while stack:
+            child = next(stack[-1], None)
+            if child is None:
+                stack.pop()
+            elif child.is_group:
+                stack.append(iter(self.groups[child.index].children))
+            else:
+                yield child.index
+
+    def _first(self, child: Child) -> int:
+        return self.groups[child.index].first if child.is_group else child.index
+
+    def _line(self, child: Child) -> int:
+        segment = self.groups[child.index].segment if child.is_group else None
+        if segment is not None and segment.at is not None:
+            return int(segment.at.line)
+        return self._facts.lines[self._first(child)][1]
+
+    def _lane(self, child: Child) -> Lane:
+        return self.groups[child.index].lane if child.is_group else self._facts.places[child.index].lane
+
+    def _title(self, children: Sequence[Child]) -> tuple[str, str]:
+        """What a repeat of `children` is called, and a word for its id."""
+        groups = [self.groups[child.index] for child in children if child.is_group]
+        if len(groups) == 1:
+            return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
+        lines = sorted({self._line(child) for child in children} - {0})
+        if not lines:
+            return f"{len(children)} ops", "ops"
+        text = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]}–{lines[-1]}"
+        return text, text.replace(" ", "")
+
+    # Small containers
+
+    def _limit_children(self) -> None:
+        waiting = [ROOT, *[k for k, group in enumerate(self.groups) if group.repeat is None]]
+        while waiting:
+            container = waiting.pop()
+            if len(self._children(container)) > MOST_CHILDREN and not self._is_line(container):
+                self._by_line(container, waiting)
+            if len(self._children(container)) > MOST_CHILDREN:
+                self._by_block(container, waiting)
+
+    def _is_line(self, container: int) -> bool:
+        return container != ROOT and self.groups[container].kind in {"line", "block"}
+
+    def _by_line(self, container: int, waiting: list[int]) -> None:
+        """Gathers runs of nodes of one line."""
+        children: list[Child] = []
+        for (label, line), run in self._line_runs(self._children(container)):
+            if line and len(run) > 1:
+                children.append(self._wrap(container, "line", f"{label} line {line}", f"line{line}", run, waiting))
+            else:
+                children += run
+        self._set_children(container, children)
+
+    def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[str, int], list[Child]]]:
+        """Consecutive children of one line and lane; a group has no line and stands alone."""
+        result: list[tuple[tuple[str, int], list[Child]]] = []
+        for child in children:
+            line = ("", 0) if child.is_group else self._facts.lines[child.index]
+            if line[1] and result and result[-1][0] == line and self._lane(result[-1][1][0]) == self._lane(child):
+                result[-1][1].append(child)
+            else:
+                result.append((line, [child]))
+        return result
+
+    def _by_block(self, container: int, waiting: list[int]) -> None:
+        """Cuts the children by number, but not across lanes."""
+        children = self._children(container)
+        length = -(-len(children) // BLOCKS)
+        blocks: list[list[Child]] = []
+        for child in children:
+            if not blocks or len(blocks[-1]) == length or self._lane(blocks[-1][0]) != self._lane(child):
+                blocks.append([])
+            blocks[-1].append(child)
+        self._set_children(container, [self._block(container, block, waiting) for block in blocks])
+
+    def _block(self, container: int, block: list[Child], waiting: list[int]) -> Child:
+        if len(block) == 1:
+            return block[0]
+        first = self._first(block[0])
+        return self._wrap(container, "block", f"nodes {first}–{self._first(block[-1])}", f"nodes{first}", block, waiting)
+
+    def _wrap(
+        self, container: int, kind: Kind, title: str, key: str, members: list[Child], waiting: list[int]
+    ) -> Child:
+        """Puts `members` into a new group, and that on the list of containers to look at."""
+        lane = self._lane(members[0])
+        around = self.groups[container].id if container != ROOT else f"{lane}:"
+        index = len(self.groups)
+        self.groups.append(Group(self._distinct(f"{around}/{key}"), kind, title, container, lane, children=members))
+        self.groups[index].first = self._first(members[0])
+        self._move(members, index)
+        waiting.append(index)
+        return Child(True, index)
+
+    def _sort(self) -> None:
+        """Numbers the groups as an outline lists them: each before those inside, siblings in the order of their nodes."""
+        order: list[int] = []
+        waiting = [child.index for child in reversed(self._top) if child.is_group]
+        while waiting:
+            order.append(waiting.pop())
+            waiting += [child.index for child in reversed(self.groups[order[-1]].children) if child.is_group]
+        place = {old: new for new, old in enumerate(order)} | {ROOT: ROOT}
+        self.groups = [self.groups[old] for old in order]
+        self.of = [place[group] for group in self.of]
+        self._top = [Child(c.is_group, place[c.index]) if c.is_group else c for c in self._top]
+        for group in self.groups:
+            group.parent = place[group.parent]
+            group.children = [Child(c.is_group, place[c.index]) if c.is_group else c for c in group.children]
+            if group.repeat is not None:
+                group.repeat.members = [place[member] for member in group.repeat.members]
 
     def _count(self) -> None:
-        for innermost in self.of:
-            for group in self._around(innermost):
+        for node, innermost in enumerate(self.of):
+            group = innermost
+            while group != ROOT:
                 self.groups[group].size += 1
+                self.groups[group].last = max(self.groups[group].last, node)
+                group = self.groups[group].parent
 
 
-def _prefixes(scope: str) -> list[str]:
-    parts = [part for part in scope.split("/") if part]
-    return ["/".join(parts[: n + 1]) + "/" for n in range(len(parts))]
-
-
-def _runs(children: list[_Child], lines: Sequence[str]) -> list[tuple[str, list[_Child]]]:
-    """Consecutive children with one label; a group has none and stands alone."""
-    runs: list[tuple[str, list[_Child]]] = []
-    for child in children:
-        label = "" if child.is_group else lines[child.index]
-        if label and runs and runs[-1][0] == label:
-            runs[-1][1].append(child)
-        else:
-            runs.append((label, [child]))
-    return runs
+def _of_segment(lane: Lane, path: Sequence[Segment], parent: int) -> Group:
+    name, segment = ".".join(step.key for step in path), path[-1]
+    return Group(f"{lane}:{name}", segment.kind, segment.title, parent, lane, name, segment)

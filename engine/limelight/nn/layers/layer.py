@@ -26,7 +26,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dispatch, dtypes, module_calls
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
@@ -80,13 +80,13 @@ class Layer(Module):
         if not self.trained:
             kwargs.pop("training", None)
         if self.features is not None or type(self).build is Layer.build:
-            return self.call(*args, **kwargs)
+            return module_calls.within(self, self.call, args, kwargs) if dispatch.active else self.call(*args, **kwargs)
         before = snapshot(self)
         try:
             with created_by.override("layer"):
                 if self._built_of_shape and args:
                     self.ready(args[0])
-                return self.call(*args, **kwargs)
+                return module_calls.within(self, self.call, args, kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
             raise

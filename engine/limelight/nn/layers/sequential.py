@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from limelight.core import dispatch
+from limelight.core import dispatch, module_calls
 from limelight.core.autograph_hook import maybe_converted
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
@@ -79,10 +79,11 @@ class Sequential(Module):
         if dispatch.active and not self._traced:
             self._traced = tracing() is not None
         if self._called:
-            return maybe_converted(self.call)(*args, **kwargs)
+            run = maybe_converted(self.call)
+            return module_calls.within(self, run, args, kwargs) if dispatch.active else run(*args, **kwargs)
         before = snapshot(self)
         try:
-            result = maybe_converted(self.call)(*args, **kwargs)
+            result = super().__call__(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant
             restore(before)
             raise

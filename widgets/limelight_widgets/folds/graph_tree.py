@@ -1,0 +1,234 @@
+"""The tree of a described graph: its nodes' lanes, groups, tags, and what crosses from forward to backward.
+
+Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
+
+- `groups`, in the order of an outline (each before those inside, siblings as their nodes run), a list of `{id, parent, kind, title, label, path, cls, lane, ops, size, bytes, saved, tags, repeat, at,
+  defined}`. `parent` is the index of the group around it, -1 for none; a node's `group` is the index of its innermost.
+  - `id` is made of lane and path ("forward:model.blocks.2"), so it is the same in the traced and the optimised graph, and
+    in each trace of the same code; the gradient of "forward:P" is in "backward:P".
+  - `kind`: "module" | "optimiser" | "variable" (the update of one) | "scope" | "function" | "line" | "block" (cut by
+    number) | "step" (one round of a loop) | "repeat".
+  - `title` is short ("blocks.2"), `label` says all in a line ("Adam: 52 variables, one rule", "blocks.0-3 x4").
+  - `path` is the path of attributes, `cls` the module's class.
+  - `ops` counts nodes that are drawn, `size` all; `bytes` those that its nodes make, `saved` those of them that are
+    kept for the backward pass.
+  - `tags` are the parameters that its own nodes use: "conv1.kernel f32[3,3,16,32]".
+  - `at` and `defined` are [source, line]: where the module is called, and where its method `call` begins.
+  - `repeat`: `{count, members, period, differs}` of a group whose members are equal. `members` are indices of groups in
+    order, of which one at a time need be drawn. Without members, the group's own nodes that are drawn are cut in order
+    into slices of `period` nodes. `differs` are lines such as "matmul: f32[8,32] | f32[8,64]".
+- each node has its `lane` ("forward" | "loss" | "backward" | "update"), perhaps `tags`, and perhaps `folded_into`: the
+  node as a part of which it is drawn. Folded nodes that are `inline` have no edges.
+- inputs that are nothing but tags are `folded`.
+- `crossings`: what forward or loss makes and backward reads, as `{from, to, bytes, values, spec}` by pair of innermost
+  groups (-1: none), heaviest first; each value counts once, with
+  the gradient of its own group if that reads it, else where it is read first. `spec` is that of a lone tensor.
+- `open`: groups that are open at first.
+
+What is empty is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.folded_nodes import fold
+from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
+from limelight_widgets.folds.node_places import Place, places
+from limelight_widgets.format import counted, shortened
+
+TITLE_WIDTH = 200
+MOST_DIFFERENCES = 6
+MOST_VALUES = 4  # of one difference
+_INDEXING = frozenset({"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"})
+_NUMBER = re.compile(r"\d+")
+_LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
+
+
+def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at: Callable[[Any], list[object]]) -> None:
+    """Adds the tree to a described graph.
+
+    Args:
+        graph: the graph.
+        state: its description, with `inputs`, `nodes` and `outputs`.
+        line: gives the label and number of the line that made a described node.
+        at: gives a position as a view knows it: [source, line].
+    """
+    nodes = state["nodes"]
+    makers, readers = _wiring(state)
+    inputs = [[makers[number] for number in node.get("in", ())] for node in nodes]
+    where = places(graph.nodes, inputs, graph.name)
+    for node, place in zip(nodes, where, strict=True):
+        node["lane"] = place.lane
+    fold(state, [place.lane for place in where], readers, makers)
+    folded = [node.get("folded_into", -1) for node in nodes]
+    inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
+    facts = Facts(where, [_signature(node, one) for node, one in zip(graph.nodes, nodes, strict=True)],
+                  [line(node) for node in nodes], inputs, folded)  # fmt: skip
+    tree = Hierarchy(facts)
+    for node, innermost in zip(nodes, tree.of, strict=True):
+        if innermost >= 0:
+            node["group"] = innermost
+    made = [sum(value.spec.nbytes or 0 for value in node.outputs if hasattr(value.spec, "nbytes")) for node in graph.nodes]
+    crossings, saved = _crossings(graph, state, where, tree, makers, readers)
+    state["groups"] = [_described(tree, index, nodes, at) for index in range(len(tree.groups))]
+    _sum_up(state["groups"], tree, made, saved, folded)
+    state["open"] = tree.initially_open()
+    if crossings:
+        state["crossings"] = crossings
+
+
+def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
+    """For each numbered value the node that makes it, -1 for inputs, and the nodes that read it."""
+    makers = [-1] * len(state["inputs"])
+    for index, node in enumerate(state["nodes"]):
+        makers += [index] * len(node.get("out", ()))
+    readers: list[list[int]] = [[] for _ in makers]
+    for index, node in enumerate(state["nodes"]):
+        for number in node.get("in", ()):
+            readers[number].append(index)
+    return makers, readers
+
+
+def _signature(node: Any, described: State) -> tuple[object, object]:
+    """What must be equal for the update of a variable, None for scalars; and what for any other group."""
+    stack = described.get("stack")
+    line = tuple(stack[0][:2]) if stack else None
+    attrs = str(sorted(described["attrs"].items())) if "attrs" in described else ""
+    if described["op"] in _INDEXING:
+        attrs = _NUMBER.sub("#", attrs)
+    calls = tuple([name for _, name in described.get("calls", ())])
+    specs = [getattr(value, "spec", None) for value in node.outputs]
+    dtypes = tuple([str(getattr(spec, "dtype", "")) for spec in specs])
+    ranks = tuple([len(getattr(spec, "shape", ())) for spec in specs])
+    common = (described["op"], attrs, calls, dtypes, line, described["lane"])
+    return (common if any(ranks) or not ranks else None), (common, ranks, described.get("operands"))
+
+
+def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable[[Any], list[object]]) -> State:
+    group = tree.groups[index]
+    segment = group.segment
+    title = _repeat_title(tree, group) if group.repeat is not None else group.title
+    result: State = {
+        "id": group.id,
+        "parent": group.parent,
+        "kind": group.kind,
+        "title": shortened(title, TITLE_WIDTH),
+        "label": shortened(_label(tree, group, title), TITLE_WIDTH),
+        "path": group.path,
+        "cls": segment.cls if segment else "",
+        "lane": group.lane,
+        "size": group.size,
+        "at": at(segment.at) if segment and segment.at is not None else None,
+        "defined": at(segment.defined) if segment and segment.defined is not None else None,
+        "tags": list(dict.fromkeys(
+            tag for child in group.children if not child.is_group for tag in nodes[child.index].get("tags", ())
+        )) if group.repeat is None else [],
+    }  # fmt: skip
+    if group.repeat is not None:
+        repeat = {"count": group.repeat.count, "members": group.repeat.members, "period": group.repeat.period,
+                  "differs": _differences(tree, group, nodes)}  # fmt: skip
+        result["repeat"] = {key: value for key, value in repeat.items() if value}
+    return {key: value for key, value in result.items() if value not in ("", [], None)}
+
+
+def _label(tree: Hierarchy, group: Group, title: str) -> str:
+    if group.repeat is not None:
+        return f"{title} ×{group.repeat.count:,}"
+    if group.kind == "optimiser":
+        return f"{group.segment.cls if group.segment else group.title}: {_rules(tree, group)}"
+    return title
+
+
+def _rules(tree: Hierarchy, group: Group) -> str:
+    """How many variables an optimiser updates, by how many rules."""
+    inside = [tree.groups[child.index] for child in group.children if child.is_group]
+    counts = [1 if one.repeat is None else one.repeat.count for one in inside if one.repeat or one.kind == "variable"]
+    rules = "one rule" if len(counts) == 1 else f"{len(counts)} rules"
+    return counted(sum(counts), "variable") + (f", {rules}" if sum(counts) > 1 else "")
+
+
+def _repeat_title(tree: Hierarchy, group: Group) -> str:
+    """ "blocks.0–3" for members that are numbered, else what the first one is called."""
+    assert group.repeat is not None
+    titles = [tree.groups[k].title for k in group.repeat.members if tree.groups[k].kind != "step"]
+    if titles and tree.groups[group.repeat.members[0]].kind == "variable":
+        return "variable"
+    ends = [match for title in titles if (match := _LAST_NUMBER.match(title))]
+    if ends and len(ends) == len(titles) and len({match[1] for match in ends}) == 1:
+        numbers = sorted(int(match[2]) for match in ends)
+        return f"{ends[0][1]}{numbers[0]}–{numbers[-1]}"
+    return group.title.partition(" (call ")[0]
+
+
+def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[str]:
+    """In what the members of a repeat differ: results, parameters, tags."""
+    assert group.repeat is not None
+    members = [list(tree._nodes(k)) for k in group.repeat.members]
+    if not members:
+        own = [child.index for child in group.children]
+        members = [own[k : k + group.repeat.period] for k in range(0, len(own), group.repeat.period)]
+    found: list[str] = []
+    for column in zip(*members, strict=False):  # updates of variables may have more scalars than others
+        said = list(dict.fromkeys(", ".join(nodes[k].get("out", ())) for k in column))
+        if len(said) > 1 and len({nodes[k]["op"] for k in column}) == 1:
+            found.append(f"{nodes[column[0]]['op']}: {_some(said)}")
+        if len(found) >= MOST_DIFFERENCES:
+            break
+    return list(dict.fromkeys(found))
+
+
+def _some(texts: Sequence[str]) -> str:
+    return " | ".join(texts[:MOST_VALUES]) + (f" | and {len(texts) - MOST_VALUES} more" if len(texts) > MOST_VALUES else "")
+
+
+def _crossings(
+    graph: Any,
+    state: State,
+    where: Sequence[Place],
+    tree: Hierarchy,
+    makers: Sequence[int],
+    readers: Sequence[Sequence[int]],
+) -> tuple[list[State], dict[int, int]]:
+    """What crosses from forward to backward by pair of groups, heaviest first; and the bytes saved of each node."""
+    pairs: dict[tuple[int, int], State] = {}
+    saved: dict[int, int] = {}
+    values = [value for node in graph.nodes for value in node.outputs]
+    for number, value in enumerate(values, start=len(state["inputs"])):
+        maker = makers[number]
+        if where[maker].lane not in {"forward", "loss"} or state["nodes"][maker].get("inline"):
+            continue
+        backward = [k for k in readers[number] if where[k].lane == "backward"]
+        if not backward:
+            continue
+        reader = next((k for k in backward if where[k].path == where[maker].path), backward[0])
+        nbytes = getattr(value.spec, "nbytes", 0) or 0
+        saved[maker] = saved.get(maker, 0) + nbytes
+        key = (tree.of[maker], tree.of[reader])
+        pair = pairs.setdefault(key, {"from": key[0], "to": key[1], "bytes": 0, "values": 0, "spec": str(value.spec)})
+        pair["bytes"] += nbytes
+        pair["values"] += 1
+        if pair["values"] > 1:
+            pair.pop("spec", None)
+    return sorted(pairs.values(), key=lambda pair: -pair["bytes"]), saved
+
+
+def _sum_up(
+    groups: Sequence[State], tree: Hierarchy, made: Sequence[int], saved: dict[int, int], folded: Sequence[int]
+) -> None:
+    """Counts ops and bytes of each group, those inside included."""
+    for group in groups:
+        group["ops"] = group["bytes"] = group["saved"] = 0
+    for node, innermost in enumerate(tree.of):
+        if innermost >= 0:
+            groups[innermost]["ops"] += folded[node] < 0
+            groups[innermost]["bytes"] += made[node] if folded[node] < 0 else 0
+            groups[innermost]["saved"] += saved.get(node, 0)
+    for index in range(len(groups) - 1, -1, -1):  # those inside come after those around
+        parent = groups[index]["parent"]
+        if parent >= 0:
+            for what in ("ops", "bytes", "saved"):
+                groups[parent][what] += groups[index][what]

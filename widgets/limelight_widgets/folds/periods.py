@@ -1,0 +1,101 @@
+"""Periods in a sequence: stretches that repeat one pattern, "a b c a b c a b c", found in linear time.
+
+At each position the distances to the next few equal symbols are tried as periods. How far a period holds is compared
+once for all positions that it covers, so each distance costs at most one walk over the sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
+
+CANDIDATES = 6  # distances that are tried at one position
+
+
+class Run(NamedTuple):
+    """`count` copies of a pattern of `period` symbols, from `start` on."""
+
+    start: int
+    period: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.period * self.count
+
+
+def runs(
+    symbols: Sequence[Hashable],
+    worth: Callable[[Run], bool],
+    begins: Callable[[int], object] | None = None,
+) -> list[Run]:
+    """The repeated stretches of a sequence, leftmost and shortest period first; they do not overlap.
+
+    Args:
+        symbols: the sequence.
+        worth: whether a run is to be taken.
+        begins: gives the position at which a pattern should begin the smallest number (a line of code): a run is moved
+            there within its first period where it still is worth it. By default it begins where it can.
+
+    >>> runs("xabababy", lambda run: run.count > 1)
+    [Run(start=1, period=2, count=3)]
+    """
+    following = _next_equal(symbols)
+    mismatch: dict[int, int] = {}  # by period, the last position found at which it does not hold
+    result: list[Run] = []
+    position, count = 0, len(symbols)
+    while position < count:
+        best = _best_at(symbols, position, following, mismatch, worth)
+        if best is None:
+            position += 1
+            continue
+        if begins is not None:
+            best = _moved(best, mismatch[best.period] + best.period, begins, worth)
+        result.append(best)
+        position = best.stop
+    return result
+
+
+def _best_at(
+    symbols: Sequence[Hashable],
+    position: int,
+    following: Sequence[int],
+    mismatch: dict[int, int],
+    worth: Callable[[Run], bool],
+) -> Run | None:
+    later = following[position]
+    for _ in range(CANDIDATES):
+        if later < 0:
+            return None
+        period = later - position
+        if mismatch.get(period, -1) < position:
+            mismatch[period] = _first_mismatch(symbols, position, period)
+        run = Run(position, period, (mismatch[period] - position) // period + 1)
+        if run.count > 1 and worth(run):
+            return run
+        later = following[later]
+    return None
+
+
+def _first_mismatch(symbols: Sequence[Hashable], position: int, period: int) -> int:
+    """The first place from `position` on whose symbol is not repeated a period later."""
+    last = len(symbols) - period
+    while position < last and symbols[position] == symbols[position + period]:
+        position += 1
+    return position
+
+
+def _next_equal(symbols: Sequence[Hashable]) -> list[int]:
+    """For each position the next one with the same symbol, or -1."""
+    following, seen = [-1] * len(symbols), {}
+    for position in range(len(symbols) - 1, -1, -1):
+        following[position] = seen.get(symbols[position], -1)
+        seen[symbols[position]] = position
+    return following
+
+
+def _moved(run: Run, end: int, begins: Callable[[int], object], worth: Callable[[Run], bool]) -> Run:
+    """The run from where its pattern begins on; as it is where too little would be left."""
+    start = min(range(run.start, run.start + run.period), key=lambda at: (begins(at), at))  # type: ignore[arg-type,return-value]
+    moved = Run(start, run.period, (end - start) // run.period)
+    return moved if moved.count > 1 and worth(moved) else run
