@@ -36,7 +36,7 @@ class Block(nn.Module):
         self.attention = nn.MultiHeadAttention(4)
         self.up, self.down = nn.Dense(4 * width, activation="gelu"), nn.Dense(width)
 
-    def __call__(self, x):
+    def call(self, x):
         x = x + self.attention(self.norm_1(x), causal=True)
         return x + self.down(self.up(self.norm_2(x)))
 
@@ -46,7 +46,7 @@ class Transformer(nn.Module):
         self.blocks = [Block(width) for _ in range(depth)]
         self.norm, self.head = nn.LayerNorm(), nn.Dense(words)
 
-    def __call__(self, ids):
+    def call(self, ids):
         x = self.embed(ids)
         for block in self.blocks:
             x = block(x)
@@ -94,7 +94,7 @@ class Autoencoder(nn.Module):
         self.mean, self.log_variance = nn.Dense(4), nn.Dense(4)
         self.decode = nn.Sequential(nn.Dense(32, activation="relu"), nn.Dense(64, activation="relu"), nn.Dense(100))
 
-    def __call__(self, x):
+    def call(self, x):
         h = self.encode(x)
         mean, log_variance = self.mean(h), self.log_variance(h)
         z = mean + ll.exp(0.5 * log_variance) * ll.random.normal((8, 4))

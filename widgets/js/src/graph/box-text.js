@@ -1,7 +1,7 @@
 // What is written on the boxes of a graph, and what is known about them. figures/box_text.py writes the same words; the
 // tests hold both to the same examples.
 
-import { bytes, counted, number, shortened } from "../format.js";
+import { counted, number, shortened } from "../format.js";
 import { callLabel } from "./visible-boxes.js";
 
 /**
@@ -60,31 +60,37 @@ export function wordsOf(state, box) {
     const { op, in: inputs = [] } = graph.nodes[box.index];
     return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
   }
-  if (box.kind === "group") return groupWords(graph.groups[box.index], box);
+  if (box.kind === "group") return groupWords(state, graph.groups[box.index], box);
   const node = graph.nodes[box.index];
   const mark = node.became?.[2] ?? "";
   const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
-  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(node.tags ?? box.tags) };
+  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
 }
 
-/** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
-function groupWords({ label, size, bytes: held, repeat, tags }, box) {
-  const title = repeat ? `${label} ×${number(repeat.count)}` : label;
-  const detail = counted(size, "op") + (held ? ` · ${bytes(held)}` : "");
-  return { ...words(title, detail, "group"), ...tagsOf(tags ?? box.tags) };
+/** @param {GraphState} state @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
+function groupWords(state, { label, size, ops = size, repeat, tags, at }, box) {
+  if (box.more) return words(`${number(box.more)} more`, "equal to these", "group");
+  const line = at && (box.lane ?? "forward") === "forward" ? ` · line ${at[1]}` : ""; // once for a layer and its gradient
+  return { ...words(label, counted(ops, "op") + line, "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
 }
 
-/** The variables that a box uses: by name where there is room. @param {string[] | undefined} tags @returns {{tags?: string}} */
-function tagsOf(tags) {
-  if (!tags?.length) return {};
-  const named = tags.map((tag) => tag.split(" ")[0]).join(" ");
-  return { tags: named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(tags.length, "variable")}` };
+/**
+ * The variables that a box of the forward pass uses: by name where there is room.
+ * @param {string[] | undefined} tags @param {Box} box @returns {{tags?: string}}
+ */
+function tagsOf(tags, { lane }) {
+  const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
+  const used = lane === "backward" || lane === "update" ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
+  const named = used.map((tag) => tag.split(" ")[0]).join(" ");
+  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, "variable")}`;
+  const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");
+  return text ? { tags: text } : {};
 }
 
 /** @param {Words} box @returns {[number, number]} width and height */
 export function sizeOf({ title, detail, kind, tags = "" }) {
   const first = TITLE_CHARACTER * (title.length + (GLYPHS[kind] ? 2 : 0));
-  const width = Math.max(first, DETAIL_CHARACTER * Math.max(detail.length, tags.length), 24) + 20;
+  const width = Math.max(first, DETAIL_CHARACTER * Math.max(detail.length, tags.length), 24) + 14;
   return [width, 24 + (detail ? 14 : 0) + (tags ? 14 : 0)];
 }
 

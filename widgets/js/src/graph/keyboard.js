@@ -112,7 +112,10 @@ function leave(view) {
   let frame = view.box(current(view))?.parent ?? "";
   while (view.frame(frame)?.fused) frame = view.frame(frame)?.parent ?? ""; // fusion groups do not close
   if (frame) view.toggle(frame.replace(/\.\d+$/, ""));
-  else if (view.chosen || view.line) view.choose(null);
+  else if (view.chosen || view.line || view.body?.classList.contains("ll-drawer")) {
+    view.body?.classList.remove("ll-drawer");
+    view.choose(null);
+  }
   else {
     const cell = /** @type {HTMLElement | null | undefined} */ (view.canvas?.closest(".jp-Notebook"));
     if (cell) cell.focus();

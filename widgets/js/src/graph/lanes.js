@@ -1,7 +1,7 @@
 // Forward, backward and update in lanes that mirror each other: each box beside its gradient. See figures/lanes.py, which
 // does the same in Python; the tests hold both to the same examples.
 
-import { bandStarts, Drawing, ranksOf } from "./layered-layout.js";
+import { bandStarts, Drawing, ranksOf, TURN } from "./layered-layout.js";
 
 /**
  * @typedef {import("./visible-boxes.js").Picture} Picture
@@ -11,20 +11,22 @@ import { bandStarts, Drawing, ranksOf } from "./layered-layout.js";
 
 export const LANES = ["forward", "backward", "update"];
 const NUMBER = /** @type {Record<string, number>} */ ({ forward: 0, loss: 0, backward: 1, update: 2 });
-const LANE_GAP = 14;
-const BAND_GAP = 22;
-const TITLE = 20; // room for the name of a lane
-const MARGIN = 8;
+const RANK_GAP = 20;
+const LANE_GAP = 10;
+const BAND_GAP = 18;
+const TITLE = 19; // room for the name of a lane
+const MARGIN = 7;
 
 /**
  * The lane of each box and frame that stands by itself, and the box of the forward lane whose gradient it is; null where
  * there is only one lane.
- * @param {Picture} picture
+ * @param {Picture} picture @param {boolean} [joined] whether the update stands at the end of the backward lane
  */
-export function lanesOf({ boxes, frames, edges }) {
+export function lanesOf({ boxes, frames, edges }, joined = false) {
   const outermost = [...boxes, ...frames].filter(({ parent }) => !parent);
   if (!outermost.some(({ lane }) => NUMBER[lane ?? ""] > 0)) return null;
-  const of = new Map(outermost.map(({ name, lane }) => [name, NUMBER[lane ?? ""] ?? 0]));
+  const number = (/** @type {string | undefined} */ lane) => Math.min(NUMBER[lane ?? ""] ?? 0, joined ? 1 : 2);
+  const of = new Map(outermost.map(({ name, lane }) => [name, number(lane)]));
   const parent = new Map([...boxes, ...frames].map((one) => [one.name, one.parent]));
   const root = (/** @type {string} */ name) => {
     let at = name;
@@ -82,9 +84,9 @@ export function inLanes(sizes, edges, lanes, partners, limit, across) {
   for (const { drawing } of parts) {
     drawing.heights = [...heights];
     drawing.order();
-    drawing.place();
+    drawing.place(RANK_GAP);
   }
-  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE), heights, across);
+  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP), heights, across);
 }
 
 /** The boxes of one lane, drawn by themselves. */
@@ -107,14 +109,12 @@ class Part {
 function ranksInLanes(count, edges, lanes, partners) {
   const own = (/** @type {number} */ lane) => edges.filter(([a, b]) => a !== b && lanes[a] === lane && lanes[b] === lane);
   const ranks = ranksOf(count, own(0));
-  const last = ranks.reduce((most, rank, box) => (lanes[box] === 0 ? Math.max(most, rank) : most), 0);
-  const before = new Map();
-  for (const [a, b] of own(1)) before.set(b, [...(before.get(b) ?? []), a]);
-  for (let box = 0; box < count; box++) {
-    if (lanes[box] !== 1) continue;
-    const partner = partners[box];
-    const given = (before.get(box) ?? []).filter((/** @type {number} */ a) => a < box).map((/** @type {number} */ a) => ranks[a]);
-    ranks[box] = partner >= 0 ? ranks[partner] : given.length ? Math.min(...given) - 0.5 : last;
+  const turns = edges.filter(([a, b]) => lanes[a] === 0 && lanes[b] === 1).map(([a]) => ranks[a]);
+  const last = turns.reduce((most, rank) => Math.max(most, rank), 0);
+  const backward = own(1);
+  for (let box = 0; box < count; box++) if (lanes[box] === 1 && partners[box] >= 0) ranks[box] = ranks[partners[box]];
+  for (let box = count - 1; box >= 0; box--) {
+    if (lanes[box] === 1 && partners[box] < 0) ranks[box] = between(box, backward, ranks, partners, last);
   }
   const sources = new Map();
   for (const [a, b] of edges) if (lanes[b] === 2 && lanes[a] !== 2) sources.set(b, [...(sources.get(b) ?? []), ranks[a]]);
@@ -132,6 +132,19 @@ function ranksInLanes(count, edges, lanes, partners) {
 }
 
 /**
+ * The rank of a backward box that has no partner: before those that read it, after those that it reads.
+ * @param {number} box @param {[number, number][]} edges @param {number[]} ranks @param {number[]} partners @param {number} last
+ */
+function between(box, edges, ranks, partners, last) {
+  const after = edges.filter(([a, b]) => a === box && b > box).map(([, b]) => ranks[b]);
+  const before = edges.filter(([a, b]) => b === box && a < box && partners[a] >= 0).map(([a]) => ranks[a]);
+  const [low, high] = [Math.max(...after, -1), Math.min(...before, Infinity)];
+  if (!after.length) return before.length ? high - 0.5 : last;
+  if (low + 1 < high) return low + 1;
+  return high > low ? (low + high) / 2 : low + 0.5;
+}
+
+/**
  * The lanes side by side in every band.
  * @param {Point[]} sizes @param {[number, number][]} edges @param {Part[]} parts @param {number[]} starts
  * @param {number[]} heights @param {boolean} across @returns {Layout}
@@ -139,28 +152,32 @@ function ranksInLanes(count, edges, lanes, partners) {
 function stacked(sizes, edges, parts, starts, heights, across) {
   const band = heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
   const tops = [0];
-  for (const height of heights) tops.push(tops[tops.length - 1] + height + 34);
+  for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
   const top = across ? MARGIN : TITLE;
   /** @type {import("./layered-layout.js").Strip[]} */
   const strips = [];
+  const turn = starts.length > 1 ? TURN : 0;
   let [cross, bottom] = [0, 0];
+  const gaps = [0]; // before each band
   /** @type {Map<string, number>} */
   const shifts = new Map();
   starts.forEach((start, at) => {
     const end = starts[at + 1] ?? heights.length;
-    const height = tops[end] - 34 - tops[start] + top + MARGIN;
+    const height = tops[end] - RANK_GAP - tops[start] + top + MARGIN;
     bottom = Math.max(bottom, height);
     for (const { lane, drawing } of parts) {
       const cells = [...drawing.rank.keys()].filter((cell) => band[drawing.rank[cell]] === at);
       if (!cells.length) continue;
       const left = Math.min(...cells.map((cell) => drawing.x[cell] - drawing.sizes[cell][0] / 2));
       const right = Math.max(...cells.map((cell) => drawing.x[cell] + drawing.sizes[cell][0] / 2));
-      const inset = across ? TITLE : MARGIN;
-      strips.push({ lane: LANES[lane], x: cross, y: 0, width: right - left + inset + MARGIN, height });
+      const named = !strips.some((strip) => strip.lane === LANES[lane]);
+      const inset = across && named ? TITLE : MARGIN;
+      strips.push({ lane: LANES[lane], named, x: cross, y: turn, width: right - left + inset + MARGIN, height });
       shifts.set(`${at} ${lane}`, cross + inset - left);
       cross += right - left + inset + MARGIN + LANE_GAP;
     }
     cross += BAND_GAP - LANE_GAP;
+    gaps.push(cross - BAND_GAP / 2);
   });
   for (const strip of strips) strip.height = bottom;
   /** @type {Point[]} */
@@ -170,15 +187,23 @@ function stacked(sizes, edges, parts, starts, heights, across) {
   for (const { lane, members, edges: own, drawing } of parts) {
     const points = drawing.x.map((x, cell) => {
       const at = band[drawing.rank[cell]];
-      return /** @type {Point} */ ([x + (shifts.get(`${at} ${lane}`) ?? 0), drawing.y[cell] - tops[starts[at]] + top]);
+      return /** @type {Point} */ ([x + (shifts.get(`${at} ${lane}`) ?? 0), drawing.y[cell] - tops[starts[at]] + top + turn]);
     });
     members.forEach((box, i) => (centres[box] = points[i]));
     own.forEach((e, i) => {
       const [a, b] = drawing.edges[i];
       const path = drawing.paths[i];
-      const stays = [a, ...path, b].every((cell) => band[drawing.rank[cell]] === band[drawing.rank[a]]);
-      if (stays) bends[e] = drawing.along(path, points, drawing.rank[a] > drawing.rank[b]);
+      const up = drawing.rank[a] > drawing.rank[b];
+      const [from, to] = up ? [b, a] : [a, b];
+      const [first, last] = [band[drawing.rank[from]], band[drawing.rank[to]]];
+      if (first === last) bends[e] = drawing.along(path, points, up);
+      else {
+        const [end, gap] = [bottom + 2 * turn - 3, gaps[last]];
+        /** @type {Point[]} */
+        const way = [[points[from][0], end], [gap, end], [gap, 3], [points[to][0], 3]];
+        bends[e] = up ? way.reverse() : way;
+      }
     });
   }
-  return { centres, bends, width: cross - BAND_GAP, height: bottom, entering: new Map(), leaving: new Map(), strips };
+  return { centres, bends, width: cross - BAND_GAP, height: bottom + 2 * turn, entering: new Map(), leaving: new Map(), strips };
 }

@@ -7,7 +7,7 @@ const BEND_WIDTH = 8;
 const MOST_BENDS = 20000;
 const SWEEPS = 8;
 const GUTTER = 26; // between two bands of ranks
-const TURN = 9; // how far beyond a band its edges turn round to the next
+export const TURN = 9; // how far beyond a band its edges turn round to the next
 
 /**
  * @typedef {[number, number]} Point
@@ -16,7 +16,7 @@ const TURN = 9; // how far beyond a band its edges turn round to the next
  * @property {Map<number, Point[]>} entering the way from the top to a box @property {Map<number, Point[]>} leaving
  * @property {Strip[]} [strips]
  *
- * @typedef {{lane: string, x: number, y: number, width: number, height: number}} Strip the room of one lane
+ * @typedef {{lane: string, named: boolean, x: number, y: number, width: number, height: number}} Strip the room of one lane
  */
 
 /**
@@ -35,16 +35,16 @@ export function layered(sizes, edges, entering = [], leaving = [], limit = Infin
 
 /**
  * The first rank of each band, so that no band is higher than the limit and all are about equal.
- * @param {number[]} heights of the ranks @param {number} limit @returns {number[]}
+ * @param {number[]} heights of the ranks @param {number} limit @param {number} [gap] between ranks @returns {number[]}
  */
-export function bandStarts(heights, limit) {
-  const total = heights.reduce((sum, height) => sum + height + RANK_GAP, -RANK_GAP);
+export function bandStarts(heights, limit, gap = RANK_GAP) {
+  const total = heights.reduce((sum, height) => sum + height + gap, -gap);
   if (total <= limit) return [0];
   const cut = (/** @type {number} */ most) => {
     const starts = [0];
-    let height = -RANK_GAP;
+    let height = -gap;
     heights.forEach((one, rank) => {
-      height += one + RANK_GAP;
+      height += one + gap;
       if (height <= most || rank === starts[starts.length - 1]) return;
       starts.push(rank);
       height = one;
@@ -52,7 +52,7 @@ export function bandStarts(heights, limit) {
     return starts;
   };
   const fewest = cut(limit).length;
-  for (let most = total / fewest; most < limit; most += RANK_GAP / 2) {
+  for (let most = total / fewest; most < limit; most += gap / 2) {
     const starts = cut(most);
     if (starts.length <= fewest) return starts;
   }
@@ -174,12 +174,12 @@ export class Drawing {
     }
   }
 
-  place() {
+  place(gap = RANK_GAP) {
     let top = 0;
     for (const [rank, row] of this.rows.entries()) {
       const height = this.heights[rank];
       for (const cell of row) this.y[cell] = top + height / 2;
-      top += height + RANK_GAP;
+      top += height + gap;
       this.setRow(row, row.map(() => 0));
     }
     for (let sweep = 0; sweep <= SWEEPS; sweep++) {

@@ -16,7 +16,7 @@ const CHARACTER = 6.7;
  * @property {Map<string, Rectangle>} boxes @property {Map<string, Rectangle>} frames
  * @property {Map<string, string>} edges the path of each edge, by the edge's key
  * @property {number} width @property {number} height
- * @property {{lane: string, x: number, y: number, width: number, height: number}[]} [strips] the room of each lane
+ * @property {import("./layered-layout.js").Strip[]} [strips] the room of each lane
  */
 
 /**
@@ -24,6 +24,7 @@ const CHARACTER = 6.7;
  * @property {boolean} [across] whether it runs from left to right, not from top to bottom
  * @property {number} [limit] the extent beyond which a chain of boxes goes on in another row, or column
  * @property {boolean} [lanes] whether forward, backward and update have a row each
+ * @property {boolean} [joined] whether the update has none of its own, to save room
  */
 
 /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} [manner] @returns {Drawing} */
@@ -38,11 +39,11 @@ const turned = (point, across) => /** @type {T} */ (across && point ? [point[1],
 
 class Plan {
   /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} manner */
-  constructor(picture, sizes, { across = false, limit = Infinity, lanes = false }) {
+  constructor(picture, sizes, { across = false, limit = Infinity, lanes = false, joined = false }) {
     this.picture = picture;
     this.across = across;
     this.limit = limit;
-    this.lanes = lanes ? lanesOf(picture) : null;
+    this.lanes = lanes ? lanesOf(picture, joined) : null;
     this.sizes = new Map(sizes);
     this.parent = new Map([...picture.boxes, ...picture.frames].map(({ name, parent }) => [name, parent]));
     this.label = new Map(picture.frames.map(({ name, label }) => [name, label]));
@@ -129,6 +130,7 @@ class Plan {
     const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
     const limit = this.limit - this.around(frame).length * (2 * PADDING + (this.across ? 0 : TITLE_HEIGHT));
     const { lanes } = this;
+    if (frame && lanes && this.laneOf(frame) === 1) return reversed(layered(sizes, edges, entering, leaving, limit));
     if (frame || !lanes) return layered(sizes, edges, entering, leaving, limit);
     const of = members.map((name) => lanes.of.get(name) ?? 0);
     const partners = members.map((name) => members.indexOf(lanes.partners.get(name) ?? ""));
@@ -143,9 +145,7 @@ class Plan {
     /** @type {Drawing} */
     const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width, height };
     if (root.strips) {
-      done.strips = root.strips.map(({ lane, ...at }) =>
-        across ? { lane, x: at.y, y: at.x, width: at.height, height: at.width } : { lane, ...at },
-      );
+      done.strips = root.strips.map((at) => (across ? { ...at, x: at.y, y: at.x, width: at.height, height: at.width } : at));
     }
     /** @type {Map<string, Point[]>} */
     const bends = new Map();
@@ -200,6 +200,13 @@ class Plan {
     const points = this.layouts.get(frame)?.[direction].get(this.place.get(name) ?? 0) ?? [];
     return points.map((point) => moved(turned(point, this.across), left, top));
   }
+}
+
+/** The same from the bottom to the top. @param {import("./layered-layout.js").Layout} layout */
+function reversed(layout) {
+  const over = (/** @type {Point[]} */ points) => points.map(([x, y]) => /** @type {Point} */ ([x, layout.height - y]));
+  const ways = (/** @type {Map<number, Point[]>} */ all) => new Map([...all].map(([box, way]) => [box, over(way)]));
+  return { ...layout, centres: over(layout.centres), bends: layout.bends.map(over), entering: ways(layout.entering), leaving: ways(layout.leaving) };
 }
 
 /** @param {Point} point @param {number} left @param {number} top @returns {Point} */

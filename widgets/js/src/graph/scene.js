@@ -28,9 +28,11 @@ export function scene(picture, drawing, words, actions, arrow) {
     return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
   });
   const lane = laneNumbers(picture, drawing);
+  const updates = new Set(picture.boxes.filter((box) => box.lane === "update").map(({ name }) => name));
   const edges = [...picture.edges].flatMap(([key, edge]) => {
     const path = drawing.edges.get(key);
-    return path ? [edgeElement(path, edge, lane(edge.source) !== lane(edge.target))] : [];
+    const across = lane(edge.source) !== lane(edge.target) || (drawing.strips && updates.has(edge.target) && !updates.has(edge.source));
+    return path ? [edgeElement(path, edge, Boolean(across))] : [];
   });
   const boxes = picture.boxes.flatMap((box) => {
     const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
@@ -57,9 +59,10 @@ function laneNumbers(picture, { strips, boxes }) {
   };
 }
 
-/** @param {{lane: string, x: number, y: number, width: number, height: number}} place */
-function strip({ lane, x, y, width, height }) {
-  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), s("text", { x: x + 8, y: y + 14 }, lane));
+/** @param {import("./layered-layout.js").Strip} place */
+function strip({ lane, named, x, y, width, height }) {
+  const title = named ? s("text", { x: x + 8, y: y + 13 }, lane) : null;
+  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
 }
 
 /** The dotted line from a box to its gradient, with what is kept for it. @param {import("./lanes.js").Saved} saved @param {Drawing} drawing */

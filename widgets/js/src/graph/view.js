@@ -30,7 +30,6 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
  */
 
 const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
-const SIDE_OF_LARGE = [220, 0.26];
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
 
@@ -113,6 +112,7 @@ export class GraphView {
   /** Another graph: nothing that was opened or chosen in the last one means anything here. */
   forget() {
     this.opened.clear();
+    this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
     this.chosen = this.line = null;
     this.fitted = false;
@@ -149,7 +149,7 @@ export class GraphView {
     if (graph < 0) return;
     const sight = (this.sight ??= this.look(state, graph));
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
-    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded);
+    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded, sight.dissolved);
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
     const key = [graph, JSON.stringify(sight.manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
@@ -181,7 +181,8 @@ export class GraphView {
   }
 
   /**
-   * What is to be shown at first, with the code beside it, or below it where that leaves room for more.
+   * What is to be shown at first, with the code beside it, or below it where the view is narrow. A picture that is not
+   * all there is to see has the whole view; the code comes over it where something is chosen.
    * @param {GraphState} state @param {number} graph @returns {import("./first-sight.js").Sight}
    */
   look(state, graph) {
@@ -189,14 +190,14 @@ export class GraphView {
     const width = body?.clientWidth || 900;
     const height = this.tallest();
     this.looked = `${width} ${height}`;
-    const besides = (/** @type {number[]} */ [least, share]) => ({ width: width - Math.max(least, share * width) - 2 * MARGIN, height: height - 2 * MARGIN });
-    const under = { width: width - 2 * MARGIN, height: height - Math.max(BELOW[0], BELOW[1] * height) - 2 * MARGIN };
-    const beside = width > 620 ? firstSight(state, graph, besides(SIDE_OF_LARGE), besides(SIDE)) : null;
-    const below = beside && (!beside.folded || width > 1400) ? null : firstSight(state, graph, under);
-    const better = beside && !(below && worth(below) > worth(beside)) ? beside : (below ?? firstSight(state, graph, under));
-    body?.classList.toggle("ll-stacked", better !== beside);
-    body?.classList.toggle("ll-large", better.folded);
-    return better;
+    const whole = { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+    const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
+    const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
+    const narrow = width <= 620;
+    const sight = firstSight(state, graph, whole, narrow ? below : beside);
+    body?.classList.toggle("ll-stacked", narrow && !sight.folded);
+    body?.classList.toggle("ll-large", sight.folded);
+    return sight;
   }
 
   /** The height that the view may take, in its own pixels. */
@@ -221,6 +222,16 @@ export class GraphView {
     this.fitted = false;
     this.sight = null;
     return this.redraw();
+  }
+
+  /** Shows the code over a large picture, where it does not cover a box. @param {string} [name] */
+  openDrawer(name = "") {
+    const { body, camera } = this;
+    const place = this.placeOf(name);
+    if (!body || !camera) return;
+    const middle = place ? camera.x + (place.x + place.width / 2) * camera.scale : 0;
+    if (!body.classList.contains("ll-drawer")) body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+    body.classList.add("ll-drawer");
   }
 
   /** Larger type, lines and panels, or back. */
@@ -280,6 +291,7 @@ export class GraphView {
     this.line = null;
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
+    if (name) this.openDrawer(name);
     if (place) this.camera?.reveal(place);
     if (name && this.box(name)) return;
     const fused = name ? this.frame(name) : null;
@@ -430,9 +442,6 @@ export class GraphView {
     if (beside || !this.bar.search.value) this.bar.matches.textContent = beside ? text : "";
   }
 }
-
-/** How much is seen. @param {import("./first-sight.js").Sight} sight */
-const worth = ({ picture, scale, folded }) => scale * (folded ? Math.min(picture.boxes.length, 40) : 1000);
 
 /** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
 function countOutputs({ nodes }, before) {
