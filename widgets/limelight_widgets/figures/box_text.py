@@ -13,6 +13,7 @@ from limelight_widgets.format import counted, shortened
 TITLE_WIDTH = 28  # characters
 DETAIL_WIDTH = 34
 TITLE_CHARACTER = 7.4
+MANY = 30  # ops of a layer from which on they are counted on its box
 TAG_WIDTH = 26  # characters of all variables of a box together; beyond, they are counted
 DETAIL_CHARACTER = 6.7  # width of a character of the second line
 
@@ -63,9 +64,12 @@ def words(state: State, box: Box, tags: Sequence[str] = ()) -> Words:
 def _group_words(group: State, box: Box, tags: Sequence[str]) -> Words:
     if box.more:
         return _words("", f"{box.more:,} more", "equal to these", "group", "")
-    forward = box.lane in {"", "forward"}  # the line stands once for a layer and its gradient
-    line = f" · line {group['at'][1]}" if "at" in group and forward else ""
-    said = _words("", group["label"], counted(group.get("ops", group["size"]), "op") + line, "group", "")
+    forward = box.lane in {"", "forward"}  # kind and line are said once for a layer and its gradient
+    kind = group.get("cls", "") if forward and group["kind"] == "module" else ""
+    ops = group.get("ops", group["size"])
+    detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
+    detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
+    said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
     if "tags" in group and "repeat" not in group:
         tags = [*group["tags"], *(tag for tag in tags if tag.startswith("▶"))]
     return replace(said, tags=_tags(tags, box))

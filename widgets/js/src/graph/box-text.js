@@ -33,6 +33,7 @@ const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the det
 const DETAIL_WIDTH = 34;
 const TITLE_CHARACTER = 7.4;
 const DETAIL_CHARACTER = 6.7;
+const MANY = 30; // ops of a layer from which on they are counted on its box
 const TAG_WIDTH = 26; // characters of all variables of a box together; beyond, they are counted
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
@@ -60,18 +61,20 @@ export function wordsOf(state, box) {
     const { op, in: inputs = [] } = graph.nodes[box.index];
     return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
   }
-  if (box.kind === "group") return groupWords(state, graph.groups[box.index], box);
+  if (box.kind === "group") return groupWords(graph.groups[box.index], box);
   const node = graph.nodes[box.index];
   const mark = node.became?.[2] ?? "";
   const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
   return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
 }
 
-/** @param {GraphState} state @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
-function groupWords(state, { label, size, ops = size, repeat, tags, at }, box) {
+/** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
+function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, box) {
   if (box.more) return words(`${number(box.more)} more`, "equal to these", "group");
-  const line = at && (box.lane ?? "forward") === "forward" ? ` · line ${at[1]}` : ""; // once for a layer and its gradient
-  return { ...words(label, counted(ops, "op") + line, "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
+  const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
+  const of = forward && kind === "module" && cls ? cls : "";
+  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), forward && at ? `line ${at[1]}` : ""];
+  return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
 }
 
 /**

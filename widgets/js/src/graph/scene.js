@@ -83,7 +83,7 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
       s("title", {}, `${text} kept for the backward pass`),
       s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
       s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
-      s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle" }, text),
+      s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
     ),
   ];
 }
@@ -109,7 +109,7 @@ function frameTitle({ name, label, fused }, { x, y, width }, actions) {
     "g",
     { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
     s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
-    s("text", { x: x + 9, y: y + 14 }, text),
+    s("text", { x: x + 9, y: y + 14, dataset: { width: width - 16, height: 60, size: 11 } }, text),
     s("title", {}, fused ? label : `Close ${label}`),
   );
 }
@@ -139,9 +139,9 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, { x, y, widt
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
-    s("text", { class: "ll-name", x: width / 2, y: 16 }, `${GLYPHS[kind]} ${title}`.trim()),
-    detail ? s("text", { class: "ll-detail", x: width / 2, y: 30 }, detail) : null,
-    tags ? s("text", { class: "ll-tags", x: width / 2, y: detail ? 44 : 30 }, tags) : null,
+    s("text", { class: "ll-name", x: width / 2, y: 16, dataset: { width: width - 4, height: height - 6, size: 12 } }, `${GLYPHS[kind]} ${title}`.trim()),
+    detail ? s("text", { class: "ll-detail", x: width / 2, y: 30, dataset: { width: 0, size: 11 } }, detail) : null,
+    tags ? s("text", { class: "ll-tags", x: width / 2, y: detail ? 44 : 30, dataset: { width: 0, size: 11 } }, tags) : null,
     s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),
   );
   if (opens) element.append(opener(box.name, width, actions));

@@ -8,6 +8,7 @@ import { details, fusionDetails } from "./details.js";
 import { firstSight } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
+import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
 import { openable } from "./open-all.js";
 import { Outline } from "./outline.js";
@@ -71,8 +72,12 @@ export class GraphView {
     this.canvas = h("div", { class: "ll-canvas" }, this.svg);
     this.camera = new Camera(this.svg, this.stage, signal);
     this.highlights = new Highlights(this.stage);
+    this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
-    this.camera.onMove = () => this.offscreen?.update(() => this.drawing.boxes.values());
+    this.camera.onMove = () => {
+      this.labels?.draw(this.camera?.scale ?? 1);
+      this.offscreen?.update(() => this.drawing.boxes.values());
+    };
     this.canvas.append(...this.offscreen.signs.map(({ sign }) => sign));
     this.side = new SidePanes({
       chooseLine: (key) => this.chooseLine(key),
@@ -91,6 +96,10 @@ export class GraphView {
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(this.bar.element, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
+    this.canvas.addEventListener("pointerover", (event) => {
+      const box = /** @type {Element} */ (event.target).closest?.(".ll-box");
+      this.highlights?.mirror(this.mirrored(/** @type {HTMLElement | null} */ (box)?.dataset.box ?? this.chosen));
+    });
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
     new ResizeObserver(() => (this.fitted ? this.refit() : this.lookAgain())).observe(this.canvas);
     new ResizeObserver(() => this.refit()).observe(root);
@@ -168,6 +177,7 @@ export class GraphView {
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
     if (!this.fitted) this.present();
+    this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
@@ -319,6 +329,7 @@ export class GraphView {
     const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
     const chosen = box?.name ?? frame?.name ?? null;
     highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes());
+    highlights.mirror(this.mirrored(chosen));
     this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
@@ -331,6 +342,15 @@ export class GraphView {
     const about = frame?.fused ? fusionDetails(state, this.variant, frame, links) : details(state, this.variant, box, links);
     this.side?.light(about, box, strong, box?.kind === "node" ? keys.slice(1) : []);
     this.onLines(strong.map((key) => placeOfKey(state, key)));
+  }
+
+  /** The boxes of the gradient of a box, or those whose gradient it is. @param {string | null} name */
+  mirrored(name) {
+    const { boxes, frames } = this.picture;
+    const of = [...boxes, ...frames].find((one) => one.name === name);
+    if (!of?.path || (of.lane !== "forward" && of.lane !== "loss" && of.lane !== "backward")) return [];
+    const back = of.lane === "backward";
+    return boxes.filter(({ path, lane }) => path === of.path && (lane === "backward") !== back && lane !== "update").map((box) => box.name);
   }
 
   /** Chooses a line by the name of its cell or file, as a list of lines beside the view knows it. @param {string} label @param {number} line */
