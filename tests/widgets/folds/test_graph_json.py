@@ -41,7 +41,8 @@ def test_value_names_are_those_of_the_graphs_text(network):
 
 def test_scopes_become_groups(network):
     step = GraphFold(network).state()["graphs"][0]
-    assert step["groups"] == [{"label": "dense", "kind": "scope", "parent": -1, "size": 2}]
+    (group,) = step["groups"]
+    assert (group["label"], group["kind"], group["parent"], group["size"]) == ("dense", "scope", -1, 2)
     assert [node.get("group", -1) for node in step["nodes"]] == [0, 0, -1, -1, -1]
     assert step["open"] == [0]
 
@@ -138,7 +139,7 @@ def test_small_constants_are_written_on_what_reads_them(make):
     y = maker.node("subtract", half, maker.node("multiply", x, half))
     z = maker.node("add", maker.node("add", y, table), returned)
     nodes = GraphFold(maker.graph(z, returned)).state()["graphs"][0]["nodes"]
-    assert [node.get("inline", False) for node in nodes] == [True, False, False, False, False, False, False]
+    assert [node.get("inline", False) for node in nodes] == [True, True, False, False, False, False, False]
     assert [node.get("operands", "") for node in nodes[3:]] == ["(·, 0.5)", "(0.5, ·)", "", ""]
 
 

@@ -37,12 +37,12 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
             continue
         node = nodes[index]
         readers_of = readers[number]
+        if any("calls" in nodes[k] for k in readers_of):  # an opened call shows where its inputs come from
+            continue
         if node["op"] in READS and node["in"][0] in names and readers_of and number not in results:
             tag = names[node["in"][0]]
             _tag(nodes, [k for k in readers_of if lanes[k] == lanes[index]] or readers_of[:1], tag)
             node["folded_into"], node["inline"] = readers_of[0], True
-        elif node["op"] in READS and not readers_of and number not in results and node["in"][0] in written:
-            node["folded_into"], node["inline"] = written[node["in"][0]], True  # what an assignment returns
         elif node["kind"] == "constant" and readers_of and number not in results:
             if not node.get("inline"):
                 node["inline"] = True
@@ -64,11 +64,11 @@ def _passes_through(node: State, number: int, readers_of: Sequence[int], results
 
 
 def _is_variable(given: State) -> bool:
-    return str(given["spec"]).startswith("var ")
+    return "var " in str(given["spec"])
 
 
 def _short(spec: str) -> str:
-    return spec.removeprefix("var ")
+    return spec.rpartition("var ")[2]
 
 
 def _tag(nodes: Sequence[State], indices: Sequence[int], tag: str) -> None:

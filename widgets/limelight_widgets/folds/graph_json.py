@@ -39,6 +39,8 @@ class Describer:
         self._graphs: list[State] = []
         self._index: dict[tuple[int, bool], int] = {}
         self._waiting: list[tuple[int, Any]] = []
+        self._specs: dict[int, str] = {}
+        self._stacks: dict[tuple[int, str], list[list[object]]] = {}
         self._alive: list[Any] = []  # keeps ids unique while describing
 
     def graph(self, graph: Any, output_names: Sequence[str] = (), *, optimised: bool = False) -> int:
@@ -94,38 +96,54 @@ class Describer:
         self._graphs[index] = described
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
-        op = str(node.op)
-        rule = getattr(node.op, "rule", "")
-        if rule:
+        op, called = str(node.op), node.functions
+        if rule := getattr(node.op, "rule", ""):
             self._rules[op] = rule
-        # From the outside in, so that the function's own file is the first to be shown.
-        outer = [[*self._excerpts.at(source), source.function] for source in reversed(own_stack(node.stack, function))]
-        called = node.functions
-        attributes = [
-            (name, value)
-            for name, value in node.attrs.items()
-            if not any(value is f or (type(value) is tuple and f in value) for f in called)
-        ]
-        full = {
-            "op": op,
-            "kind": _kind(node),
-            "in": [number[id(value)] for value in node.inputs],
-            "out": [str(value.spec) for value in node.outputs],
-            "attrs": {name: attribute_text(value) for name, value in attributes},
-            "device": short_device(str(node.device)) if node.device else "",
-            "stack": outer[::-1] or self._bare(node.source),
-            "loop": _rounds(node),
-            "calls": [[self._place(self._form(function)), function.name] for function in called],
-        }
-        return {key: value for key, value in full.items() if value not in ("", [], {}, None, 0)}
+        described: State = {"op": op, "kind": _kind(node)}
+        if node.inputs:
+            described["in"] = [number[id(value)] for value in node.inputs]
+        if node.outputs:
+            described["out"] = [self._spec(value.spec) for value in node.outputs]
+        if node.params:
+            attributes = {k: attribute_text(value) for k, value in node.attrs.items() if not _is_among(value, called)}
+            if attributes:
+                described["attrs"] = attributes
+        if node.device:
+            described["device"] = short_device(str(node.device))
+        if stack := self._stack(node, function):
+            described["stack"] = stack
+        if called:
+            if rounds := _rounds(node):
+                described["loop"] = rounds
+            described["calls"] = [[self._place(self._form(function)), function.name] for function in called]
+        return described
 
-    def _bare(self, source: Any) -> list[list[object]]:
-        """A position that is only a label and a line, as an optimiser's node may have."""
-        return [] if source is None else [[*self._excerpts.at(Source(source[0], source[1], "")), ""]]
+    def _spec(self, spec: Any) -> str:
+        """The text of a spec; huge graphs have few different ones."""
+        text = self._specs.get(id(spec))
+        if text is None:
+            text = self._specs[id(spec)] = str(spec)
+            self._alive.append(spec)
+        return text
+
+    def _stack(self, node: Any, function: str) -> list[list[object]]:
+        """Where a node comes from, innermost first: [file, line, function]; nodes of one line share the list."""
+        key = (id(node.stack), function)
+        known = self._stacks.get(key)
+        if known is None:
+            # From the outside in, so that the function's own file is the first to be shown.
+            outer = [[*self._excerpts.at(one), one.function] for one in reversed(own_stack(node.stack, function))]
+            known = self._stacks[key] = outer[::-1]
+            self._alive.append(node.stack)
+        return known
 
     def _line(self, node: State) -> tuple[str, int]:
         stack = node.get("stack")
         return (self._excerpts.label(stack[0][0]), stack[0][1]) if stack else ("", 0)
+
+
+def _is_among(value: Any, called: Sequence[Any]) -> bool:
+    return any(value is f or (type(value) is tuple and f in value) for f in called)
 
 
 def _rounds(node: Any) -> int:

@@ -66,19 +66,34 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     fold(state, [place.lane for place in where], readers, makers)
     folded = [node.get("folded_into", -1) for node in nodes]
     inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
-    facts = Facts(where, [_signature(node, one) for node, one in zip(graph.nodes, nodes, strict=True)],
-                  [line(node) for node in nodes], inputs, folded)  # fmt: skip
+    known: dict[Any, tuple[int, int]] = {}
+    facts = Facts(where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded)
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):
         if innermost >= 0:
             node["group"] = innermost
-    made = [sum(value.spec.nbytes or 0 for value in node.outputs if hasattr(value.spec, "nbytes")) for node in graph.nodes]
+    made = _bytes_made(graph)
     crossings, saved = _crossings(graph, state, where, tree, makers, readers)
     state["groups"] = [_described(tree, index, nodes, at) for index in range(len(tree.groups))]
     _sum_up(state["groups"], tree, made, saved, folded)
     state["open"] = tree.initially_open()
     if crossings:
         state["crossings"] = crossings
+
+
+def _bytes_made(graph: Any) -> list[int]:
+    """The bytes of what each node makes, as far as they are known."""
+    known: dict[int, int] = {}  # specs are shared, and alive as long as the graph
+    result = []
+    for node in graph.nodes:
+        total = 0
+        for value in node.outputs:
+            size = known.get(id(value.spec))
+            if size is None:
+                size = known[id(value.spec)] = getattr(value.spec, "nbytes", 0) or 0
+            total += size
+        result.append(total)
+    return result
 
 
 def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
@@ -93,19 +108,25 @@ def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
     return makers, readers
 
 
-def _signature(node: Any, described: State) -> tuple[object, object]:
-    """What must be equal for the update of a variable, None for scalars; and what for any other group."""
-    stack = described.get("stack")
-    line = tuple(stack[0][:2]) if stack else None
-    attrs = str(sorted(described["attrs"].items())) if "attrs" in described else ""
-    if described["op"] in _INDEXING:
-        attrs = _NUMBER.sub("#", attrs)
-    calls = tuple([name for _, name in described.get("calls", ())])
-    specs = [getattr(value, "spec", None) for value in node.outputs]
-    dtypes = tuple([str(getattr(spec, "dtype", "")) for spec in specs])
-    ranks = tuple([len(getattr(spec, "shape", ())) for spec in specs])
-    common = (described["op"], attrs, calls, dtypes, line, described["lane"])
-    return (common if any(ranks) or not ranks else None), (common, ranks, described.get("operands"))
+def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
+    """What must be equal for the update of a variable, 0 for scalars; and what for any other group.
+
+    `known` has those of nodes that were like this one.
+    """
+    op, out, stack = node["op"], node.get("out", ()), node.get("stack")
+    line = (stack[0][0], stack[0][1]) if stack else None
+    attrs = str(node["attrs"]) if "attrs" in node else ""
+    calls = tuple([name for _, name in node["calls"]]) if "calls" in node else ()
+    key = (op, *out, line, node["lane"], node.get("operands"), attrs, calls)
+    signature = known.get(key)
+    if signature is None:
+        dtypes = [text.partition("[")[0] for text in out]
+        ranks = [0 if "[]" in text else text.count(",") + 1 for text in out]
+        blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs
+        common = (op, blurred, calls, *dtypes, line, node["lane"])
+        loose = hash(common) if any(ranks) or not ranks else 0
+        signature = known[key] = loose, hash((common, *ranks, node.get("operands")))
+    return signature
 
 
 def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable[[Any], list[object]]) -> State:

@@ -11,9 +11,10 @@ the same group each operand comes from. Updates of variables are equal whatever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
 from limelight_widgets.folds.periods import Run, runs
@@ -22,6 +23,7 @@ MOST_CHILDREN = 60
 BLOCKS = 40
 ROOT = -1
 LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
+MOST_TITLES = 3  # of groups in one round of a loop, that are named
 MOST_ROUNDS = 4  # of looking for repeats of repeats
 
 Kind = Literal["module", "optimiser", "variable", "scope", "function", "line", "block", "step", "repeat"]
@@ -58,8 +60,7 @@ class Group:
     children: list[Child] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """A node (`is_group` false) or a group, as a member of a container."""
 
     is_group: bool
@@ -72,7 +73,7 @@ class Facts:
 
     Args:
         places: lane and path.
-        signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (None:
+        signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (0:
             they may differ there); and the same with ranks, for all others.
         lines: the label and number of the line that made it, "" and 0 where not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
@@ -80,7 +81,7 @@ class Facts:
     """
 
     places: Sequence[Place]
-    signatures: Sequence[tuple[object, object]]
+    signatures: Sequence[tuple[int, int]]
     lines: Sequence[tuple[str, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
@@ -129,44 +130,37 @@ class Hierarchy:
 
     def _place_nodes(self) -> None:
         """Makes the groups of all paths, in the order of their first nodes; puts each drawn node into one."""
-        drawn = [i for i, folded in enumerate(self._facts.folded) if folded < 0]
-        paths = self._useful_paths(drawn)
+        places, folded = self._facts.places, self._facts.folded
+        drawn = [i for i, into in enumerate(folded) if into < 0]
+        paths = _useful_paths([places[i] for i in drawn])
         index: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
+        innermost_of: dict[int, int] = {}  # by the identity of a place, of which there are few
         for i in drawn:
-            lane, path = self._facts.places[i].lane, paths[i]
-            innermost = index.get((lane, path), ROOT) if path else ROOT
-            if path and innermost == ROOT:
-                for depth in range(1, len(path) + 1):
-                    key = (lane, path[:depth])
-                    if key not in index:
-                        index[key] = self._add(_of_segment(lane, path[:depth], innermost), i)
-                    innermost = index[key]
+            place = places[i]
+            innermost = innermost_of.get(id(place))
+            if innermost is None:
+                innermost = innermost_of[id(place)] = self._group_at(place.lane, paths[place], index, i)
             self.of[i] = innermost
             self._children(innermost).append(Child(False, i))
-        for i, folded in enumerate(self._facts.folded):
-            if folded >= 0:
-                self.of[i] = self.of[folded]
+        for i, into in enumerate(folded):
+            if into >= 0:
+                self.of[i] = self.of[into]
 
-    def _useful_paths(self, drawn: Sequence[int]) -> dict[int, tuple[Segment, ...]]:
-        """The paths without scopes and functions that hold one node, or all that the group around them holds."""
-        sizes: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
-        for i in drawn:
-            lane, path = self._facts.places[i]
-            for depth in range(len(path) + 1):
-                sizes[lane, path[:depth]] = sizes.get((lane, path[:depth]), 0) + 1
-        known: dict[tuple[Lane, tuple[Segment, ...]], tuple[Segment, ...]] = {}
-        result = {}
-        for i in drawn:
-            lane, path = self._facts.places[i]
-            if (lane, path) not in known:
-                known[lane, path] = tuple([
-                    segment
-                    for depth, segment in enumerate(path, start=1)
-                    if segment.kind not in {"scope", "function"}
-                    or (1 < sizes[lane, path[:depth]] and (depth == 1 or sizes[lane, path[:depth]] < sizes[lane, path[: depth - 1]]))
-                ])
-            result[i] = known[lane, path]
-        return result
+    def _group_at(
+        self,
+        lane: Lane,
+        path: tuple[Segment, ...],
+        index: dict[tuple[Lane, tuple[Segment, ...]], int],
+        node: int,
+    ) -> int:
+        """The innermost group of a path, which is made with those around it unless `index` has it."""
+        innermost = ROOT
+        for depth in range(1, len(path) + 1):
+            key = (lane, path[:depth])
+            if key not in index:
+                index[key] = self._add(_of_segment(lane, path[:depth], innermost), node)
+            innermost = index[key]
+        return innermost
 
     def _add(self, group: Group, node: int) -> int:
         """Makes a group, the last child of its parent so far."""
@@ -197,23 +191,28 @@ class Hierarchy:
 
     def _fold_repeats(self) -> None:
         """Folds from the inside out, so that equal groups look equal inside as well."""
+        self._top.sort(key=self._lane)  # what a lane repeats has other lanes in between, each time
         for container in [*range(len(self.groups) - 1, -1, -1), ROOT]:
             for _ in range(MOST_ROUNDS):
                 if not self._fold_children(container):
                     break
             if container != ROOT:
                 self._hashes[container] = self._hash(container)
+        self._top.sort(key=self._first)
 
     def _fold_children(self, container: int) -> bool:
         children = self._children(container)
         if len(children) < 2:
             return False
-        symbols = [self._hashes[c.index] if c.is_group else hash(self._facts.signatures[c.index][1]) for c in children]
-        groups = [0]
-        for child in children:
-            groups.append(groups[-1] + child.is_group)
+        signatures = self._facts.signatures
+        symbols = [self._hashes[c.index] if c.is_group else signatures[c.index][1] for c in children]
+        groups = [0, *accumulate(child.is_group for child in children)]
+        lanes = list(map(self._lane, children))
+        changes = [0, *accumulate(one != other for one, other in pairwise(lanes))]  # of lanes, before each child
 
         def worth(run: Run) -> bool:
+            if changes[run.start + run.period - 1] > changes[run.start]:
+                return False
             with_groups = groups[run.start + run.period] > groups[run.start]
             return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
 
@@ -278,10 +277,10 @@ class Hierarchy:
         nodes = list(self._nodes(container))
         number = {node: k for k, node in enumerate(nodes)}
         group = self.groups[container]
-        kinds = (group.kind, group.segment.cls if group.segment else "")
+        kinds = (group.kind, group.lane, group.segment.cls if group.segment else "")
         signatures = self._facts.signatures
         if group.kind == "variable":
-            return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0]) is not None]))
+            return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0])]))
         edges = [tuple([number.get(self._end(k), -1) for k in self._facts.inputs[node]]) for node in nodes]
         return hash((kinds, *zip([signatures[node][1] for node in nodes], edges, strict=True)))
 
@@ -319,6 +318,8 @@ class Hierarchy:
         groups = [self.groups[child.index] for child in children if child.is_group]
         if len(groups) == 1:
             return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
+        if 1 < len(groups) <= MOST_TITLES:
+            return " + ".join(group.title for group in groups), groups[0].segment.key if groups[0].segment else "groups"
         lines = sorted({self._line(child) for child in children} - {0})
         if not lines:
             return f"{len(children)} ops", "ops"
@@ -414,6 +415,32 @@ class Hierarchy:
                 self.groups[group].size += 1
                 self.groups[group].last = max(self.groups[group].last, node)
                 group = self.groups[group].parent
+
+
+def _useful_paths(places: Iterable[Place]) -> dict[Place, tuple[Segment, ...]]:
+    """The paths without scopes and functions that hold one node, or all that the group around them holds."""
+    counts: dict[int, int] = {}
+    known: dict[int, Place] = {}
+    for place in places:
+        counts[id(place)] = counts.get(id(place), 0) + 1
+        known[id(place)] = place
+    sizes: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
+    for key, place in known.items():
+        for depth in range(len(place.path) + 1):
+            sizes[place.lane, place.path[:depth]] = sizes.get((place.lane, place.path[:depth]), 0) + counts[key]
+
+    return {place: _useful_path(place, sizes) for place in known.values()}
+
+
+def _useful_path(place: Place, sizes: Mapping[tuple[Lane, tuple[Segment, ...]], int]) -> tuple[Segment, ...]:
+    useful: list[Segment] = []
+    for depth, step in enumerate(place.path, start=1):
+        size, around = (sizes[place.lane, place.path[:k]] for k in (depth, depth - 1))
+        if step.kind not in {"scope", "function"} or (size > 1 and (not useful or size < around)):
+            useful.append(step)
+        elif size == around and useful[-1:] and useful[-1].kind == step.kind == "scope":  # two boxes would say no more
+            useful[-1] = Segment(f"{useful[-1].key}/{step.key}", "scope", f"{useful[-1].title}/{step.title}")
+    return tuple(useful)
 
 
 def _of_segment(lane: Lane, path: Sequence[Segment], parent: int) -> Group:

@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str) -> list[Place]:
-    """The place of each node of a graph.
+    """The place of each node of a graph; nodes of one line and module have the same object.
 
     Args:
         nodes: the nodes in execution order.
@@ -50,14 +50,15 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs)
-    known: dict[Any, tuple[Segment, ...]] = {}
+    known: dict[Any, Place] = {}
     of_line: dict[Any, tuple[Segment, ...]] = {}  # in a function that no module calls
     result = []
     for node, call, lane in zip(nodes, calls, chosen, strict=True):
         gradient = lane == "backward"
-        key = (call, node.scope, None if call is not None else node.stack[:1] if gradient else node.stack)
-        path = known.get(key)
-        if path is None:
+        stack = None if call is not None else node.stack[:1] if gradient else node.stack
+        key = (call, node.scope, lane, stack)
+        place = known.get(key)
+        if place is None:
             outer = _scopes(call, node.scope)
             if call is None and node.stack and gradient:  # of the callers of its op it knows nothing
                 path = outer + of_line.get(node.stack[0], ())
@@ -66,8 +67,8 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
                 path = outer + inner
             else:
                 path = outer
-            known[key] = path
-        result.append(Place(lane, path))
+            place = known[key] = Place(lane, path)
+        result.append(place)
     return result
 
 
