@@ -137,11 +137,14 @@ def _dotted(source: Rectangle, target: Rectangle, size: int) -> str:
         end = (target.x, target.y + target.height / 2)
     x, y, said = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, bytes_text(size)
     width = 6.7 * len(said) + 6
+    room = end[1] - start[1] >= 14 if down else end[0] - start[0] >= width - 8
     line = svg.element(
         "path", d=f"M{start[0]:.1f},{start[1]:.1f} L{end[0]:.1f},{end[1]:.1f}", fill="none", stroke=svg.EDGE,
         stroke_width=1 + log10(1 + size / 1000), stroke_dasharray="2 3",
     )  # fmt: skip
     ground = svg.element("rect", x=x - width / 2, y=y - 8, width=width, height=15, rx=4, fill=svg.BACKDROP)
+    if not room:
+        return line
     return line + ground + svg.label(said, x, y + 4, 11, anchor="middle", fill=svg.QUIET)
 
 

@@ -17,6 +17,7 @@ LANES = ("forward", "backward", "update")
 NUMBER = {"forward": 0, "loss": 0, "backward": 1, "update": 2}
 RANK_GAP = 20.0
 LANE_GAP = 10.0
+COLUMN_GAP = 32.0  # between lanes that stand side by side: what is kept is written there
 BAND_GAP = 18.0
 TITLE = 19.0  # room for the name of a lane
 MARGIN = 7.0
@@ -30,6 +31,7 @@ class Lanes:
 
     of: dict[str, int]
     partners: dict[str, str]
+    updates: frozenset[str]
 
 
 def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
@@ -48,7 +50,8 @@ def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
             of[target] = of.get(around[source], 0)
     forward = {thing.path: thing.name for thing in outermost if thing.path and not NUMBER.get(thing.lane, 0)}
     gradients = [thing for thing in outermost if thing.lane == "backward" and thing.path in forward]
-    return Lanes(of, {thing.name: forward[thing.path] for thing in gradients})
+    updates = frozenset(thing.name for thing in outermost if thing.lane == "update")
+    return Lanes(of, {thing.name: forward[thing.path] for thing in gradients}, updates)
 
 
 def outermost_of(picture: Picture) -> dict[str, str]:
@@ -79,6 +82,7 @@ def in_lanes(
     edges: Sequence[Edge],
     lanes: Sequence[int],
     partners: Sequence[int],
+    updates: Sequence[bool],
     limit: float,
     *,
     across: bool,
@@ -90,12 +94,14 @@ def in_lanes(
         edges: pairs of boxes, from and to.
         lanes: the lane of each box.
         partners: for each box that whose gradient it is, -1 for none.
+        updates: whether each box is of the update: edges into it are not drawn.
         limit: the height beyond which all lanes go on in another band.
         across: whether the picture will be turned, so that lanes are rows.
     """
     ranks = _ranks_in_lanes(edges, lanes, partners)
     count = max(ranks) + 1
-    parts = [_Part(sizes, edges, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
+    drawn = [updates[a] == updates[b] for a, b in edges]
+    parts = [_Part(sizes, edges, drawn, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
     heights = [max(part.drawing.heights[rank] for part in parts) for rank in range(count)]
     for part in parts:
         part.drawing.heights = list(heights)
@@ -112,6 +118,7 @@ class _Part:
         self,
         sizes: Sequence[Point],
         edges: Sequence[Edge],
+        drawn: Sequence[bool],
         lanes: Sequence[int],
         ranks: Sequence[int],
         lane: int,
@@ -120,7 +127,7 @@ class _Part:
         self.lane = lane
         self.members = [box for box, of in enumerate(lanes) if of == lane]
         place = {box: i for i, box in enumerate(self.members)}
-        self.edges = [e for e, (a, b) in enumerate(edges) if a in place and b in place]
+        self.edges = [e for e, (a, b) in enumerate(edges) if drawn[e] and a in place and b in place]
         own = [(place[edges[e][0]], place[edges[e][1]]) for e in self.edges]
         self.drawing = Ranked(
             [sizes[box] for box in self.members], own, [ranks[box] for box in self.members], count=count
@@ -178,6 +185,7 @@ class _Stack:
             self.tops.append(self.tops[-1] + height + RANK_GAP)
         self.top = MARGIN if across else TITLE
         self.across = across
+        self.between = LANE_GAP if across else COLUMN_GAP
         self.turn = TURN if len(starts) > 1 else 0.0
         self.strips: list[Strip] = []
         self.shifts: dict[tuple[int, int], float] = {}
@@ -202,8 +210,8 @@ class _Stack:
             width = right - left + inset + MARGIN
             self.strips.append(Strip(LANES[part.lane], named, self.cross, self.turn, width, height))
             self.shifts[at, part.lane] = self.cross + inset - left
-            self.cross += width + LANE_GAP
-        self.cross += BAND_GAP - LANE_GAP
+            self.cross += width + self.between
+        self.cross += BAND_GAP - self.between
         self.gaps.append(self.cross - BAND_GAP / 2)
 
     def layout(self, boxes: int, edges: int) -> Layout:

@@ -136,7 +136,9 @@ class _Plan:
         limit = self.limit - len(self._depth(frame)) * (2 * PADDING + (0.0 if self.across else TITLE_HEIGHT))
         if not frame and self.lanes is not None and members:
             of = [self.lanes.of.get(name, 0) for name in members]
-            return in_lanes(sizes, edges, of, named_partners(self.lanes, members), limit, across=self.across)
+            partners = named_partners(self.lanes, members)
+            updates = [name in self.lanes.updates for name in members]
+            return in_lanes(sizes, edges, of, partners, updates, limit, across=self.across)
         entering = sorted({self.place[name] for name in self.entered.get(frame, ())})
         leaving = sorted({self.place[name] for name in self.left.get(frame, ())})
         layout = layered(sizes, edges, entering, leaving, limit)

@@ -13,6 +13,7 @@ export const LANES = ["forward", "backward", "update"];
 const NUMBER = /** @type {Record<string, number>} */ ({ forward: 0, loss: 0, backward: 1, update: 2 });
 const RANK_GAP = 20;
 const LANE_GAP = 10;
+const COLUMN_GAP = 32; // between lanes that stand side by side: what is kept is written there
 const BAND_GAP = 18;
 const TITLE = 19; // room for the name of a lane
 const MARGIN = 7;
@@ -44,7 +45,8 @@ export function lanesOf({ boxes, frames, edges }, joined = false) {
     const partner = path && lane === "backward" ? forward.get(path) : undefined;
     if (partner) partners.set(name, partner);
   }
-  return { of, partners };
+  const updates = new Set(outermost.flatMap(({ name, lane }) => (lane === "update" ? [name] : [])));
+  return { of, partners, updates };
 }
 
 /**
@@ -74,12 +76,14 @@ export function saved(picture) {
 /**
  * @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} lanes of each box
  * @param {number[]} partners for each box that whose gradient it is, -1 for none
- * @param {number} limit @param {boolean} across @returns {Layout}
+ * @param {boolean[]} updates whether each box is of the update: edges into it are not drawn @param {number} limit
+ * @param {boolean} across @returns {Layout}
  */
-export function inLanes(sizes, edges, lanes, partners, limit, across) {
+export function inLanes(sizes, edges, lanes, partners, updates, limit, across) {
   const ranks = ranksInLanes(sizes.length, edges, lanes, partners);
   const count = Math.max(...ranks) + 1;
-  const parts = LANES.map((_, lane) => new Part(sizes, edges, lanes, ranks, lane, count)).filter(({ members }) => members.length);
+  const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
+  const parts = LANES.map((_, lane) => new Part(sizes, edges, drawn, lanes, ranks, lane, count)).filter(({ members }) => members.length);
   const heights = Array.from({ length: count }, (_, rank) => Math.max(...parts.map(({ drawing }) => drawing.heights[rank])));
   for (const { drawing } of parts) {
     drawing.heights = [...heights];
@@ -91,12 +95,15 @@ export function inLanes(sizes, edges, lanes, partners, limit, across) {
 
 /** The boxes of one lane, drawn by themselves. */
 class Part {
-  /** @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} lanes @param {number[]} ranks @param {number} lane @param {number} count */
-  constructor(sizes, edges, lanes, ranks, lane, count) {
+  /**
+   * @param {Point[]} sizes @param {[number, number][]} edges @param {boolean[]} drawn @param {number[]} lanes
+   * @param {number[]} ranks @param {number} lane @param {number} count
+   */
+  constructor(sizes, edges, drawn, lanes, ranks, lane, count) {
     this.lane = lane;
     this.members = [...sizes.keys()].filter((box) => lanes[box] === lane);
     const place = new Map(this.members.map((box, i) => [box, i]));
-    this.edges = [...edges.keys()].filter((e) => place.has(edges[e][0]) && place.has(edges[e][1]));
+    this.edges = [...edges.keys()].filter((e) => drawn[e] && place.has(edges[e][0]) && place.has(edges[e][1]));
     const own = this.edges.map((e) => /** @type {Point} */ ([place.get(edges[e][0]), place.get(edges[e][1])]));
     this.drawing = new Drawing(this.members.map((box) => sizes[box]), own, this.members.map((box) => ranks[box]), [], [], count);
   }
@@ -154,6 +161,7 @@ function stacked(sizes, edges, parts, starts, heights, across) {
   const tops = [0];
   for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
   const top = across ? MARGIN : TITLE;
+  const between = across ? LANE_GAP : COLUMN_GAP;
   /** @type {import("./layered-layout.js").Strip[]} */
   const strips = [];
   const turn = starts.length > 1 ? TURN : 0;
@@ -174,9 +182,9 @@ function stacked(sizes, edges, parts, starts, heights, across) {
       const inset = across && named ? TITLE : MARGIN;
       strips.push({ lane: LANES[lane], named, x: cross, y: turn, width: right - left + inset + MARGIN, height });
       shifts.set(`${at} ${lane}`, cross + inset - left);
-      cross += right - left + inset + MARGIN + LANE_GAP;
+      cross += right - left + inset + MARGIN + between;
     }
-    cross += BAND_GAP - LANE_GAP;
+    cross += BAND_GAP - between;
     gaps.push(cross - BAND_GAP / 2);
   });
   for (const strip of strips) strip.height = bottom;

@@ -134,7 +134,8 @@ class Plan {
     if (frame || !lanes) return layered(sizes, edges, entering, leaving, limit);
     const of = members.map((name) => lanes.of.get(name) ?? 0);
     const partners = members.map((name) => members.indexOf(lanes.partners.get(name) ?? ""));
-    return inLanes(sizes, edges, of, partners, limit, this.across);
+    const updates = members.map((name) => lanes.updates.has(name));
+    return inLanes(sizes, edges, of, partners, updates, limit, this.across);
   }
 
   /** @returns {Drawing} */

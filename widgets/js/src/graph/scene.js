@@ -76,14 +76,15 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
   const text = bytes(kept);
   const [middleX, middleY] = [(x + toX) / 2, (y + toY) / 2];
   const width = 6.7 * text.length + 6;
+  const room = down ? toY - y >= 14 : toX - x >= width - 8;
   return [
     s(
       "g",
       { class: "ll-saved", dataset: { forward, backward } },
       s("title", {}, `${text} kept for the backward pass`),
       s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
-      s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
-      s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
+      room && s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
+      room && s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
     ),
   ];
 }
