@@ -123,7 +123,9 @@ def trained(layers, repeated=0):
     groups, nodes = [], []
 
     def group(parent, kind, lane, path, **more):
-        groups.append({"parent": parent, "kind": kind, "lane": lane, "label": path, "path": path, "size": 0, "ops": 0} | more)
+        groups.append(
+            {"parent": parent, "kind": kind, "lane": lane, "label": path, "path": path, "size": 0, "ops": 0} | more
+        )
         return len(groups) - 1
 
     def node(op, lane, at, *given):
@@ -153,7 +155,10 @@ def trained(layers, repeated=0):
     for n in reversed(range(layers)):
         value = node("matmul", "backward", group(back, "module", "backward", f"model.{n}"), value, made[n])
     node("assign_variable", "update", group(-1, "optimiser", "update", "Adam", label="Adam: 1 variable"), value, 1)
-    inputs = [{"name": "x", "spec": "f32[8,64]"}, {"name": "model.w", "spec": "frozen var f32[64,64]", "captured": True}]
+    inputs = [
+        {"name": "x", "spec": "f32[8,64]"},
+        {"name": "model.w", "spec": "frozen var f32[64,64]", "captured": True},
+    ]
     graph = {"name": "step", "inputs": inputs, "outputs": [loss], "nodes": nodes, "groups": groups, "open": []}
     source = {"label": "In[1]", "first": 1, "text": []}
     return {"variants": [{"key": "traced", "graph": 0}], "graphs": [graph], "sources": [source], "rules": {}}

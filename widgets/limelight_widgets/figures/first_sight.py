@@ -46,7 +46,7 @@ class Sight:
 def first_sight(state: State, graph: int, room: Point) -> Sight:
     """What is to be seen of graph number `graph` in a room of that width and height."""
     whole = visible(state, graph, by_default)
-    if len(whole.boxes) <= MOST_BOXES:
+    if len(whole.boxes) <= MOST_BOXES and all(box.kind != "group" for box in whole.boxes):
         sight = _laid_out(state, whole, room, None, frozenset())
         if sight.scale == 1:
             return sight

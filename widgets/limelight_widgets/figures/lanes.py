@@ -159,9 +159,7 @@ def _ranks_in_lanes(edges: Sequence[Edge], lanes: Sequence[int], partners: Seque
     return [place[rank] for rank in ranks]
 
 
-def _between(
-    box: int, edges: Sequence[Edge], ranks: Sequence[float], partners: Sequence[int], last: float
-) -> float:
+def _between(box: int, edges: Sequence[Edge], ranks: Sequence[float], partners: Sequence[int], last: float) -> float:
     """The rank of a backward box that has no partner: before those that read it, after those that it reads."""
     after = [ranks[b] for a, b in edges if a == box and b > box]
     before = [ranks[a] for a, b in edges if b == box and a < box and partners[a] >= 0]
@@ -176,7 +174,9 @@ def _between(
 class _Stack:
     """The lanes side by side in every band."""
 
-    def __init__(self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], *, across: bool) -> None:
+    def __init__(
+        self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], *, across: bool
+    ) -> None:
         self.parts = parts
         self.starts = starts
         self.band = [bisect(starts, rank) - 1 for rank in range(len(heights))]

@@ -263,8 +263,10 @@ class Ranked:
                 self.along(path, points, up=self.rank[a] > self.rank[b])
                 for path, (a, b) in zip(self.paths, self.edges, strict=True)
             ]
-            ways = [{box: self.along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)]
-            return Layout(points[: self.boxes], bends, right - left, bottom, *ways)
+            entering, leaving = (
+                {box: self.along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)
+            )
+            return Layout(points[: self.boxes], bends, right - left, bottom, entering, leaving)
         turns = replace(turns, gutters=[x - left for x in turns.gutters])
         bends = [self._turning(path, points, edge, turns) for path, edge in zip(self.paths, self.edges, strict=True)]
         return Layout(points[: self.boxes], bends, right - left, bottom + TURN)
@@ -274,9 +276,7 @@ class Ranked:
         if len(starts) < 2:
             return None
         band = [bisect(starts, rank) - 1 for rank in range(len(self.heights))]
-        tops = [
-            min(self.y[cell] for cell in self.rows[start]) - self.heights[start] / 2 - TURN for start in starts
-        ]
+        tops = [min(self.y[cell] for cell in self.rows[start]) - self.heights[start] / 2 - TURN for start in starts]
         lefts, rights = [inf] * len(starts), [-inf] * len(starts)
         for cell, rank in enumerate(self.rank):
             at, half = band[rank], self.sizes[cell][0] / 2

@@ -56,7 +56,7 @@ class Drawing:
     height: float = 0.0
 
 
-def draw(picture: Picture, sizes: Mapping[str, Point], manner: Manner = Manner()) -> Drawing:  # noqa: B008  # frozen
+def draw(picture: Picture, sizes: Mapping[str, Point], manner: Manner = Manner()) -> Drawing:  # frozen
     """Places a picture whose boxes have the given (width, height)."""
     plan = _Plan(picture, sizes, manner)
     plan.lay_out()
