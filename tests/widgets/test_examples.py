@@ -119,7 +119,7 @@ def described(make):
 
 
 def trained(layers, repeated=0):
-    """The described graph of a training step: layers in a module, their gradients, and an update; the last are equal."""
+    """The described graph of a training step: layers, and equal blocks, their gradients, and an update."""
     groups, nodes = [], []
 
     def group(parent, kind, lane, path, **more):
@@ -180,7 +180,7 @@ def sighted(name, state):
             "scale": sight.scale,
             "words": [[one.title, one.detail, one.tags] for one in sight.words.values()],
             "places": {thing: [p.x, p.y, p.width, p.height] for thing, p in places.items()},
-            "strips": [[strip.lane, strip.named, strip.x, strip.y, strip.width, strip.height] for strip in sight.drawing.strips],
+            "strips": [[one.lane, one.named, one.x, one.y, one.width, one.height] for one in sight.drawing.strips],
             "bytes": sum(sight.picture.bytes.values()),
         })  # fmt: skip
     return {"name": name, "state": state, "rooms": rooms}

@@ -107,7 +107,7 @@ def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
 
 
 def _steps(graph: State, group: int) -> Sequence[int]:
-    """The members of a repeat of a few different modules in a row, as layers that differ in width: all of them say more."""
+    """The members of a repeat of a few different modules in a row, as layers that differ in width: all say more."""
     repeat = graph["groups"][group].get("repeat", {})
     members: Sequence[int] = repeat.get("members", [])
     few = repeat.get("count", 0) <= FEW
@@ -167,7 +167,8 @@ def _laid_out(
 def _manners(picture: Picture, room: Point) -> list[Manner]:
     """In the order in which they are tried."""
     width, height = room
-    if not any(thing.lane in {"backward", "update"} for thing in (*picture.boxes, *picture.frames)):
+    lanes = {box.lane for box in picture.boxes} | {frame.lane for frame in picture.frames}
+    if not lanes & {"backward", "update"}:
         return [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
     return [
         Manner(across=True, limit=width, lanes=True),

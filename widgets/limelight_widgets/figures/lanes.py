@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import floor, inf
 
 from limelight_widgets.figures.layered_layout import TURN, Layout, Point, Ranked, Strip, band_starts, ranks_of
-from limelight_widgets.figures.visible_boxes import Picture
+from limelight_widgets.figures.visible_boxes import Box, Frame, Picture
 
 LANES = ("forward", "backward", "update")
 NUMBER = {"forward": 0, "loss": 0, "backward": 1, "update": 2}
@@ -39,7 +39,8 @@ def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
 
     `joined`: the update stands at the end of the backward lane.
     """
-    outermost = [thing for thing in (*picture.boxes, *picture.frames) if not thing.parent]
+    things: list[Box | Frame] = [*picture.boxes, *picture.frames]
+    outermost = [thing for thing in things if not thing.parent]
     if not any(NUMBER.get(thing.lane, 0) for thing in outermost):
         return None
     of = {thing.name: min(NUMBER.get(thing.lane, 0), 1 if joined else 2) for thing in outermost}
@@ -56,7 +57,7 @@ def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
 
 def outermost_of(picture: Picture) -> dict[str, str]:
     """For each box and frame the outermost frame around it, or itself."""
-    parent = {thing.name: thing.parent for thing in (*picture.boxes, *picture.frames)}
+    parent = {box.name: box.parent for box in picture.boxes} | {frame.name: frame.parent for frame in picture.frames}
     found = {}
     for name in parent:
         at = name

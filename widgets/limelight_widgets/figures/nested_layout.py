@@ -24,7 +24,7 @@ class Manner:
     """How a picture is laid out.
 
     `across`: from left to right, not from top to bottom. `limit`: the extent beyond which a chain of boxes goes on in
-    another row, or column. `lanes`: forward, backward and update have a row each; `joined`: the update has none of its own.
+    another row, or column. `lanes`: forward, backward and update have a row each; `joined`: the update has none.
     """
 
     across: bool = False

@@ -165,13 +165,8 @@ class _Builder:
                     self.picture.boxes.append(box)
                 continue
             if index in rounds:
-                name = f"{instance.path}g{group}+"
-                instance.boxes.append(name)
-                if name not in seen:
-                    seen.add(name)
-                    about = self._lane_and_path(instance.graph, group)
-                    box = Box(name, "group", instance.graph, group, frames[group], 0, *about, rounds[index])
-                    self.picture.boxes.append(box)
+                instance.boxes.append(f"{instance.path}g{group}+")
+                self._add_rest(instance, group, frames[group], rounds[index], seen)
                 continue
             name = f"{instance.path}n{index}"
             inside = self._open_call(instance, index, node, name, frames[group])
@@ -184,6 +179,14 @@ class _Builder:
         if self.folded:
             _unfold(graph["nodes"], instance.boxes)
         return entered
+
+    def _add_rest(self, instance: _Instance, group: int, parent: str, more: int, seen: set[int | str]) -> None:
+        """One box for the rounds of a loop that are not shown."""
+        name = f"{instance.path}g{group}+"
+        if name not in seen:
+            seen.add(name)
+            about = self._lane_and_path(instance.graph, group)
+            self.picture.boxes.append(Box(name, "group", instance.graph, group, parent, 0, *about, more))
 
     def _lane_and_path(self, graph: int, group: int) -> tuple[str, str]:
         described = self.graphs[graph]["groups"][group]
@@ -342,7 +345,7 @@ class _Builder:
         return targets
 
     def _sources(self, instance: _Instance, value: int, target: str) -> list[str]:
-        """The boxes that a value comes from: more than one where branches were opened, none where it is told on `target`."""
+        """The boxes that a value comes from: several where branches were opened, none where it is told on `target`."""
         sources, waiting = [], [(instance, value)]
         while waiting:
             place, number = waiting.pop()
@@ -399,7 +402,7 @@ def _unfold(nodes: Sequence[State], boxes: list[str]) -> None:
 
 
 def _rounds(graph: State, closed: Mapping[int, int]) -> dict[int, int]:
-    """The nodes of open groups that are rounds of an unrolled loop, but for the first: for each how many rounds these are."""
+    """The nodes of open groups that are rounds of an unrolled loop, but for the first: for each how many rounds."""
     rest: dict[int, int] = {}
     before: Counter[int] = Counter()
     for index, node in enumerate(graph["nodes"]):
