@@ -66,7 +66,7 @@ def _group_words(group: State, box: Box, tags: Sequence[str]) -> Words:
         return _words("", f"{box.more:,} more", "equal to these", "group", "")
     forward = box.lane in {"", "forward"}  # kind and line are said once for a layer and its gradient
     kind = group.get("cls", "") if forward and group["kind"] == "module" else ""
-    ops = int(group.get("ops", group["size"]))
+    ops: int = group["ops"] if "ops" in group else group["size"]
     detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
     detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
     said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
