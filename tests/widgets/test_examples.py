@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from limelight.graph.ir import Graph, Group
 from limelight_widgets import format as formats
 from limelight_widgets.figures.box_text import words
+from limelight_widgets.figures.first_sight import first_sight
 from limelight_widgets.figures.nested_layout import draw
 from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import GraphFold
@@ -115,6 +118,74 @@ def described(make):
     return maker.graph(several, x)
 
 
+def trained(layers, repeated=0):
+    """The described graph of a training step: layers, and equal blocks, their gradients, and an update."""
+    groups, nodes = [], []
+
+    def group(parent, kind, lane, path, **more):
+        groups.append(
+            {"parent": parent, "kind": kind, "lane": lane, "label": path, "path": path, "size": 0, "ops": 0} | more
+        )
+        return len(groups) - 1
+
+    def node(op, lane, at, *given):
+        nodes.append({"op": op, "kind": "op", "names": [f"%{len(nodes) + 2}"], "in": list(given), "out": ["f32[8,64]"]})
+        nodes[-1] |= {"lane": lane} | ({"group": at} if at >= 0 else {})
+        while at >= 0:
+            groups[at]["size"] += 1
+            groups[at]["ops"] += 1
+            at = groups[at]["parent"]
+        return len(nodes) + 1
+
+    model = group(-1, "module", "forward", "model")
+    value, made = 0, []
+    for n in range(layers):
+        at = group(model, "module", "forward", f"model.{n}", cls="Dense", at=[0, n + 3])
+        value = node("tanh", "forward", at, node("matmul", "forward", at, value, 1))
+        made.append(value)
+    if repeated:
+        many = group(model, "repeat", "forward", "", repeat={"count": repeated})
+        groups[many]["label"] = f"blocks ×{repeated}"
+        groups[many]["repeat"]["members"] = [group(many, "module", "forward", f"model.b{n}") for n in range(repeated)]
+        for member in groups[many]["repeat"]["members"]:
+            value = node("exp", "forward", member, value)
+    value = node("mean", "loss", -1, value)
+    loss, back = value, group(-1, "module", "backward", "model")
+    value = node("negative", "backward", -1, value)
+    for n in reversed(range(layers)):
+        value = node("matmul", "backward", group(back, "module", "backward", f"model.{n}"), value, made[n])
+    node("assign_variable", "update", group(-1, "optimiser", "update", "Adam", label="Adam: 1 variable"), value, 1)
+    inputs = [
+        {"name": "x", "spec": "f32[8,64]"},
+        {"name": "model.w", "spec": "frozen var f32[64,64]", "captured": True},
+    ]
+    graph = {"name": "step", "inputs": inputs, "outputs": [loss], "nodes": nodes, "groups": groups, "open": []}
+    source = {"label": "In[1]", "first": 1, "text": []}
+    return {"variants": [{"key": "traced", "graph": 0}], "graphs": [graph], "sources": [source], "rules": {}}
+
+
+def sighted(name, state):
+    """What is seen of a graph at first, in three rooms."""
+    rooms = []
+    for room in ((420.0, 900.0), (820.0, 516.0), (1800.0, 900.0)):
+        sight = first_sight(state, 0, room)
+        manner = {key: value for key, value in asdict(sight.manner).items() if value not in (False, inf)}
+        places = sight.drawing.boxes | sight.drawing.frames
+        rooms.append({
+            "room": room,
+            "open": sorted(sight.open or ()),
+            "dissolved": sorted(sight.dissolved),
+            "folded": sight.folded,
+            "manner": manner,
+            "scale": sight.scale,
+            "words": [[one.title, one.detail, one.tags] for one in sight.words.values()],
+            "places": {thing: [p.x, p.y, p.width, p.height] for thing, p in places.items()},
+            "strips": [[one.lane, one.named, one.x, one.y, one.width, one.height] for one in sight.drawing.strips],
+            "bytes": sum(sight.picture.bytes.values()),
+        })  # fmt: skip
+    return {"name": name, "state": state, "rooms": rooms}
+
+
 NUMBERS = {
     "bytes": [0, 1, 40, 999, 1000, 31_360, 99_940, 99_960, 999_400, 999_600, 1_000_000, 15**15, 3 * 10**18],
     "seconds": [None, 0.0, 4.2e-06, 0.0009994, 0.0009996, 0.0381, 0.9994, 0.9996, 12.0, 3600.7],
@@ -145,7 +216,13 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         example("fused", fused(make)),
         example("scopes", layered_network(make), ["g0", "g1", "g3", "g4"]),
     ]
-    found = {"graphs": graphs, "format": formatted()}
+    sights = [
+        sighted("five layers", trained(5)),
+        sighted("many layers", trained(30)),
+        sighted("repeated", trained(2, repeated=12)),
+        sighted("scopes", graphs[-1]["state"]),
+    ]
+    found = {"graphs": graphs, "sights": sights, "format": formatted()}
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):
         FILE.write_text(
             json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8"

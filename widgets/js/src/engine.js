@@ -1,7 +1,7 @@
-// The hidden widget that carries Graphviz. Views reach it by `host.getWidget(ref)` and call `exports.layout`.
+// The hidden widget that lays large pictures out in a worker. Views reach it by `host.getWidget(ref)` and call `exports.layout`.
 
-import { LayoutQueue } from "./graphviz/layout-queue.js";
-import workerSource from "inline-worker:./graphviz/worker.js";
+import { LayoutQueue } from "./layout-worker/layout-queue.js";
+import workerSource from "inline-worker:./layout-worker/worker.js";
 
 function startWorker() {
   const url = URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
@@ -15,6 +15,6 @@ export default () => ({
   initialize({ signal }) {
     const layouts = new LayoutQueue(startWorker);
     signal.addEventListener("abort", () => layouts.stop());
-    return { layout: (/** @type {any} */ graph, /** @type {AbortSignal} */ at) => layouts.layout(graph, at) };
+    return { layout: (/** @type {any} */ asked, /** @type {AbortSignal} */ at) => layouts.layout(asked, at) };
   },
 });

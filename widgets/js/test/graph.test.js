@@ -4,20 +4,22 @@ import { test } from "node:test";
 
 import { draw } from "../src/graph/nested-layout.js";
 import { hidden } from "../src/graph/offscreen-counts.js";
-import { fitted, settled, stacked } from "../src/graph/camera.js";
+import { fitted, settled } from "../src/graph/camera.js";
+import { firstSight, MOST_BOXES } from "../src/graph/first-sight.js";
+import { saved } from "../src/graph/lanes.js";
+import { level, typeSize } from "../src/graph/labels.js";
 import { lineCounts, sentence, short } from "../src/graph/line-counts.js";
 import { passSummary } from "../src/graph/passes.js";
-import { fromViz, toViz } from "../src/graph/graphviz-format.js";
 import { layered } from "../src/graph/layered-layout.js";
 import { Layouts } from "../src/graph/layout.js";
 import { openable } from "../src/graph/open-all.js";
 import { across, around, places } from "../src/graph/box-paths.js";
 import { find, matcher } from "../src/graph/search.js";
-import { visible } from "../src/graph/visible-boxes.js";
+import { bytesOf, visible } from "../src/graph/visible-boxes.js";
 import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/box-text.js";
 
 // Written by tests/widgets/test_examples.py: what Python makes of the same graphs.
-const { graphs: EXAMPLES } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
+const { graphs: EXAMPLES, sights: SIGHTS } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
 
 const openNames = (names) => (name, byDefault) => byDefault || names.includes(name);
 const sizes = (picture, width = 60, height = 30) => new Map(picture.boxes.map(({ name }) => [name, [width, height]]));
@@ -53,28 +55,10 @@ for (const { name, state, open, boxes, words, frames, again, edges, places } of 
 const example = (name) => EXAMPLES.find((one) => one.name === name).state;
 
 test("Fit shows everything, however large it is", () => {
-  for (const [width, height] of [[2000, 500], [500, 9000], [20000, 20000]]) {
-    const { x, y, scale } = fitted({ width: 700, height: 460 }, { width, height }, true);
+  for (const [width, height] of [[2000, 500], [500, 9000], [20000, 20000], [100, 100]]) {
+    const { x, y, scale } = fitted({ width: 700, height: 460 }, { width, height });
     assert.ok(x >= 0 && y >= 0 && x + width * scale <= 700 && y + height * scale <= 460, `${width} by ${height}`);
   }
-});
-
-test("at first everything is shown if it can be read, else the whole width, or its middle", () => {
-  const view = { width: 700, height: 460 };
-  assert.ok(fitted(view, { width: 600, height: 700 }, false).scale * 700 <= 460);
-  const tall = fitted(view, { width: 600, height: 5000 }, false);
-  assert.equal(tall.scale, 1);
-  const wide = fitted(view, { width: 2000, height: 1500 }, false);
-  assert.equal(wide.scale, 0.5);
-  assert.equal(wide.x + (2000 * wide.scale) / 2, 350, "its middle is in sight");
-  const fits = fitted(view, { width: 1200, height: 1500 }, false);
-  assert.ok(fits.x >= 0 && fits.x + 1200 * fits.scale <= 700);
-});
-
-test("code stands below a picture that is too wide to be read beside it", () => {
-  const [wide, tall, small] = [{ width: 1300, height: 500 }, { width: 800, height: 1300 }, { width: 500, height: 400 }];
-  assert.deepEqual([wide, tall, small].map((drawing) => stacked(720, drawing)), [true, false, false]);
-  assert.deepEqual([stacked(1200, wide), stacked(600, small)], [false, true]);
 });
 
 test("outputs have the names that their function knows", () => {
@@ -125,29 +109,15 @@ test("boxes of a row keep their distance", () => {
   assert.ok(row.every((x, i) => i === 0 || x - row[i - 1] >= 76 - 1e-6));
 });
 
-test("Graphviz gets numbers for names, and its drawing comes back upright", () => {
-  const state = example("network");
-  const picture = visible(state.graphs, 0, openNames([]));
-  const graph = toViz(picture, sizes(picture, 72, 36));
-  assert.match(JSON.stringify(graph.nodes[0]), /"name":"b0"/);
-  assert.equal(graph.subgraphs[0].nodes.length, 2);
-  const json = {
-    bb: "0,0,200,300",
-    objects: [
-      { name: "cluster_0", bb: "10,100,90,200", _gvid: 0 },
-      { name: "b0", pos: "50,250", width: 1, height: 0.5, _gvid: 1 },
-      { name: "b3", pos: "50,150", width: 1, height: 0.5, _gvid: 2 },
-    ],
-    edges: [{ tail: 1, head: 2, pos: "e,50,168 50,232 50,220 50,200 50,180" }],
-  };
-  const drawing = fromViz(picture, json);
-  assert.deepEqual(drawing.boxes.get("i0"), { x: 14, y: 32, width: 72, height: 36 });
-  assert.deepEqual(drawing.frames.get("g0"), { x: 10, y: 100, width: 80, height: 100 });
-  assert.equal(drawing.edges.get("i0>n0"), "M50,68.0 C50,80.0 50,100.0 50,120.0");
-});
+/** A picture of a chain of ops. */
+function chain(count) {
+  const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [] };
+  for (let i = 0; i < count; i++) graph.nodes.push({ op: "exp", kind: "op", names: [`%${i}`], in: i ? [i - 1] : [], out: ["f32[2]"] });
+  return visible([graph], 0, () => false);
+}
 
-test("without Graphviz there is still a layout, and it is remembered", async () => {
-  const picture = visible(example("network").graphs, 0, openNames([]));
+test("without a worker there is still a layout, and it is remembered", async () => {
+  const picture = chain(500);
   let calls = 0;
   const layouts = new Layouts(async () => {
     calls += 1;
@@ -161,15 +131,15 @@ test("without Graphviz there is still a layout, and it is remembered", async () 
 });
 
 test("a layout that was superseded is dropped", async () => {
-  const picture = visible(example("network").graphs, 0, openNames([]));
+  const picture = chain(500);
   const signals = [];
-  const layouts = new Layouts(async () => (_graph, signal) => {
+  const layouts = new Layouts(async () => (_picture, _sizes, _manner, signal) => {
     signals.push(signal);
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("superseded"))));
   });
   const first = layouts.of("a", picture, sizes(picture));
   await new Promise((resolve) => setTimeout(resolve, 0));
-  layouts.graphviz = async () => {
+  layouts.worker = async () => {
     throw new Error("gone");
   };
   const second = layouts.of("b", picture, sizes(picture));
@@ -178,12 +148,10 @@ test("a layout that was superseded is dropped", async () => {
   assert.ok(await second);
 });
 
-test("too many boxes for Graphviz go straight to the linear layout", async () => {
-  const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [] };
-  for (let i = 0; i < 400; i++) graph.nodes.push({ op: "exp", kind: "op", names: [`%${i}`], in: i ? [i - 1] : [], out: ["f32[2]"] });
-  const picture = visible([graph], 0, () => false);
-  const layouts = new Layouts(async () => assert.fail("Graphviz was asked"));
-  assert.equal((await layouts.of("a", picture, sizes(picture))).boxes.size, 400);
+test("small pictures are laid out at once, without the worker", async () => {
+  const layouts = new Layouts(async () => assert.fail("the worker was asked"));
+  const picture = chain(300);
+  assert.equal((await layouts.of("a", picture, sizes(picture))).boxes.size, 300);
   assert.equal(layouts.reason, "");
 });
 
@@ -228,27 +196,17 @@ const seen = ({ x, y, scale }, place) =>
   x + place.x * scale >= 0 && y + place.y * scale >= 0 &&
   x + (place.x + place.width) * scale <= view.width && y + (place.y + place.height) * scale <= view.height;
 
-test("what is opened moves nothing if all of it is in sight, and else everything into sight", () => {
-  const now = { x: 100, y: 20, scale: 1 };
-  const opened = { x: 0, y: 100, width: 200, height: 150 };
-  assert.deepEqual(settled(now, view, { width: 500, height: 400 }, opened), now);
-  const moved = settled({ x: 300, y: 20, scale: 1 }, view, { width: 500, height: 400 }, opened);
-  assert.equal(moved.scale, 1);
-  assert.ok(seen(moved, { x: 0, y: 0, width: 500, height: 400 }));
-  for (const [width, height] of [[500, 400], [900, 600], [300, 780]]) {
-    assert.ok(seen(settled(now, view, { width, height }, opened), { x: 0, y: 0, width, height }), `${width} by ${height}`);
+test("the corner of what is opened or closed does not move", () => {
+  for (const opened of [{ x: 0, y: 100, width: 200, height: 150 }, { x: 500, y: 300, width: 900, height: 900 }]) {
+    for (const now of [{ x: 100, y: 20, scale: 1 }, { x: -40, y: 10, scale: 0.6 }]) {
+      const after = settled(now, view, opened);
+      assert.ok(close(after.x + opened.x * after.scale, now.x + opened.x * now.scale));
+      assert.ok(close(after.y + opened.y * after.scale, now.y + opened.y * now.scale));
+      assert.ok(after.scale <= now.scale && after.scale >= Math.min(0.75, now.scale));
+    }
   }
-});
-
-test("what is opened is in sight where the whole could not be read", () => {
-  const opened = { x: 900, y: 2000, width: 300, height: 600 };
-  const after = settled({ x: 0, y: 0, scale: 1 }, view, { width: 2000, height: 5000 }, opened);
-  assert.ok(seen(after, opened));
-  assert.ok(after.scale >= 0.55);
-});
-
-test("what is closed gives its room back", () => {
-  assert.ok(settled({ x: 0, y: 0, scale: 0.55 }, view, { width: 500, height: 400 }, null).scale > 0.9);
+  const fits = settled({ x: 0, y: 0, scale: 1 }, view, { x: 10, y: 10, width: 800, height: 300 });
+  assert.ok(seen(fits, { x: 10, y: 10, width: 800, height: 300 }), "it is made smaller where that is enough");
 });
 
 test("boxes out of sight are counted on each side", () => {
@@ -305,4 +263,90 @@ test("what was fused in a called function is no idle pass", () => {
   const { busy, others, inside, called } = passSummary(state, 0);
   assert.deepEqual([busy.map(({ name }) => name), others, inside, called], [["prune"], ["fold"], 2, 1]);
   assert.deepEqual(passSummary({ ...state, graphs: [{ ...outer, nodes: [] }] }, 0).others, ["fold", "fuse"]);
+});
+
+for (const { name, state, rooms } of SIGHTS) {
+  test(`${name}: the same at first sight as in Python`, () => {
+    for (const { room: [width, height], ...sight } of rooms) {
+      const found = firstSight(state, 0, { width, height });
+      const said = new Map(found.picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
+      const drawing = draw(found.picture, new Map([...said].map(([box, words]) => [box, sizeOf(words)])), found.manner);
+      assert.deepEqual([...(found.open ?? [])].sort(), sight.open);
+      assert.deepEqual([...found.dissolved].sort(), sight.dissolved);
+      assert.equal(found.folded, sight.folded);
+      assert.deepEqual(found.manner, sight.manner);
+      assert.ok(close(found.scale, sight.scale));
+      assert.deepEqual([...said.values()].map(({ title, detail, tags = "" }) => [title, detail, tags]), sight.words);
+      for (const [box, place] of Object.entries(sight.places)) {
+        const { x, y, width: wide, height: high } = drawing.boxes.get(box) ?? drawing.frames.get(box);
+        [x, y, wide, high].forEach((one, i) => assert.ok(close(one, place[i]), `${box} in ${width}`));
+      }
+      const strips = (drawing.strips ?? []).map((one) => [one.lane, one.named, one.x, one.y, one.width, one.height]);
+      strips.forEach((strip, i) => strip.forEach((one, k) => assert.ok(one === sight.strips[i][k] || close(one, sight.strips[i][k]))));
+      assert.equal([...found.picture.edges.values()].reduce((sum, { bytes = 0 }) => sum + bytes, 0), sight.bytes);
+    }
+  });
+
+  test(`${name}: at first sight no box lies on another, and few are drawn`, () => {
+    for (const [width, height] of [[500, 400], [820, 516], [1400, 760]]) {
+      const found = firstSight(state, 0, { width, height });
+      assert.ok(found.picture.boxes.length <= MOST_BOXES);
+      const drawing = draw(found.picture, new Map(found.picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))])), found.manner);
+      const places = [...drawing.boxes.values()];
+      const overlap = (a, b) => a.x < b.x + b.width - 1e-6 && b.x < a.x + a.width - 1e-6 && a.y < b.y + b.height - 1e-6 && b.y < a.y + a.height - 1e-6;
+      assert.deepEqual(places.filter((a, i) => places.some((b, k) => k > i && overlap(a, b))), []);
+      const out = places.filter(({ x, y, width: wide, height: high }) => x < -1e-6 || y < -1e-6 || x + wide > drawing.width + 1e-6 || y + high > drawing.height + 1e-6);
+      assert.deepEqual(out, []);
+      assert.ok(found.scale <= Math.min(width / drawing.width, height / drawing.height) + 1e-9);
+    }
+  });
+}
+
+test("layers stand by themselves, and their gradients beside them, with what is kept", () => {
+  const { state } = SIGHTS.find((one) => one.name === "five layers");
+  const { picture, manner, dissolved } = firstSight(state, 0, { width: 620, height: 400 });
+  assert.equal(dissolved.size, 2, "the model's frame, and that of its gradient, say nothing");
+  assert.ok(manner.lanes);
+  const kept = saved(picture);
+  assert.equal(kept.length, 5);
+  assert.ok(kept.every(({ bytes }, i) => i === 0 || bytes <= kept[i - 1].bytes), "heaviest first");
+  assert.equal(kept[0].bytes, 8 * 64 * 4);
+  assert.ok([...picture.boxes, ...picture.frames].some(({ path }) => path === "model.0"));
+  assert.ok(picture.boxes.some(({ tags = [] }) => tags.includes("model.w")));
+  assert.equal(picture.boxes.filter(({ kind }) => kind === "input").length, 1, "variables have no boxes");
+});
+
+test("a repeat is one box; opened, it shows the first of its members, those that are open, and a box for the others", () => {
+  const { state } = SIGHTS.find((one) => one.name === "repeated");
+  const { groups } = state.graphs[0];
+  const many = groups.findIndex(({ repeat }) => repeat);
+  const shown = (...open) => visible(state.graphs, 0, (name) => ["g0", `g${many}`, ...open].includes(name), true).boxes;
+  assert.ok(!firstSight(state, 0, { width: 700, height: 460 }).open?.has(`g${many}`));
+  const [first, second, third] = groups[many].repeat.members;
+  const inside = shown().filter(({ parent }) => parent === `g${many}`);
+  assert.deepEqual(inside.map(({ name, more = 0 }) => [name, more]), [[`g${first}`, 0], [`g${second}`, 0], [`g${third}`, 10]]);
+  assert.equal(wordsOf(state, inside[2]).title, "10 more");
+  assert.deepEqual(shown(`g${third}`).filter(({ more }) => more).map(({ more }) => more), [9]);
+});
+
+test("rounds of an unrolled loop without groups: the first, and a box for the others", () => {
+  const nodes = Array.from({ length: 300 }, (_, i) => ({ op: "exp", kind: "op", names: [`%${i}`], in: i ? [i - 1] : [], out: ["f32[2]"], group: 0 }));
+  const groups = [{ label: "line 4 ×100", kind: "repeat", parent: -1, size: 300, repeat: { count: 100, period: 3 } }];
+  const graph = { name: "f", inputs: [], outputs: [], groups, open: [], nodes };
+  const { boxes, edges } = visible([graph], 0, () => true, true);
+  assert.deepEqual(boxes.map(({ name, more = 0 }) => [name, more]).slice(5), [["n5", 0], ["g0+", 98]]);
+  assert.ok(edges.has("n5>g0+"));
+});
+
+test("labels grow until they can be read, and are left out where they do not fit", () => {
+  const label = { size: 12, characters: 10, width: 100, height: 30 };
+  assert.equal(typeSize(label, 1), 12);
+  assert.ok(typeSize(label, 0.7) > 12 && typeSize(label, 0.7) * 0.7 >= 10.5 - 1e-9);
+  assert.equal(typeSize(label, 0.3), 0);
+  assert.deepEqual([level(1), level(1.1), level(0.96)], [0, 0, 0]);
+  assert.ok(level(0.5) < 0);
+});
+
+test("the bytes of a value", () => {
+  assert.deepEqual(["f32[2,3]", "i64[]", "bool[8]", "f32[?,3]", "generator"].map(bytesOf), [24, 8, 8, 0, 0]);
 });

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
 
 import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
-import { LayoutQueue } from "../src/graphviz/layout-queue.js";
+import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
 import { line } from "../src/tables/sparkline.js";

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from limelight_widgets.figures.layered_layout import Point
-from limelight_widgets.figures.nested_layout import CHARACTER
 from limelight_widgets.figures.visible_boxes import Box, call_label
 from limelight_widgets.folds.fold import State
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 28  # characters
 DETAIL_WIDTH = 34
-DETAIL_CHARACTER = 6.1  # width of a character of the second line
+TITLE_CHARACTER = 7.4
+MANY = 30  # ops of a layer from which on they are counted on its box
+TAG_WIDTH = 26  # characters of all variables of a box together; beyond, they are counted
+DETAIL_CHARACTER = 6.7  # width of a character of the second line
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +27,18 @@ class Words:
     detail: str
     kind: str
     line: str
+    tags: str = ""
 
     def size(self) -> Point:
         """Width and height of the box."""
         glyph = 0 if self.kind == "op" else 2
-        width = max(CHARACTER * 1.1 * (len(self.title) + glyph), DETAIL_CHARACTER * len(self.detail)) + 20.0
-        return max(width, 44.0), 38.0 if self.detail else 24.0
+        below = DETAIL_CHARACTER * max(len(self.detail), len(self.tags))
+        width = max(TITLE_CHARACTER * (len(self.title) + glyph), below, 24.0)
+        return width + 14.0, 24.0 + (14.0 if self.detail else 0.0) + (14.0 if self.tags else 0.0)
 
 
-def words(state: State, box: Box) -> Words:
-    """The words on `box`, a box of a picture of `state`."""
+def words(state: State, box: Box, tags: Sequence[str] = ()) -> Words:
+    """The words on `box`, a box of a picture of `state` with these `tags`."""
     graph = state["graphs"][box.graph]
     if box.kind == "input":
         value = graph["inputs"][box.index]
@@ -47,13 +52,37 @@ def words(state: State, box: Box) -> Words:
         name, spec = values(graph)[node["in"][box.position]]
         return _words(name, "index" if node["op"] == "switch" else "condition", spec, "decision", at(state, node))
     if box.kind == "group":
-        group = graph["groups"][box.index]
-        return _words("", group["label"], counted(group["size"], "op"), "group", "")
+        return _group_words(graph["groups"][box.index], box, tags)
     node = graph["nodes"][box.index]
     names, specs = " ".join(node.get("names", ())), ", ".join(node.get("out", ()))
     added = [node["device"]] if "device" in node else []
     added += [node["became"][2]] if "became" in node and node["became"][2] else []
-    return _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
+    said = _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
+    return replace(said, tags=_tags(tags, box))
+
+
+def _group_words(group: State, box: Box, tags: Sequence[str]) -> Words:
+    if box.more:
+        return _words("", f"{box.more:,} more", "equal to these", "group", "")
+    forward = box.lane in {"", "forward"}  # kind and line are said once for a layer and its gradient
+    kind = group.get("cls", "") if forward and group["kind"] == "module" else ""
+    ops: int = group["ops"] if "ops" in group else group["size"]
+    detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
+    detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
+    said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
+    if "tags" in group and "repeat" not in group:
+        tags = [*group["tags"], *(tag for tag in tags if tag.startswith("▶"))]
+    return replace(said, tags=_tags(tags, box))
+
+
+def _tags(tags: Sequence[str], box: Box) -> str:
+    """The variables that a box of the forward pass uses: by name where there is room. And the outputs that it gives."""
+    results = " ".join(tag for tag in tags if tag.startswith("▶"))
+    used = [] if box.lane in {"backward", "update"} else [tag for tag in tags if not tag.startswith("▶")]
+    named = " ".join(tag.split(" ")[0] for tag in used)
+    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), 'variable')}"
+    parts = [variables if used else "", results if len(results) <= TAG_WIDTH else "▶ outputs"]
+    return "  ".join(part for part in parts if part)
 
 
 def at(state: State, node: State) -> str:

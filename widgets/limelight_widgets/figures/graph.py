@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from math import log10
+
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.box_text import Words, words
-from limelight_widgets.figures.layered_layout import Point
-from limelight_widgets.figures.nested_layout import Rectangle, draw
+from limelight_widgets.figures.box_text import Words
+from limelight_widgets.figures.first_sight import Sight, first_sight
+from limelight_widgets.figures.lanes import lanes_of, saved
+from limelight_widgets.figures.layered_layout import Point, Strip
+from limelight_widgets.figures.nested_layout import Rectangle
 from limelight_widgets.figures.op_listing import listing
 from limelight_widgets.figures.outline_text import outline_table
 from limelight_widgets.figures.static_forms import Figure, figure
-from limelight_widgets.figures.visible_boxes import Frame, Picture, visible
+from limelight_widgets.figures.visible_boxes import Frame, Picture
 from limelight_widgets.folds.fold import State
-from limelight_widgets.format import counted, shortened
+from limelight_widgets.format import bytes_text, counted, shortened
 
+ROOM = (860.0, 640.0)  # for the picture, of the 900 pixels that a figure is wide
 MARGIN = 16.0
 HEAD = 30.0
 
@@ -25,9 +30,9 @@ def graph_figure(state: State, which: str) -> Figure:
     graph = state["graphs"][chosen["graph"]]
     heading = f"Graph of {shortened(state['title'], 60)}"
     summary = _summary(state, graph, chosen["key"])
-    picture = visible(state, chosen["graph"])
+    sight = first_sight(state, chosen["graph"], ROOM)
     rows = listing(state, chosen)
-    return figure(heading, summary, _svg(state, picture, heading, summary), rows, outline_table(graph, rows.sentences))
+    return figure(heading, summary, _svg(sight, heading, summary), rows, outline_table(graph, rows.sentences))
 
 
 def _summary(state: State, graph: State, key: str) -> str:
@@ -38,9 +43,8 @@ def _summary(state: State, graph: State, key: str) -> str:
     return ", ".join([*parts, counted(len(graph["outputs"]), "output")])
 
 
-def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
-    by_name = {box.name: words(state, box) for box in picture.boxes}
-    drawing = draw(picture, {name: box.size() for name, box in by_name.items()})
+def _svg(sight: Sight, heading: str, summary: str) -> str:
+    picture, by_name, drawing = sight.picture, sight.words, sight.drawing
     width = max(drawing.width + 2 * MARGIN, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN)
     left = (width - drawing.width) / 2
     frames = [frame for frame in _outside_in(picture) if frame.name in drawing.frames]
@@ -48,10 +52,12 @@ def _svg(state: State, picture: Picture, heading: str, summary: str) -> str:
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
+        *(_strip(strip) for strip in drawing.strips),
         *(_frame(frame, drawing.frames[frame.name]) for frame in frames),
-        *(_edge(points, picture.edges[edge], edge in picture.again) for edge, points in drawing.edges.items()),
+        *(_edge(sight, edge, points) for edge, points in drawing.edges.items() if not _is_told(sight, edge)),
         *(_frame_title(frame, drawing.frames[frame.name]) for frame in frames),
         *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
+        *_saved(sight),
         "</g>",
     ]
     described = f"{summary}. " + "; ".join(_spoken(by_name[box.name]) for box in picture.boxes[:40])
@@ -96,28 +102,82 @@ def _box(box: Words, place: Rectangle) -> str:
     if not box.detail:
         return outline + svg.label(title, middle, place.y + 16, 12, anchor="middle")
     first = svg.label(title, middle, place.y + 16, 12, anchor="middle", font_weight="bold")
-    return outline + first + svg.label(box.detail, middle, place.y + 30, 10, anchor="middle", fill=svg.QUIET)
+    second = svg.label(box.detail, middle, place.y + 30, 11, anchor="middle", fill=svg.QUIET)
+    third = svg.label(box.tags, middle, place.y + 44, 11, anchor="middle") if box.tags else ""
+    return outline + first + second + third
 
 
-def _edge(points: list[Point], count: int, again: bool) -> str:
-    x, y = points[-1]
-    down = 1 if y >= points[-2][1] else -1
-    path = svg.element(
-        "path", d=_curve([*points[:-1], (x, y - 5 * down)]), fill="none", stroke=svg.EDGE,
-        stroke_width=1.2 if count == 1 else 2.2,
-        stroke_dasharray="5 4" if again else None,
+def _strip(strip: Strip) -> str:
+    """The ground of a lane."""
+    ground = svg.element(
+        "rect", x=strip.x, y=strip.y, width=strip.width, height=strip.height, rx=6, fill=svg.LANE[strip.lane]
+    )
+    return ground + (svg.label(strip.lane, strip.x + 8, strip.y + 13, 11, fill=svg.QUIET) if strip.named else "")
+
+
+def _is_told(sight: Sight, edge: tuple[str, str]) -> bool:
+    """Whether an edge is left out: those between lanes, and those into the update, would hide the others."""
+    lane = {box.name: box.lane for box in sight.picture.boxes}
+    into_update = bool(sight.drawing.strips) and lane[edge[1]] == "update" != lane[edge[0]]
+    return edge in sight.drawing.bridges or into_update
+
+
+def _saved(sight: Sight) -> list[str]:
+    """Dotted lines from boxes to their gradients, with what is kept for these."""
+    lanes = lanes_of(sight.picture) if sight.manner.lanes else None
+    places = sight.drawing.boxes | sight.drawing.frames
+    pairs = saved(sight.picture, lanes) if lanes is not None else []
+    return [_dotted(places[box], places[gradient], size) for box, gradient, size in pairs]
+
+
+def _dotted(source: Rectangle, target: Rectangle, size: int) -> str:
+    down = target.y > source.y + source.height
+    start = (source.x + source.width / 2, source.y + source.height)
+    end = (target.x + target.width / 2, target.y)
+    if not down:
+        start = (source.x + source.width, source.y + source.height / 2)
+        end = (target.x, target.y + target.height / 2)
+    x, y, said = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, bytes_text(size)
+    width = 6.7 * len(said) + 6
+    room = end[1] - start[1] >= 14 if down else end[0] - start[0] >= width - 8
+    line = svg.element(
+        "path", d=f"M{start[0]:.1f},{start[1]:.1f} L{end[0]:.1f},{end[1]:.1f}", fill="none", stroke=svg.EDGE,
+        stroke_width=1 + log10(1 + size / 1000), stroke_dasharray="2 3",
     )  # fmt: skip
-    head = f"{x:.1f},{y:.1f} {x - 3.5:.1f},{y - 7 * down:.1f} {x + 3.5:.1f},{y - 7 * down:.1f}"
-    return path + svg.element("polygon", points=head, fill=svg.EDGE)
+    ground = svg.element("rect", x=x - width / 2, y=y - 8, width=width, height=15, rx=4, fill=svg.BACKDROP)
+    if not room:
+        return line
+    return line + ground + svg.label(said, x, y + 4, 11, anchor="middle", fill=svg.QUIET)
 
 
-def _curve(points: list[Point]) -> str:
-    """Vertical at every point, so that an edge leaves and enters a box straight."""
+def _edge(sight: Sight, edge: tuple[str, str], points: list[Point]) -> str:
+    (x, y), (before_x, before_y) = points[-1], points[-2]
+    across = sight.manner.across
+    ahead = 1 if (x >= before_x if across else y >= before_y) else -1
+    end, head = ((x - 5 * ahead, y), (-7 * ahead, 3.5)) if across else ((x, y - 5 * ahead), (3.5, -7 * ahead))
+    corners = [(x, y), (x + head[0], y + head[1])]
+    corners.append((x + head[0], y - head[1]) if across else (x - head[0], y + head[1]))
+    size = sight.picture.bytes.get(edge, 0)
+    width = min(1.2 + log10(1 + size / 1000) * 0.8, 5.0) if size else 1.2 if sight.picture.edges[edge] == 1 else 2.2
+    path = svg.element(
+        "path", d=_curve([*points[:-1], end], across=across), fill="none", stroke=svg.EDGE, stroke_width=width,
+        stroke_dasharray="5 4" if edge in sight.picture.again else None,
+    )  # fmt: skip
+    return path + svg.element("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=svg.EDGE)
+
+
+def _curve(points: list[Point], *, across: bool) -> str:
+    """Along the picture at every point, so that an edge leaves and enters a box straight."""
     x, y = points[0]
     steps = [f"M{x:.1f},{y:.1f}"]
     for next_x, next_y in points[1:]:
-        half = (y + next_y) / 2
-        steps.append(f"C{x:.1f},{half:.1f} {next_x:.1f},{half:.1f} {next_x:.1f},{next_y:.1f}")
+        half_x, half_y = (x + next_x) / 2, (y + next_y) / 2
+        if x == next_x if across else y == next_y:  # round the end of a band
+            steps.append(f"L{next_x:.1f},{next_y:.1f}")
+        elif across:
+            steps.append(f"C{half_x:.1f},{y:.1f} {half_x:.1f},{next_y:.1f} {next_x:.1f},{next_y:.1f}")
+        else:
+            steps.append(f"C{x:.1f},{half_y:.1f} {next_x:.1f},{half_y:.1f} {next_x:.1f},{next_y:.1f}")
         x, y = next_x, next_y
     return " ".join(steps)
 

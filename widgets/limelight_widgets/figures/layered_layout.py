@@ -7,16 +7,41 @@ Equal input gives equal output. `js/src/graph/layered-layout.js` does the same f
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 GAP = 16.0  # between neighbours of a rank
 RANK_GAP = 34.0
 BEND_WIDTH = 8.0
 MOST_BENDS = 20_000
 SWEEPS = 8
+GUTTER = 26.0  # between two bands of ranks
+TURN = 9.0  # how far beyond a band its edges turn round to the next
 
 Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The room of one lane in one band; the first of a lane is named."""
+
+    lane: str
+    named: bool
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Where edges go from one band of ranks to the next: the band of each rank, gutters before bands, ends of bands."""
+
+    band: list[int]
+    gutters: list[float]
+    ends: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +57,7 @@ class Layout:
     height: float
     entering: dict[int, list[Point]] = field(default_factory=dict)
     leaving: dict[int, list[Point]] = field(default_factory=dict)
+    strips: list[Strip] = field(default_factory=list)
 
 
 def layered(
@@ -39,6 +65,7 @@ def layered(
     edges: Sequence[tuple[int, int]],
     entering: Sequence[int] = (),
     leaving: Sequence[int] = (),
+    limit: float = inf,
 ) -> Layout:
     """Places boxes; an edge points down wherever that is possible.
 
@@ -48,17 +75,43 @@ def layered(
             drawn from below to above.
         entering: boxes that are reached from outside, by way of the top.
         leaving: boxes that lead out below.
+        limit: the height beyond which the ranks go on in another band, beside the first.
     """
     if not sizes:
         return Layout([], [], 0.0, 0.0)
-    ranks = _ranks(len(sizes), edges)
-    drawing = _Drawing(sizes, edges, ranks, entering, leaving)
+    ranks = ranks_of(len(sizes), edges)
+    drawing = Ranked(sizes, edges, ranks, entering, leaving)
     drawing.order()
     drawing.place()
-    return drawing.layout()
+    return drawing.layout(limit)
 
 
-def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+def band_starts(heights: Sequence[float], limit: float, gap: float = RANK_GAP) -> list[int]:
+    """The first rank of each band, so that no band is higher than the limit and all are about equal."""
+    total = sum(height + gap for height in heights) - gap
+    if total <= limit:
+        return [0]
+    fewest = len(_cut(heights, limit, gap))
+    most = total / fewest
+    while most < limit:
+        starts = _cut(heights, most, gap)
+        if len(starts) <= fewest:
+            return starts
+        most += gap / 2
+    return _cut(heights, limit, gap)
+
+
+def _cut(heights: Sequence[float], most: float, gap: float) -> list[int]:
+    starts, height = [0], -gap
+    for rank, one in enumerate(heights):
+        height += one + gap
+        if height > most and rank != starts[-1]:
+            starts.append(rank)
+            height = one
+    return starts
+
+
+def ranks_of(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """The longest path to each box; a box that nothing leads to sits just above the first that needs it."""
     forward = sorted({(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]})
     ranks, has_input, first_use = [0] * count, [False] * count, [-1] * count
@@ -73,7 +126,7 @@ def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     ]
 
 
-class _Drawing:
+class Ranked:
     """Boxes and bends, both called cells here, in their ranks."""
 
     def __init__(
@@ -83,6 +136,7 @@ class _Drawing:
         ranks: list[int],
         entering: Sequence[int] = (),
         leaving: Sequence[int] = (),
+        count: int = 0,
     ) -> None:
         self.sizes = list(sizes)
         self.edges = edges
@@ -92,7 +146,7 @@ class _Drawing:
         self.below: list[list[int]] = [[] for _ in sizes]
         self.paths = self._split()
         self.entering, self.leaving = self._ways(entering, leaving, max(self.rank))
-        self.rows: list[list[int]] = [[] for _ in range(max(self.rank) + 1)]
+        self.rows: list[list[int]] = [[] for _ in range(max(count, max(self.rank) + 1))]
         for cell, rank in enumerate(self.rank):
             self.rows[rank].append(cell)
         self.x = [0.0] * len(self.rank)
@@ -163,12 +217,13 @@ class _Drawing:
                 for position, cell in enumerate(row):
                     place[cell] = float(position)
 
-    def place(self) -> None:
+    def place(self, gap: float = RANK_GAP) -> None:
+        """Places each row below the last, and in it all cells near their neighbours."""
         top = 0.0
         for row, height in zip(self.rows, self.heights, strict=True):
             for cell in row:
                 self.y[cell] = top + height / 2
-            top += height + RANK_GAP
+            top += height + gap
             self._set_row(row, [0.0] * len(row))
         for sweep in range(SWEEPS + 1):  # the last one down, so that chains hang straight
             down = sweep % 2 == 0
@@ -196,19 +251,69 @@ class _Drawing:
                 self.x[row[i]] = total / count + offsets[i]
             start += count
 
-    def layout(self) -> Layout:
+    def layout(self, limit: float) -> Layout:
+        """The places, in as many bands as the limit asks for."""
+        turns = self._fold(band_starts(self.heights, limit))
         left = min(x - size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
         right = max(x + size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
         bottom = max(y + size[1] / 2 for y, size in zip(self.y, self.sizes, strict=True))
         points = [(x - left, y) for x, y in zip(self.x, self.y, strict=True)]
-        bends = [
-            self._along(path, points, up=self.rank[a] > self.rank[b])
-            for path, (a, b) in zip(self.paths, self.edges, strict=True)
-        ]
-        ways = [{box: self._along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)]
-        return Layout(points[: self.boxes], bends, right - left, bottom, *ways)
+        if turns is None:
+            bends = [
+                self.along(path, points, up=self.rank[a] > self.rank[b])
+                for path, (a, b) in zip(self.paths, self.edges, strict=True)
+            ]
+            entering, leaving = (
+                {box: self.along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)
+            )
+            return Layout(points[: self.boxes], bends, right - left, bottom, entering, leaving)
+        turns = replace(turns, gutters=[x - left for x in turns.gutters])
+        bends = [self._turning(path, points, edge, turns) for path, edge in zip(self.paths, self.edges, strict=True)]
+        return Layout(points[: self.boxes], bends, right - left, bottom + TURN)
 
-    def _along(self, path: Sequence[int], points: Sequence[Point], *, up: bool = False) -> list[Point]:
+    def _fold(self, starts: Sequence[int]) -> Turns | None:
+        """Puts bands of ranks side by side; None where there is one only."""
+        if len(starts) < 2:
+            return None
+        band = [bisect(starts, rank) - 1 for rank in range(len(self.heights))]
+        tops = [min(self.y[cell] for cell in self.rows[start]) - self.heights[start] / 2 - TURN for start in starts]
+        lefts, rights = [inf] * len(starts), [-inf] * len(starts)
+        for cell, rank in enumerate(self.rank):
+            at, half = band[rank], self.sizes[cell][0] / 2
+            lefts[at] = min(lefts[at], self.x[cell] - half)
+            rights[at] = max(rights[at], self.x[cell] + half)
+        shifts, gutters = [0.0], [0.0]
+        for at in range(1, len(starts)):
+            end = rights[at - 1] + shifts[at - 1]
+            gutters.append(end + GUTTER / 2)
+            shifts.append(end + GUTTER - lefts[at])
+        ends = [0.0] * len(starts)
+        for cell, rank in enumerate(self.rank):
+            at = band[rank]
+            self.x[cell] += shifts[at]
+            self.y[cell] -= tops[at]
+            ends[at] = max(ends[at], self.y[cell] + self.heights[rank] / 2 + TURN)
+        return Turns(band, gutters, ends)
+
+    def _turning(
+        self, path: Sequence[int], points: Sequence[Point], edge: tuple[int, int], turns: Turns
+    ) -> list[Point]:
+        """The bends of an edge, round the ends of bands where it goes from one to another."""
+        up = self.rank[edge[0]] > self.rank[edge[1]]
+        cells = [edge[1], *path[::-1], edge[0]] if up else [edge[0], *path, edge[1]]
+        way: list[Point] = []
+        for i, cell in enumerate(cells):
+            here, before = turns.band[self.rank[cell]], turns.band[self.rank[cells[max(i - 1, 0)]]]
+            for at in range(before + 1, here + 1):
+                start = points[cells[i - 1]][0] if at == before + 1 else turns.gutters[at - 1]
+                end = points[cell][0] if at == here else turns.gutters[at]
+                low, gutter = turns.ends[at - 1], turns.gutters[at]
+                way += [(start, low), (gutter, low), (gutter, 0.0), (end, 0.0)]
+            if 0 < i < len(cells) - 1:
+                way += self.along([cell], points)
+        return way[::-1] if up else way
+
+    def along(self, path: Sequence[int], points: Sequence[Point], *, up: bool = False) -> list[Point]:
         """The points of a path: straight through each rank that it crosses, so that it passes beside tall boxes."""
         bends = []
         for cell in path:

@@ -7,14 +7,30 @@ and runs straight through each rank. Where it meets a frame's title, the title i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
-from limelight_widgets.figures.layered_layout import Layout, Point, layered
+from limelight_widgets.figures.lanes import in_lanes, lanes_of, named_partners
+from limelight_widgets.figures.layered_layout import Layout, Point, Strip, layered
 from limelight_widgets.figures.visible_boxes import Picture
 
 PADDING = 12.0
 TITLE_HEIGHT = 20.0
 CHARACTER = 6.7
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a picture is laid out.
+
+    `across`: from left to right, not from top to bottom. `limit`: the extent beyond which a chain of boxes goes on in
+    another row, or column. `lanes`: forward, backward and update have a row each; `joined`: the update has none.
+    """
+
+    across: bool = False
+    limit: float = inf
+    lanes: bool = False
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +50,24 @@ class Drawing:
     boxes: dict[str, Rectangle] = field(default_factory=dict)
     frames: dict[str, Rectangle] = field(default_factory=dict)
     edges: dict[tuple[str, str], list[Point]] = field(default_factory=dict)
+    bridges: set[tuple[str, str]] = field(default_factory=set)  # edges from one lane to another
+    strips: list[Strip] = field(default_factory=list)
     width: float = 0.0
     height: float = 0.0
 
 
-def draw(picture: Picture, sizes: Mapping[str, Point]) -> Drawing:
+def draw(picture: Picture, sizes: Mapping[str, Point], manner: Manner = Manner()) -> Drawing:  # frozen
     """Places a picture whose boxes have the given (width, height)."""
-    plan = _Plan(picture, sizes)
+    plan = _Plan(picture, sizes, manner)
     plan.lay_out()
     return plan.drawing()
 
 
 class _Plan:
-    def __init__(self, picture: Picture, sizes: Mapping[str, Point]) -> None:
+    def __init__(self, picture: Picture, sizes: Mapping[str, Point], manner: Manner) -> None:
         self.picture = picture
+        self.across, self.limit = manner.across, manner.limit
+        self.lanes = lanes_of(picture, joined=manner.joined) if manner.lanes else None
         self.sizes = dict(sizes)
         self.parent = {box.name: box.parent for box in picture.boxes} | {f.name: f.parent for f in picture.frames}
         self.label = {frame.name: frame.label for frame in picture.frames}
@@ -103,19 +123,44 @@ class _Plan:
         for frame in [*by_depth, ""]:
             between = list(dict.fromkeys(self.inner.get(frame, [])))
             self.inner[frame] = between
-            layout = layered(
-                [self.sizes[name] for name in self.members[frame]],
-                [(self.place[a], self.place[b]) for a, b in between],
-                sorted({self.place[name] for name in self.entered.get(frame, ())}),
-                sorted({self.place[name] for name in self.left.get(frame, ())}),
-            )
+            layout = self._arranged(frame, [(self.place[a], self.place[b]) for a, b in between])
             self.layouts[frame] = layout
             if frame:
-                width = max(layout.width, CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
-                self.sizes[frame] = (width, layout.height + 2 * PADDING + TITLE_HEIGHT)
+                inside = self._turned((layout.width, layout.height))
+                width = max(inside[0], CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
+                self.sizes[frame] = (width, inside[1] + 2 * PADDING + TITLE_HEIGHT)
+
+    def _arranged(self, frame: str, edges: list[tuple[int, int]]) -> Layout:
+        members = self.members[frame]
+        sizes = [self._turned(self.sizes[name]) for name in members]
+        limit = self.limit - len(self._depth(frame)) * (2 * PADDING + (0.0 if self.across else TITLE_HEIGHT))
+        if not frame and self.lanes is not None and members:
+            of = [self.lanes.of.get(name, 0) for name in members]
+            partners = named_partners(self.lanes, members)
+            updates = [name in self.lanes.updates for name in members]
+            return in_lanes(sizes, edges, of, partners, updates, limit, across=self.across)
+        entering = sorted({self.place[name] for name in self.entered.get(frame, ())})
+        leaving = sorted({self.place[name] for name in self.left.get(frame, ())})
+        layout = layered(sizes, edges, entering, leaving, limit)
+        return _reversed(layout) if frame and self._lane(frame) == 1 else layout
+
+    def _depth(self, frame: str) -> list[str]:
+        return self._around(frame) if frame else []
+
+    def _turned(self, point: Point) -> Point:
+        return (point[1], point[0]) if self.across else point
+
+    def _lane(self, name: str) -> int:
+        return self.lanes.of.get(self._around(name)[0], 0) if self.lanes is not None else 0
 
     def drawing(self) -> Drawing:
-        done = Drawing(width=self.layouts[""].width, height=self.layouts[""].height)
+        root = self.layouts[""]
+        width, height = self._turned((root.width, root.height))
+        strips = [
+            Strip(one.lane, one.named, one.y, one.x, one.height, one.width) if self.across else one
+            for one in root.strips
+        ]
+        done = Drawing(width=width, height=height, strips=strips)
         corners: dict[str, Point] = {"": (0.0, 0.0)}
         bends: dict[tuple[str, str, str], list[Point]] = {}
         waiting = [""]
@@ -123,8 +168,8 @@ class _Plan:
             frame = waiting.pop()
             left, top = corners[frame]
             layout = self.layouts[frame]
-            for name, (x, y) in zip(self.members[frame], layout.centres, strict=True):
-                width, height = self.sizes[name]
+            for name, centre in zip(self.members[frame], layout.centres, strict=True):
+                (x, y), (width, height) = self._turned(centre), self.sizes[name]
                 place = Rectangle(left + x - width / 2, top + y - height / 2, width, height)
                 if name in self.members:
                     done.frames[name] = place
@@ -133,7 +178,7 @@ class _Plan:
                 else:
                     done.boxes[name] = place
             for (a, b), path in zip(self.inner[frame], layout.bends, strict=True):
-                bends[frame, a, b] = [(left + x, top + y) for x, y in path]
+                bends[frame, a, b] = [(left + x, top + y) for x, y in map(self._turned, path)]
         for edge, lifted in self.lifted.items():
             outward, inward = self.crossed[edge]
             way = [
@@ -141,7 +186,11 @@ class _Plan:
                 *bends[lifted],
                 *(point for name in inward for point in self._way(name, corners, leaving=False)),
             ]
-            done.edges[edge] = _ends(done.boxes[edge[0]], way, done.boxes[edge[1]])
+            crossing = self._lane(edge[0]) != self._lane(edge[1])
+            if crossing:
+                done.bridges.add(edge)
+            across = self.across is not crossing
+            done.edges[edge] = _ends(done.boxes[edge[0]], [] if crossing else way, done.boxes[edge[1]], across=across)
         return done
 
     def _way(self, name: str, corners: Mapping[str, Point], *, leaving: bool) -> list[Point]:
@@ -149,15 +198,34 @@ class _Plan:
         frame = self.parent[name]
         left, top = corners[frame]
         ways = self.layouts[frame].leaving if leaving else self.layouts[frame].entering
-        return [(left + x, top + y) for x, y in ways.get(self.place[name], ())]
+        return [(left + x, top + y) for x, y in map(self._turned, ways.get(self.place[name], ()))]
 
     def _indent(self, frame: str) -> float:
         """A frame with a long title is wider than what is in it, which then stands in the middle."""
-        return (self.sizes[frame][0] - self.layouts[frame].width) / 2
+        layout = self.layouts[frame]
+        return (self.sizes[frame][0] - (layout.height if self.across else layout.width)) / 2
 
 
-def _ends(source: Rectangle, bends: Sequence[Point], target: Rectangle) -> list[Point]:
-    """From the lower edge of the source to the upper edge of the target, or the other way round for a step back."""
+def _reversed(layout: Layout) -> Layout:
+    """The same from the bottom to the top."""
+
+    def over(points: Sequence[Point]) -> list[Point]:
+        return [(x, layout.height - y) for x, y in points]
+
+    entering, leaving = ({box: over(way) for box, way in of.items()} for of in (layout.entering, layout.leaving))
+    bends = [over(way) for way in layout.bends]
+    return replace(layout, centres=over(layout.centres), bends=bends, entering=entering, leaving=leaving)
+
+
+def _ends(source: Rectangle, bends: Sequence[Point], target: Rectangle, *, across: bool) -> list[Point]:
+    """From the lower edge of the source to the upper edge of the target, or the other way round for a step back.
+
+    `across`: from the right edge to the left one.
+    """
+    if across:
+        right = source.x + source.width / 2 <= target.x + target.width / 2
+        start = (source.x + (source.width if right else 0.0), source.y + source.height / 2)
+        return [start, *bends, (target.x + (0.0 if right else target.width), target.y + target.height / 2)]
     below = source.y + source.height / 2 <= target.y + target.height / 2
     start = (source.x + source.width / 2, source.y + (source.height if below else 0.0))
     end = (target.x + target.width / 2, target.y + (0.0 if below else target.height))

@@ -31,6 +31,9 @@ FILL = {
 }
 """Pale tints of the Okabe-Ito colours, on which `INK` has a contrast above 12 to 1; each also has a glyph."""
 
+LANE = {"forward": "#f5f4f0", "backward": "#f8eff4", "update": "#edf5f1"}
+"""The grounds of lanes."""
+
 GLYPH = {
     "input": "▷",
     "output": "▶",

@@ -13,11 +13,18 @@ by dashed edges.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from math import prod
 
 from limelight_widgets.folds.fold import State
+
+MOST_MEMBERS = 8  # of a repeat that are all shown
+SHOWN = 2  # of one with more, besides those that are open
+_VARIABLE = re.compile(r"(\w+ )?var ")
+_SPEC = re.compile(r"[a-z]+(\d*)\[([\d,]*)\]$")
 
 IsOpen = Callable[[str, bool], bool]
 """Whether the group or call of that name is open, given whether it would be by default."""
@@ -36,6 +43,9 @@ class Box:
     index: int
     parent: str  # the frame around it, "" for none
     position: int = 0
+    lane: str = ""
+    path: str = ""  # the same for a layer and its gradient
+    more: int = 0  # for how many equal groups, or rounds of a loop, it stands besides those that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,8 @@ class Frame:
     label: str
     parent: str
     fused: int = 0
+    lane: str = ""
+    path: str = ""
 
 
 @dataclass(slots=True)
@@ -56,6 +68,8 @@ class Picture:
     frames: list[Frame] = field(default_factory=list)
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
     again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
+    bytes: dict[tuple[str, str], int] = field(default_factory=dict)  # that an edge carries, in a folded picture
+    tags: dict[str, list[str]] = field(default_factory=dict)  # what is told on a box: variables, and "▶ output"
 
 
 def by_default(_name: str, default: bool) -> bool:
@@ -63,9 +77,24 @@ def by_default(_name: str, default: bool) -> bool:
     return default
 
 
-def visible(state: State, graph: int, is_open: IsOpen = by_default) -> Picture:
-    """The picture of graph number `graph` of a graph fold's state."""
-    builder = _Builder(state["graphs"], is_open)
+def visible(
+    state: State,
+    graph: int,
+    is_open: IsOpen = by_default,
+    *,
+    folded: bool = False,
+    dissolved: Set[str] = frozenset(),
+) -> Picture:
+    """The picture of a graph of a graph fold's state.
+
+    Args:
+        state: what the fold says.
+        graph: the graph's number.
+        is_open: which groups and calls are open.
+        folded: whether variables, and nodes that say little, are told on the boxes that use them.
+        dissolved: open groups without a frame: what is in them stands in what is around them.
+    """
+    builder = _Builder(state["graphs"], is_open, folded=folded, dissolved=dissolved)
     builder.walk(graph)
     builder.connect()
     return builder.picture
@@ -86,9 +115,13 @@ class _Instance:
 
 
 class _Builder:
-    def __init__(self, graphs: list[State], is_open: IsOpen) -> None:
+    def __init__(self, graphs: list[State], is_open: IsOpen, *, folded: bool, dissolved: Set[str]) -> None:
         self.graphs = graphs
         self.is_open = is_open
+        self.folded = folded
+        self.dissolved = dissolved
+        self.carried: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        self.keys: dict[int, list[str]] = {}
         self.picture = Picture()
         self.instances: list[_Instance] = []
 
@@ -100,23 +133,25 @@ class _Builder:
             self.instances.append(instance)
             waiting += reversed(self._enter(instance))
         root = self.instances[0]
-        for k in range(len(self.graphs[graph]["outputs"])):
+        for k in range(0 if self.folded else len(self.graphs[graph]["outputs"])):
             self.picture.boxes.append(Box(f"o{k}", "output", root.graph, k, ""))
 
     def _enter(self, instance: _Instance) -> list[_Instance]:
         graph = self.graphs[instance.graph]
-        frames, closed = self._groups(instance, graph)
-        for k in range(len(graph["inputs"])):
-            self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
+        frames, closed, more = self._groups(instance, graph)
+        rounds = _rounds(graph, closed)
+        for k, given in enumerate(graph["inputs"]):
             instance.producers.append((-1, k))
+            if not (self.folded and is_variable(given)):
+                self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
         hulls = self._hulls(instance, graph, frames, closed)
         entered: list[_Instance] = []
-        seen: set[int] = set()
+        seen: set[int | str] = set()
         for index, node in enumerate(graph["nodes"]):
             instance.producers += [(index, j) for j in range(len(node.get("out", ())))]
             group = node.get("group", -1)
             hiding = closed.get(group, -1)
-            if node.get("inline"):
+            if node.get("inline") or (self.folded and _folds(node)):
                 instance.boxes.append("")
                 continue
             if hiding >= 0:
@@ -125,21 +160,49 @@ class _Builder:
                 if hiding not in seen:
                     seen.add(hiding)
                     parent = frames[graph["groups"][hiding]["parent"]]
-                    self.picture.boxes.append(Box(name, "group", instance.graph, hiding, parent))
+                    about = self._lane_and_path(instance.graph, hiding)
+                    box = Box(name, "group", instance.graph, hiding, parent, 0, *about, more.get(hiding, 0))
+                    self.picture.boxes.append(box)
+                continue
+            if index in rounds:
+                instance.boxes.append(f"{instance.path}g{group}+")
+                self._add_rest(instance, group, frames[group], rounds[index], seen)
                 continue
             name = f"{instance.path}n{index}"
             inside = self._open_call(instance, index, node, name, frames[group])
             instance.boxes.append("" if inside else name)
             if not inside:
                 parent = hulls.get((node.get("fused", 0), group), frames[group])
-                self.picture.boxes.append(Box(name, "node", instance.graph, index, parent))
+                lane, path = node.get("lane", ""), node.get("path", "")
+                self.picture.boxes.append(Box(name, "node", instance.graph, index, parent, 0, lane, path))
             entered += inside
+        if self.folded:
+            _unfold(graph["nodes"], instance.boxes)
         return entered
+
+    def _add_rest(self, instance: _Instance, group: int, parent: str, more: int, seen: set[int | str]) -> None:
+        """One box for the rounds of a loop that are not shown."""
+        name = f"{instance.path}g{group}+"
+        if name not in seen:
+            seen.add(name)
+            about = self._lane_and_path(instance.graph, group)
+            self.picture.boxes.append(Box(name, "group", instance.graph, group, parent, 0, *about, more))
+
+    def _lane_and_path(self, graph: int, group: int) -> tuple[str, str]:
+        described = self.graphs[graph]["groups"][group]
+        lane = described.get("lane", "")
+        if lane not in {"forward", "loss", "backward"}:
+            return lane, described.get("path", "")
+        if graph not in self.keys:
+            self.keys[graph] = _keys(self.graphs[graph]["groups"])
+        return lane, self.keys[graph][group]
 
     def _hulls(
         self, instance: _Instance, graph: State, frames: Mapping[int, str], closed: Mapping[int, int]
     ) -> dict[tuple[int, int], str]:
         """Frames around the visible nodes of each fusion group, by its number and the group that these nodes are in."""
+        if self.folded:
+            return {}
         shown = Counter(
             (node["fused"], node.get("group", -1))
             for node in graph["nodes"]
@@ -153,9 +216,12 @@ class _Builder:
             self.picture.frames.append(Frame(name, label, frames[group], number))
         return names
 
-    def _groups(self, instance: _Instance, graph: State) -> tuple[dict[int, str], dict[int, int]]:
-        """For each group the frame that it is drawn as, and the outermost closed group that hides its members."""
-        frames, closed = {-1: instance.frame}, {-1: -1}
+    def _groups(self, instance: _Instance, graph: State) -> tuple[dict[int, str], dict[int, int], dict[int, int]]:
+        """For each group the frame that it is drawn as, and the outermost closed group that hides its members.
+
+        Last, for those that stand for others like them, how many these are.
+        """
+        frames, closed, more = {-1: instance.frame}, {-1: -1}, dict[int, int]()
         default = set(graph["open"])
         for start in range(len(graph["groups"])):
             chain = [start]
@@ -166,9 +232,24 @@ class _Builder:
                 if closed[parent] >= 0 or not self.is_open(name, group in default):
                     closed[group] = closed[parent] if closed[parent] >= 0 else group
                     continue
-                closed[group], frames[group] = -1, name
-                self.picture.frames.append(Frame(name, graph["groups"][group]["label"], frames[parent]))
-        return frames, closed
+                closed[group], frames[group] = -1, frames[parent]
+                if name not in self.dissolved:
+                    frames[group] = name
+                    about = self._lane_and_path(instance.graph, group)
+                    frame = Frame(name, graph["groups"][group]["label"], frames[parent], 0, *about)
+                    self.picture.frames.append(frame)
+                members = graph["groups"][group].get("repeat", {}).get("members", [])
+                self._gather(instance.path, members, default, closed, more)
+        return frames, closed, more
+
+    def _gather(
+        self, path: str, members: Sequence[int], default: Set[int], closed: dict[int, int], more: dict[int, int]
+    ) -> None:
+        """Of many equal groups the first ones are shown, those that are open, and one box for the others."""
+        others = [group for group in members[SHOWN:] if not self.is_open(f"{path}g{group}", group in default)]
+        if len(members) > MOST_MEMBERS and len(others) > 1:
+            closed.update(dict.fromkeys(others, others[0]))
+            more[others[0]] = len(others)
 
     def _open_call(self, instance: _Instance, index: int, node: State, name: str, frame: str) -> list[_Instance]:
         calls = node.get("calls", ())
@@ -207,7 +288,23 @@ class _Builder:
                 self._go_round(self.graphs[instance.graph]["nodes"][index].get("loop", 0), calls[-1])
         root = self.instances[0]
         for k, value in enumerate(self.graphs[root.graph]["outputs"]):
-            self._connect(root, value, f"o{k}")
+            if self.folded:
+                self._result(root, value, k)
+            else:
+                self._connect(root, value, f"o{k}")
+
+    def _result(self, root: _Instance, value: int, k: int) -> None:
+        """Tells an output of the graph on the box that it comes from."""
+        graph = self.graphs[root.graph]
+        default = "output" if len(graph["outputs"]) == 1 else f"output {k}"
+        name = graph["output_names"][k] if "output_names" in graph else default
+        for source in self._sources(root, value, ""):
+            self._tag(source, f"▶ {name}")
+
+    def _tag(self, target: str, name: str) -> None:
+        tags = self.picture.tags.setdefault(target, [])
+        if name not in tags:
+            tags.append(name)
 
     def _go_round(self, loop: int, body: _Instance) -> None:
         """What a loop's body gives goes into its next round."""
@@ -215,17 +312,32 @@ class _Builder:
             self._connect(body, value, f"{body.path}i{k}", again=True)
 
     def _connect(self, instance: _Instance, value: int, target: str, *, again: bool = False) -> None:
-        for source in self._sources(instance, value):
+        for source in self._sources(instance, value, target):
             if source != target:
                 edge = (source, target)
+                if self.folded:
+                    self._weigh(instance, value, edge)
                 if again and edge not in self.picture.edges:
                     self.picture.again.add(edge)
                 self.picture.edges[edge] = self.picture.edges.get(edge, 0) + 1
+
+    def _weigh(self, instance: _Instance, value: int, edge: tuple[str, str]) -> None:
+        """Adds the bytes of a value to an edge, once."""
+        values = self.carried.setdefault(edge, set())
+        if (instance.path, value) in values:
+            return
+        values.add((instance.path, value))
+        index, output = instance.producers[value]
+        graph = self.graphs[instance.graph]
+        spec = graph["inputs"][output]["spec"] if index < 0 else graph["nodes"][index]["out"][output]
+        self.picture.bytes[edge] = self.picture.bytes.get(edge, 0) + bytes_of(spec)
 
     def _targets(self, instance: _Instance, index: int, position: int, count: int) -> list[str]:
         """The boxes that an input of a node ends at: its own, or the inputs of the functions that it calls."""
         if instance.boxes[index]:
             return [instance.boxes[index]]
+        if index not in instance.calls:
+            return []
         decides = position < self._decisions(self.graphs[instance.graph]["nodes"][index])
         targets = [f"{instance.path}n{index}.d{position}"] if decides else []
         for callee in instance.calls[index]:
@@ -234,23 +346,91 @@ class _Builder:
                 targets.append(f"{callee.path}i{inner}")
         return targets
 
-    def _sources(self, instance: _Instance, value: int) -> list[str]:
-        """The boxes that a value comes from: more than one where branches were opened."""
+    def _sources(self, instance: _Instance, value: int, target: str) -> list[str]:
+        """The boxes that a value comes from: several where branches were opened, none where it is told on `target`."""
         sources, waiting = [], [(instance, value)]
         while waiting:
             place, number = waiting.pop()
             index, output = place.producers[number]
-            if index < 0:
+            graph = self.graphs[place.graph]
+            if index < 0 and self.folded and is_variable(graph["inputs"][output]):
+                self._tag(target, graph["inputs"][output]["name"])
+            elif index < 0:
                 sources.append(f"{place.path}i{output}")
             elif place.boxes[index]:
                 sources.append(place.boxes[index])
+            elif self.folded and _is_read(graph["nodes"][index]):
+                waiting.append((place, graph["nodes"][index]["in"][0]))
             else:
-                loop = self.graphs[place.graph]["nodes"][index].get("loop", 0)
+                loop = graph["nodes"][index].get("loop", 0)
                 for callee in place.calls.get(index, [])[-1 if loop else 0 :]:
                     outputs = self.graphs[callee.graph]["outputs"]
                     if output < len(outputs):
                         waiting.append((callee, outputs[output]))
         return sources
+
+
+def is_variable(given: State) -> bool:
+    """Whether an input of a graph is a variable, or has no box of its own in a folded picture for another reason."""
+    return bool(given.get("folded")) or _VARIABLE.match(given["spec"]) is not None
+
+
+def bytes_of(spec: str) -> int:
+    """The bytes of a value, 0 where its shape is not known.
+
+    >>> bytes_of("f32[2,3]"), bytes_of("f32[?,3]")
+    (24, 0)
+    """
+    parts = _SPEC.search(spec)
+    if parts is None:
+        return 0
+    return -(-int(parts[1] or 8) // 8) * prod(int(size) for size in parts[2].split(",") if size)
+
+
+def _is_read(node: State) -> bool:
+    return bool(node["op"] == "read_variable" and len(node.get("in", ())) == 1)
+
+
+def _folds(node: State) -> bool:
+    """Whether a node has no box of its own in a folded picture."""
+    return "folded_into" in node or _is_read(node)
+
+
+def _unfold(nodes: Sequence[State], boxes: list[str]) -> None:
+    """Nodes that are told on the box of another are found there."""
+    for index in range(len(nodes) - 1, -1, -1):
+        if "folded_into" in nodes[index] and not _is_read(nodes[index]):
+            boxes[index] = boxes[nodes[index]["folded_into"]]
+
+
+def _rounds(graph: State, closed: Mapping[int, int]) -> dict[int, int]:
+    """The nodes of open groups that are rounds of an unrolled loop, but for the first: for each how many rounds."""
+    rest: dict[int, int] = {}
+    before: Counter[int] = Counter()
+    for index, node in enumerate(graph["nodes"]):
+        group = node.get("group", -1)
+        repeat = graph["groups"][group].get("repeat", {}) if group >= 0 else {}
+        if "period" not in repeat or "members" in repeat or closed[group] != -1:
+            continue
+        if "folded_into" in node or node.get("inline"):
+            continue
+        if before[group] >= SHOWN * repeat["period"] and repeat["count"] > MOST_MEMBERS:
+            rest[index] = repeat["count"] - SHOWN
+        before[group] += 1
+    return rest
+
+
+def _keys(groups: Sequence[State]) -> list[str]:
+    """What each group has in common with its gradient: its path, or the least of those in it."""
+    known = ["" if "repeat" in group or group["kind"] == "step" else group.get("path", "") for group in groups]
+    least = list(known)
+    for index in range(len(groups) - 1, -1, -1):
+        parent = groups[index]["parent"]
+        if not known[index] and least[index]:
+            known[index] = f"{'repeat' if 'repeat' in groups[index] else groups[index]['kind']} of {least[index]}"
+        if parent >= 0 and least[index] and (not least[parent] or least[index] < least[parent]):
+            least[parent] = least[index]
+    return known
 
 
 def fusion_label(number: int, ops: int, shown: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.graph.printer import nested
-from limelight_widgets.folds import graph_tree
+from limelight_widgets.folds import graph_tree, loose_nodes
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
@@ -91,6 +91,7 @@ class Describer:
         described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
         described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
         graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)))
+        loose_nodes.gather(described)
         self._graphs[index] = described
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:

@@ -2,12 +2,13 @@
 
 What its script in the page (`js/src/graph`) does, and why so:
 
-- Opening a box moves the picture only as far as it must (`camera.js`). Where all is still in sight, nothing moves; else
-  the view grows (to 720 pixels or three quarters of the window), moves, and shrinks the picture while it can be read.
-  Beyond that, what was opened is in sight, and signs at the edges count the boxes beyond them. A picture that always
-  kept its place hid its lower half.
-- Narrow views lose nothing. Up to 1100 pixels the code stands below a picture that is too wide to be read beside it;
-  tall pictures need the height. No picture is shown below half its size unasked.
+- The view opens on as much as can be read in its room (`first-sight.js`): at its natural size, some 40 boxes at most,
+  groups by what they are worth. Forward, backward and update have lanes; chains that are too long go on in another row.
+  It looks again when the room changes, until the reader moves or opens something.
+- Opening a box does not move its corner. The view grows (to 720 pixels or three quarters of the window), and the picture
+  shrinks about that corner while it can be read; signs at the edges count the boxes beyond them.
+- A graph that is seen whole has its code beside it, below it in narrow views. A larger one has the whole view; the code
+  comes over it where something is chosen, on the other side of what that is.
 - One count of ops for each line of code (`line-counts.js`): each op counts once, at the innermost line that led to it,
   constants too. Those of functions that the graph calls stand at their own lines, whoever called first, and are told
   apart.
@@ -25,7 +26,7 @@ from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph import GraphFold, Which
-from limelight_widgets.live.graphviz_widget import shared_engine
+from limelight_widgets.live.layout_widget import shared_engine
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views import selection
@@ -33,7 +34,7 @@ from limelight_widgets.views.view import View
 
 
 class GraphWidget(ViewWidget):
-    """Draws a graph; `engine` lays it out."""
+    """Draws a graph; `engine` lays it out where it is large."""
 
     script_path = script("graph")
 

@@ -1,7 +1,7 @@
 // What is written on the boxes of a graph, and what is known about them. figures/box_text.py writes the same words; the
 // tests hold both to the same examples.
 
-import { counted, shortened } from "../format.js";
+import { counted, number, shortened } from "../format.js";
 import { callLabel } from "./visible-boxes.js";
 
 /**
@@ -26,12 +26,15 @@ import { callLabel } from "./visible-boxes.js";
  * @property {string} title @property {string} detail @property {string} kind
  * @property {string} full title and detail, however long they are
  * @property {string} [mark] what passes did to the op, in a word
+ * @property {string} [tags] the variables that it uses
  */
 
 const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the details and the listing
 const DETAIL_WIDTH = 34;
 const TITLE_CHARACTER = 7.4;
-const DETAIL_CHARACTER = 6.1;
+const DETAIL_CHARACTER = 6.7;
+const MANY = 30; // ops of a layer from which on they are counted on its box
+const TAG_WIDTH = 26; // characters of all variables of a box together; beyond, they are counted
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
@@ -58,19 +61,40 @@ export function wordsOf(state, box) {
     const { op, in: inputs = [] } = graph.nodes[box.index];
     return words(decisionTitle(op), valuesOf(graph)[inputs[box.position ?? 0]].spec, "decision");
   }
-  if (box.kind === "group") {
-    const { label, size } = graph.groups[box.index];
-    return words(label, counted(size, "op"), "group");
-  }
+  if (box.kind === "group") return groupWords(graph.groups[box.index], box);
   const node = graph.nodes[box.index];
   const mark = node.became?.[2] ?? "";
-  return { ...words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]), ...(mark ? { mark } : {}) };
+  const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
+  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
+}
+
+/** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
+function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, box) {
+  if (box.more) return words(`${number(box.more)} more`, "equal to these", "group");
+  const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
+  const of = forward && kind === "module" && cls ? cls : "";
+  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), forward && at ? `line ${at[1]}` : ""];
+  return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
+}
+
+/**
+ * The variables that a box of the forward pass uses: by name where there is room.
+ * @param {string[] | undefined} tags @param {Box} box @returns {{tags?: string}}
+ */
+function tagsOf(tags, { lane }) {
+  const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
+  const used = lane === "backward" || lane === "update" ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
+  const named = used.map((tag) => tag.split(" ")[0]).join(" ");
+  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, "variable")}`;
+  const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");
+  return text ? { tags: text } : {};
 }
 
 /** @param {Words} box @returns {[number, number]} width and height */
-export function sizeOf({ title, detail, kind }) {
+export function sizeOf({ title, detail, kind, tags = "" }) {
   const first = TITLE_CHARACTER * (title.length + (GLYPHS[kind] ? 2 : 0));
-  return [Math.max(first, DETAIL_CHARACTER * detail.length, 24) + 20, detail ? 38 : 24];
+  const width = Math.max(first, DETAIL_CHARACTER * Math.max(detail.length, tags.length), 24) + 14;
+  return [width, 24 + (detail ? 14 : 0) + (tags ? 14 : 0)];
 }
 
 /** @type {WeakMap<Graph, {name: string, spec: string, node: number}[]>} */

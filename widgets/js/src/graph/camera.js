@@ -5,51 +5,32 @@
 const LEAST = 0.02;
 const MOST = 4;
 const MOST_AT_FIRST = 1.15;
-const READABLE = 0.55; // below this scale text cannot be read: a picture that is too tall for it is fitted by width only at first
-/** @type {number} the smallest scale at which a picture is shown unasked: half of it in sight says more than all of it unread */
-export const LEGIBLE = 0.5;
-const MARGIN = 12;
+export const MARGIN = 12;
+const READABLE = 0.75; // of what is opened: it is made smaller for all of it to be in sight, but not below this
 
 /**
- * Whether the code is to stand below a picture, not beside it: where the view is narrow, and the picture wide.
- * @param {number} room width of the view @param {{width: number, height: number}} drawing
- */
-export function stacked(room, { width, height }) {
-  const beside = Math.min(room * 0.64, room - 260) - 2 * MARGIN;
-  return room <= 620 || (room <= 1100 && width > 1.25 * height && beside / width < READABLE);
-}
-
-/**
- * Where a drawing is to be shown, and how large.
+ * Where a drawing is to be shown, and how large, for all of it to be seen.
  * @param {{width: number, height: number}} view @param {{width: number, height: number}} drawing
- * @param {boolean} all whether everything must be seen, be it too small to read
  */
-export function fitted(view, { width, height }, all) {
-  const [byWidth, byHeight] = [(view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height];
-  const whole = Math.min(byWidth, byHeight, MOST_AT_FIRST);
-  const scale = all ? Math.max(whole, LEAST) : whole >= READABLE ? whole : Math.max(Math.min(byWidth, 1), LEGIBLE);
-  const middle = (view.width - width * scale) / 2;
-  const x = all ? Math.max(middle, MARGIN) : middle;
-  return { x, y: Math.max((view.height - height * scale) / 2, MARGIN), scale };
+export function fitted(view, { width, height }) {
+  const whole = Math.min((view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height, MOST_AT_FIRST);
+  const scale = Math.max(whole, LEAST);
+  return {
+    x: Math.max((view.width - width * scale) / 2, MARGIN), y: Math.max((view.height - height * scale) / 2, MARGIN), scale,
+  };
 }
 
 /**
- * How a drawing is to be shown after something in it was opened or closed: where it is if all of it is in sight, moved if
- * that is enough, smaller if it can still be read; else so that what was opened is in sight.
+ * How a drawing is to be shown after something in it was opened or closed: the corner of that does not move. If it is
+ * not in sight, all is made smaller about this corner, as long as it can be read.
  * @param {{x: number, y: number, scale: number}} now @param {{width: number, height: number}} view
- * @param {{width: number, height: number}} drawing @param {Rectangle | null} opened
+ * @param {Rectangle} opened
  */
-export function settled(now, view, drawing, opened) {
-  const whole = { x: 0, y: 0, ...drawing };
-  const inSight = (/** @type {number} */ scale, /** @type {{width: number, height: number}} */ { width, height }) =>
-    width * scale <= view.width - 2 * MARGIN + 1 && height * scale <= view.height - 2 * MARGIN + 1;
-  const grows = inSight(now.scale / 0.9, whole) && now.scale < 1; // it was made smaller for what is closed now
-  if (!grows && inSight(now.scale, whole)) return moved(now, view, whole);
-  const all = fitted(view, drawing, true);
-  if (all.scale >= READABLE || !opened) return all.scale >= READABLE ? all : moved(now, view, whole);
-  const scale = Math.min(now.scale, Math.max(fitted(view, opened, true).scale, READABLE));
-  const kept = { x: now.x + opened.x * (now.scale - scale), y: now.y + opened.y * (now.scale - scale), scale };
-  return moved(kept, view, opened);
+export function settled(now, view, opened) {
+  const [left, top] = [now.x + opened.x * now.scale, now.y + opened.y * now.scale];
+  const wanted = Math.min((view.width - MARGIN - left) / opened.width, (view.height - MARGIN - top) / opened.height);
+  const scale = Math.min(now.scale, Math.max(wanted, Math.min(READABLE, now.scale)));
+  return { x: left - opened.x * scale, y: top - opened.y * scale, scale };
 }
 
 /** As little as is needed for a place to be in sight. @param {{x: number, y: number, scale: number}} now
@@ -70,6 +51,7 @@ export class Camera {
     this.y = 0;
     this.scale = 1;
     this.dragged = false;
+    this.touched = false; // by the reader
     this.onMove = () => {};
     this.listen(signal);
   }
@@ -79,11 +61,12 @@ export class Camera {
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
 
-  /** @param {{width: number, height: number}} drawing @param {boolean} all whether everything must be seen */
-  fit(drawing, all) {
-    const { clientWidth: width, clientHeight: height } = this.svg;
-    if (!width || !height || !drawing.width) return;
-    Object.assign(this, fitted({ width, height }, drawing, all));
+  /** Shows all of a drawing. @param {{width: number, height: number}} drawing */
+  fit(drawing) {
+    const view = this.view();
+    if (!view.width || !view.height || !drawing.width) return;
+    Object.assign(this, fitted(view, drawing));
+    this.touched = false;
     this.apply();
   }
 
@@ -93,6 +76,7 @@ export class Camera {
     this.x = atX - ((atX - this.x) * scale) / this.scale;
     this.y = atY - ((atY - this.y) * scale) / this.scale;
     this.scale = scale;
+    this.touched = true;
     this.apply();
   }
 
@@ -100,6 +84,7 @@ export class Camera {
   pan(byX, byY) {
     this.x += byX;
     this.y += byY;
+    this.touched = true;
     this.apply();
   }
 
@@ -109,11 +94,16 @@ export class Camera {
     this.apply();
   }
 
-  /** After something was opened or closed. @param {{width: number, height: number}} drawing @param {Rectangle | null} opened */
-  settle(drawing, opened) {
-    if (!this.svg.clientWidth || !drawing.width) return;
-    Object.assign(this, settled(this, this.view(), drawing, opened));
+  /** After something was opened or closed. @param {Rectangle | null} opened */
+  settle(opened) {
+    if (!this.svg.clientWidth || !opened) return;
+    Object.assign(this, settled(this, this.view(), opened));
     this.apply();
+  }
+
+  /** How many pixels of the screen one of the picture's is, where the page or the view is enlarged. */
+  enlarged() {
+    return this.svg.clientWidth ? this.svg.getBoundingClientRect().width / this.svg.clientWidth : 1;
   }
 
   view() {
@@ -132,7 +122,8 @@ export class Camera {
         if (!event.ctrlKey && !event.metaKey) return;
         event.preventDefault();
         const { left, top } = svg.getBoundingClientRect();
-        this.zoom(Math.exp(-event.deltaY * 0.002), event.clientX - left, event.clientY - top);
+        const by = this.enlarged();
+        this.zoom(Math.exp(-event.deltaY * 0.002), (event.clientX - left) / by, (event.clientY - top) / by);
       }, { signal, passive: false });
     svg.addEventListener("pointerdown", (event) => {
         if (event.button !== 0) return;
@@ -143,7 +134,7 @@ export class Camera {
         window.addEventListener("pointermove", (move) => {
             if (!this.dragged && Math.hypot(move.clientX - x, move.clientY - y) < 4) return;
             this.dragged = true;
-            this.pan(move.clientX - x, move.clientY - y);
+            this.pan((move.clientX - x) / this.enlarged(), (move.clientY - y) / this.enlarged());
             [x, y] = [move.clientX, move.clientY];
           }, options);
         for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => stop.abort(), options);

@@ -1,7 +1,7 @@
 // All that is known about the chosen box.
 
 import { button, h } from "../dom.js";
-import { counted } from "../format.js";
+import { bytes, counted, number } from "../format.js";
 import { passSummary } from "./passes.js";
 import { across, stepsTo } from "./box-paths.js";
 import { lineKey } from "./line-key.js";
@@ -48,11 +48,25 @@ export function details(state, variant, box, links) {
     return [heading(decisionTitle(op), "decision"), list([["value", `${name}  ${spec}`], ["chooses", among]])];
   }
   if (box.kind === "group") {
-    const { label, size, kind } = graph.groups[box.index];
-    const what = { scope: "name scope", line: "ops of one line", block: "consecutive ops" }[kind] ?? kind;
-    return [heading(label, "group"), list([["holds", `${counted(size, "op")} (${what})`]]), opener(box, links)];
+    return groupDetails(state, graph.groups[box.index], box, links);
   }
   return nodeDetails(state, variant, box, links);
+}
+
+/** @param {GraphState} state @param {import("./visible-boxes.js").Group} group @param {Box} box @param {Links} links */
+function groupDetails(state, { label, size, kind, cls, path, lane, saved: kept, bytes: made, repeat, tags, at }, box, links) {
+  const what = { scope: "name scope", line: "ops of one line", block: "consecutive ops" }[kind] ?? kind;
+  /** @type {[string, Node | string][]} */
+  const facts = [["holds", `${counted(size, "op")} (${[what, cls].filter(Boolean).join(" ")})`]];
+  if (path) facts.push(["path", path]);
+  if (lane) facts.push(["pass", lane]);
+  if (made) facts.push(["makes", bytes(made)]);
+  if (kept) facts.push(["keeps", `${bytes(kept)} for the backward pass`]);
+  if (at) facts.push(["line", breadcrumb(state, [[at[0], at[1], ""]], links)]);
+  const used = tags ?? (box.tags ?? []).filter((tag) => !tag.startsWith("▶"));
+  if (used.length) facts.push(["variables", used.join("\n")]);
+  if (repeat) facts.push(["times", number(repeat.count)], ["differ in", (repeat.differs ?? []).join("\n") || "nothing that is drawn"]);
+  return [heading(label, "group"), list(facts), ...(box.opens ? [opener(box, links)] : [])];
 }
 
 /**

@@ -29,6 +29,11 @@ export class Highlights {
     }
   }
 
+  /** Lights boxes that belong to another: those of its gradient. @param {string[]} names */
+  mirror(names) {
+    for (const box of this.boxes()) box.classList.toggle("ll-mirrored", names.includes(box.dataset.box ?? ""));
+  }
+
   /** Puts the focus on the box that the Tab key leads to. */
   focus() {
     this.boxes().find((box) => box.getAttribute("tabindex") === "0")?.focus({ preventScroll: true });

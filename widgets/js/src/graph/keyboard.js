@@ -14,6 +14,7 @@ const HELP = [
   ["fused:1  was:shared", "in the search: by fusion group, by what passes did (in the traced graph)"],
   ["l", "show the listing of the ops, or the code"],
   ["+  −  f", "zoom in; zoom out; fit"],
+  ["p", "larger type, for a projector; back"],
   ["drag, Ctrl and wheel", "pan; zoom"],
 ];
 
@@ -37,6 +38,7 @@ const KEYS = {
   o: (view) => move(view, follow(view, 1)),
   f: (view) => view.fit(),
   l: (view) => view.side?.turn(),
+  p: (view) => view.project(),
   "+": (view) => view.camera?.zoom(1.25),
   "=": (view) => view.camera?.zoom(1.25),
   "-": (view) => view.camera?.zoom(1 / 1.25),
@@ -110,7 +112,10 @@ function leave(view) {
   let frame = view.box(current(view))?.parent ?? "";
   while (view.frame(frame)?.fused) frame = view.frame(frame)?.parent ?? ""; // fusion groups do not close
   if (frame) view.toggle(frame.replace(/\.\d+$/, ""));
-  else if (view.chosen || view.line) view.choose(null);
+  else if (view.chosen || view.line || view.body?.classList.contains("ll-drawer")) {
+    view.body?.classList.remove("ll-drawer");
+    view.choose(null);
+  }
   else {
     const cell = /** @type {HTMLElement | null | undefined} */ (view.canvas?.closest(".jp-Notebook"));
     if (cell) cell.focus();

@@ -6,29 +6,61 @@ const RANK_GAP = 34;
 const BEND_WIDTH = 8;
 const MOST_BENDS = 20000;
 const SWEEPS = 8;
+const GUTTER = 26; // between two bands of ranks
+export const TURN = 9; // how far beyond a band its edges turn round to the next
 
 /**
  * @typedef {[number, number]} Point
  * @typedef {object} Layout
  * @property {Point[]} centres @property {Point[][]} bends for each edge @property {number} width @property {number} height
  * @property {Map<number, Point[]>} entering the way from the top to a box @property {Map<number, Point[]>} leaving
+ * @property {Strip[]} [strips]
+ *
+ * @typedef {{lane: string, named: boolean, x: number, y: number, width: number, height: number}} Strip the room of one lane
  */
 
 /**
  * @param {Point[]} sizes width and height of each box @param {[number, number][]} edges
  * @param {number[]} [entering] boxes that are reached from outside @param {number[]} [leaving] those that lead out
+ * @param {number} [limit] height beyond which the ranks go on in another band, beside the first
  * @returns {Layout}
  */
-export function layered(sizes, edges, entering = [], leaving = []) {
+export function layered(sizes, edges, entering = [], leaving = [], limit = Infinity) {
   if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0, entering: new Map(), leaving: new Map() };
   const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges), entering, leaving);
   drawing.order();
   drawing.place();
-  return drawing.layout();
+  return drawing.layout(limit);
+}
+
+/**
+ * The first rank of each band, so that no band is higher than the limit and all are about equal.
+ * @param {number[]} heights of the ranks @param {number} limit @param {number} [gap] between ranks @returns {number[]}
+ */
+export function bandStarts(heights, limit, gap = RANK_GAP) {
+  const total = heights.reduce((sum, height) => sum + height + gap, -gap);
+  if (total <= limit) return [0];
+  const cut = (/** @type {number} */ most) => {
+    const starts = [0];
+    let height = -gap;
+    heights.forEach((one, rank) => {
+      height += one + gap;
+      if (height <= most || rank === starts[starts.length - 1]) return;
+      starts.push(rank);
+      height = one;
+    });
+    return starts;
+  };
+  const fewest = cut(limit).length;
+  for (let most = total / fewest; most < limit; most += gap / 2) {
+    const starts = cut(most);
+    if (starts.length <= fewest) return starts;
+  }
+  return cut(limit);
 }
 
 /** @param {number} count @param {[number, number][]} edges */
-function ranksOf(count, edges) {
+export function ranksOf(count, edges) {
   const distinct = new Map();
   for (const [a, b] of edges) {
     if (a !== b) distinct.set(Math.min(a, b) * count + Math.max(a, b), [Math.min(a, b), Math.max(a, b)]);
@@ -46,9 +78,12 @@ function ranksOf(count, edges) {
   return ranks.map((rank, i) => (hasInput[i] || firstUse[i] < 0 ? rank : firstUse[i] - 1));
 }
 
-class Drawing {
-  /** @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} ranks @param {number[]} entering @param {number[]} leaving */
-  constructor(sizes, edges, ranks, entering, leaving) {
+export class Drawing {
+  /**
+   * @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} ranks @param {number[]} entering
+   * @param {number[]} leaving @param {number} [count] of ranks
+   */
+  constructor(sizes, edges, ranks, entering, leaving, count = 0) {
     this.sizes = [...sizes];
     this.edges = edges;
     this.boxes = sizes.length;
@@ -64,7 +99,7 @@ class Drawing {
     this.leaving = new Map();
     this.ways(entering, leaving, this.rank.reduce((most, rank) => Math.max(most, rank), 0));
     /** @type {number[][]} */
-    this.rows = Array.from({ length: this.rank.reduce((most, rank) => Math.max(most, rank), 0) + 1 }, () => []);
+    this.rows = Array.from({ length: Math.max(count, this.rank.reduce((most, rank) => Math.max(most, rank), 0) + 1) }, () => []);
     this.rank.forEach((rank, cell) => this.rows[rank].push(cell));
     /** @type {number[]} */
     this.x = new Array(this.rank.length).fill(0);
@@ -139,12 +174,12 @@ class Drawing {
     }
   }
 
-  place() {
+  place(gap = RANK_GAP) {
     let top = 0;
     for (const [rank, row] of this.rows.entries()) {
       const height = this.heights[rank];
       for (const cell of row) this.y[cell] = top + height / 2;
-      top += height + RANK_GAP;
+      top += height + gap;
       this.setRow(row, row.map(() => 0));
     }
     for (let sweep = 0; sweep <= SWEEPS; sweep++) {
@@ -181,8 +216,9 @@ class Drawing {
     }
   }
 
-  /** @returns {Layout} */
-  layout() {
+  /** @param {number} limit @returns {Layout} */
+  layout(limit) {
+    const turns = this.fold(bandStarts(this.heights, limit));
     let [left, right, bottom] = [Infinity, -Infinity, 0];
     this.sizes.forEach(([width, height], cell) => {
       left = Math.min(left, this.x[cell] - width / 2);
@@ -191,11 +227,69 @@ class Drawing {
     });
     /** @type {Point[]} */
     const points = this.x.map((x, cell) => [x - left, this.y[cell]]);
-    const bends = this.paths.map((path, i) => this.along(path, points, this.rank[this.edges[i][0]] > this.rank[this.edges[i][1]]));
+    const turn = turns && { ...turns, gutters: turns.gutters.map((x) => x - left) };
+    const bends = this.paths.map((path, i) => this.bendsOf(path, points, this.edges[i], turn));
     const [entering, leaving] = [this.entering, this.leaving].map(
-      (ways) => new Map([...ways].map(([box, path]) => [box, this.along(path, points)])),
+      (ways) => new Map(turn ? [] : [...ways].map(([box, path]) => [box, this.along(path, points)])),
     );
-    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom, entering, leaving };
+    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom + (turn ? TURN : 0), entering, leaving };
+  }
+
+  /**
+   * Puts bands of ranks side by side; null where there is one only.
+   * @param {number[]} starts the first rank of each
+   */
+  fold(starts) {
+    if (starts.length < 2) return null;
+    const band = this.heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
+    const tops = starts.map((rank) => Math.min(...this.rows[rank].map((cell) => this.y[cell])) - this.heights[rank] / 2 - TURN);
+    const [lefts, rights] = [starts.map(() => Infinity), starts.map(() => -Infinity)];
+    this.rank.forEach((rank, cell) => {
+      const [at, half] = [band[rank], this.sizes[cell][0] / 2];
+      lefts[at] = Math.min(lefts[at], this.x[cell] - half);
+      rights[at] = Math.max(rights[at], this.x[cell] + half);
+    });
+    const [shifts, gutters] = [[0], [0]];
+    for (let at = 1; at < starts.length; at++) {
+      const end = rights[at - 1] + shifts[at - 1];
+      gutters.push(end + GUTTER / 2);
+      shifts.push(end + GUTTER - lefts[at]);
+    }
+    this.rank.forEach((rank, cell) => {
+      this.x[cell] += shifts[band[rank]];
+      this.y[cell] -= tops[band[rank]];
+    });
+    const ends = starts.map((_, at) => this.bottomOf(band, at) + TURN);
+    return { band, gutters, ends };
+  }
+
+  /** @param {number[]} band @param {number} at */
+  bottomOf(band, at) {
+    return this.rank.reduce((low, rank, cell) => (band[rank] === at ? Math.max(low, this.y[cell] + this.heights[rank] / 2) : low), 0);
+  }
+
+  /**
+   * The bends of an edge, round the ends of bands where it goes from one to another.
+   * @param {number[]} path @param {Point[]} points @param {[number, number]} edge
+   * @param {{band: number[], gutters: number[], ends: number[]} | null} turn @returns {Point[]}
+   */
+  bendsOf(path, points, [from, to], turn) {
+    const up = this.rank[from] > this.rank[to];
+    if (!turn) return this.along(path, points, up);
+    const cells = up ? [to, ...path.toReversed(), from] : [from, ...path, to];
+    /** @type {Point[]} */
+    const way = [];
+    cells.forEach((cell, i) => {
+      const inner = i > 0 && i < cells.length - 1;
+      const [here, before] = [turn.band[this.rank[cell]], turn.band[this.rank[cells[i - 1] ?? cell]]];
+      for (let at = before + 1; at <= here; at++) {
+        const start = at === before + 1 ? points[cells[i - 1]][0] : turn.gutters[at - 1];
+        const end = at === here ? points[cell][0] : turn.gutters[at];
+        way.push([start, turn.ends[at - 1]], [turn.gutters[at], turn.ends[at - 1]], [turn.gutters[at], 0], [end, 0]);
+      }
+      if (inner) way.push(...this.along([cell], points));
+    });
+    return up ? way.reverse() : way;
   }
 
   /**

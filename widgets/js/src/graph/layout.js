@@ -1,40 +1,43 @@
-// Where the boxes go: by Graphviz if it answers in time, by our own linear layout otherwise; remembered either way.
+// Where the boxes go; remembered.
 
 import { draw } from "./nested-layout.js";
-import { fromViz, toViz } from "./graphviz-format.js";
 
 /**
  * @typedef {import("./visible-boxes.js").Picture} Picture
  * @typedef {import("./nested-layout.js").Drawing} Drawing
- * @typedef {(graph: any, signal: AbortSignal) => Promise<any>} Graphviz gives its format json0 as an object
+ * @typedef {import("./nested-layout.js").Manner} Manner
+ * @typedef {Map<string, [number, number]>} Sizes
+ * @typedef {(picture: Picture, sizes: Sizes, manner: Manner, signal: AbortSignal) => Promise<Drawing>} Draw
  */
 
-const MOST_FOR_GRAPHVIZ = 300; // boxes; it takes more than linear time
+const MOST_AT_ONCE = 400; // boxes that are laid out here and now; a worker does more, and the page goes on meanwhile
 const REMEMBERED = 24;
 
 export class Layouts {
-  /** @param {() => Promise<Graphviz>} graphviz */
-  constructor(graphviz) {
-    this.graphviz = graphviz;
+  /** @param {() => Promise<Draw>} worker */
+  constructor(worker) {
+    this.worker = worker;
     /** @type {Map<string, Drawing>} */
     this.known = new Map();
     this.current = new AbortController();
-    /** @type {string} why Graphviz is not used, for the curious */
+    /** @type {string} why the worker is not used, for the curious */
     this.reason = "";
   }
 
   /**
    * The drawing of a picture; null when another was asked for meanwhile.
-   * @param {string} key what tells this picture from others @param {Picture} picture @param {Map<string, [number, number]>} sizes
+   * @param {string} key what tells this picture from others @param {Picture} picture @param {Sizes} sizes @param {Manner} [manner]
    * @returns {Promise<Drawing | null>}
    */
-  async of(key, picture, sizes) {
+  async of(key, picture, sizes, manner = {}) {
     this.current.abort();
     const { signal } = (this.current = new AbortController());
     const known = this.known.get(key);
     if (known) return known;
-    const drawing = await this.compute(picture, sizes, signal);
-    if (signal.aborted) return null;
+    const drawing = await this.compute(picture, sizes, manner, signal).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
+    if (signal.aborted || !drawing) return null;
     this.known.set(key, drawing);
     if (this.known.size > REMEMBERED) this.known.delete(this.known.keys().next().value ?? "");
     return drawing;
@@ -44,16 +47,16 @@ export class Layouts {
     this.known.clear();
   }
 
-  /** @param {Picture} picture @param {Map<string, [number, number]>} sizes @param {AbortSignal} signal */
-  async compute(picture, sizes, signal) {
-    if (picture.boxes.length <= MOST_FOR_GRAPHVIZ) {
+  /** @param {Picture} picture @param {Sizes} sizes @param {Manner} manner @param {AbortSignal} signal */
+  async compute(picture, sizes, manner, signal) {
+    if (picture.boxes.length > MOST_AT_ONCE) {
       try {
-        const graphviz = await this.graphviz();
-        return fromViz(picture, await graphviz(toViz(picture, sizes), signal));
+        return await (await this.worker())(picture, sizes, manner, signal);
       } catch (error) {
         this.reason = String(error);
+        if (signal.aborted) throw error;
       }
     }
-    return draw(picture, sizes);
+    return draw(picture, sizes, manner);
   }
 }

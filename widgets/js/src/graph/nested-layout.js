@@ -1,6 +1,7 @@
 // Drawings with frames: every open group is laid out by itself, and is one box in what is around it. See
 // figures/nested_layout.py; the tests hold both to the same examples.
 
+import { inLanes, lanesOf } from "./lanes.js";
 import { layered } from "./layered-layout.js";
 
 const PADDING = 12;
@@ -15,19 +16,34 @@ const CHARACTER = 6.7;
  * @property {Map<string, Rectangle>} boxes @property {Map<string, Rectangle>} frames
  * @property {Map<string, string>} edges the path of each edge, by the edge's key
  * @property {number} width @property {number} height
+ * @property {import("./layered-layout.js").Strip[]} [strips] the room of each lane
  */
 
-/** @param {Picture} picture @param {Map<string, Point>} sizes @returns {Drawing} */
-export function draw(picture, sizes) {
-  const plan = new Plan(picture, sizes);
+/**
+ * @typedef {object} Manner how a picture is laid out
+ * @property {boolean} [across] whether it runs from left to right, not from top to bottom
+ * @property {number} [limit] the extent beyond which a chain of boxes goes on in another row, or column
+ * @property {boolean} [lanes] whether forward, backward and update have a row each
+ * @property {boolean} [joined] whether the update has none of its own, to save room
+ */
+
+/** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} [manner] @returns {Drawing} */
+export function draw(picture, sizes, manner = {}) {
+  const plan = new Plan(picture, sizes, manner);
   plan.layOut();
   return plan.drawing();
 }
 
+/** @template {Point | undefined} T @param {T} point @param {boolean} across @returns {T} */
+const turned = (point, across) => /** @type {T} */ (across && point ? [point[1], point[0]] : point);
+
 class Plan {
-  /** @param {Picture} picture @param {Map<string, Point>} sizes */
-  constructor(picture, sizes) {
+  /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} manner */
+  constructor(picture, sizes, { across = false, limit = Infinity, lanes = false, joined = false }) {
     this.picture = picture;
+    this.across = across;
+    this.limit = limit;
+    this.lanes = lanes ? lanesOf(picture, joined) : null;
     this.sizes = new Map(sizes);
     this.parent = new Map([...picture.boxes, ...picture.frames].map(({ name, parent }) => [name, parent]));
     this.label = new Map(picture.frames.map(({ name, label }) => [name, label]));
@@ -95,25 +111,43 @@ class Plan {
     byDepth.sort((a, b) => this.around(b).length - this.around(a).length);
     for (const frame of [...byDepth, ""]) {
       const members = this.members.get(frame) ?? [];
-      const sizes = members.map((name) => /** @type {Point} */ (this.sizes.get(name)));
+      const sizes = members.map((name) => turned(/** @type {Point} */ (this.sizes.get(name)), this.across));
       const edges = [...(this.inner.get(frame)?.values() ?? [])].map(
         ([a, b]) => /** @type {Point} */ ([this.place.get(a), this.place.get(b)]),
       );
-      const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
-      const layout = layered(sizes, edges, entering, leaving);
+      const layout = this.arranged(frame, members, sizes, edges);
       this.layouts.set(frame, layout);
       if (frame) {
-        const width = Math.max(layout.width, CHARACTER * ((this.label.get(frame) ?? "").length + 2)) + 2 * PADDING;
-        this.sizes.set(frame, [width, layout.height + 2 * PADDING + TITLE_HEIGHT]);
+        const [inWidth, inHeight] = turned([layout.width, layout.height], this.across);
+        const width = Math.max(inWidth, CHARACTER * ((this.label.get(frame) ?? "").length + 2)) + 2 * PADDING;
+        this.sizes.set(frame, [width, inHeight + 2 * PADDING + TITLE_HEIGHT]);
       }
     }
   }
 
+  /** @param {string} frame @param {string[]} members @param {Point[]} sizes @param {Point[]} edges */
+  arranged(frame, members, sizes, edges) {
+    const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
+    const limit = this.limit - this.around(frame).length * (2 * PADDING + (this.across ? 0 : TITLE_HEIGHT));
+    const { lanes } = this;
+    if (frame && lanes && this.laneOf(frame) === 1) return reversed(layered(sizes, edges, entering, leaving, limit));
+    if (frame || !lanes) return layered(sizes, edges, entering, leaving, limit);
+    const of = members.map((name) => lanes.of.get(name) ?? 0);
+    const partners = members.map((name) => members.indexOf(lanes.partners.get(name) ?? ""));
+    const updates = members.map((name) => lanes.updates.has(name));
+    return inLanes(sizes, edges, of, partners, updates, limit, this.across);
+  }
+
   /** @returns {Drawing} */
   drawing() {
+    const { across } = this;
     const root = /** @type {import("./layered-layout.js").Layout} */ (this.layouts.get(""));
+    const [width, height] = turned([root.width, root.height], across);
     /** @type {Drawing} */
-    const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width: root.width, height: root.height };
+    const done = { boxes: new Map(), frames: new Map(), edges: new Map(), width, height };
+    if (root.strips) {
+      done.strips = root.strips.map((at) => (across ? { ...at, x: at.y, y: at.x, width: at.height, height: at.width } : at));
+    }
     /** @type {Map<string, Point[]>} */
     const bends = new Map();
     /** @type {Map<string, Point>} */
@@ -126,14 +160,15 @@ class Plan {
       const layout = /** @type {import("./layered-layout.js").Layout} */ (this.layouts.get(frame));
       (this.members.get(frame) ?? []).forEach((name, i) => {
         const [width, height] = this.sizes.get(name) ?? [0, 0];
-        const [x, y] = layout.centres[i];
+        const [x, y] = turned(layout.centres[i], across);
         const place = { x: left + x - width / 2, y: top + y - height / 2, width, height };
         const inside = this.layouts.get(name);
         (inside ? done.frames : done.boxes).set(name, place);
-        if (inside) waiting.push([name, place.x + (width - inside.width) / 2, place.y + PADDING + TITLE_HEIGHT]);
+        const inWidth = inside && (across ? inside.height : inside.width);
+        if (inWidth !== undefined) waiting.push([name, place.x + (width - inWidth) / 2, place.y + PADDING + TITLE_HEIGHT]);
       });
       [...(this.inner.get(frame)?.keys() ?? [])].forEach((key, i) => {
-        bends.set(`${frame}|${key}`, layout.bends[i].map(([x, y]) => [left + x, top + y]));
+        bends.set(`${frame}|${key}`, layout.bends[i].map((point) => moved(turned(point, across), left, top)));
       });
     }
     for (const [key, { source, target }] of this.picture.edges) {
@@ -145,9 +180,15 @@ class Plan {
         ...(bends.get(this.lifted.get(key)?.join("|") ?? "") ?? []),
         ...inward.flatMap((name) => this.way(name, corners, "entering")),
       ];
-      done.edges.set(key, curve(ends(from, way, to)));
+      const crossing = this.lanes && this.laneOf(source) !== this.laneOf(target);
+      done.edges.set(key, crossing ? bridge(from, to, across) : curve(ends(from, way, to, across), across));
     }
     return done;
+  }
+
+  /** @param {string} name */
+  laneOf(name) {
+    return this.lanes?.of.get(this.around(name)[0] ?? "") ?? 0;
   }
 
   /**
@@ -158,12 +199,30 @@ class Plan {
     const frame = this.parent.get(name) ?? "";
     const [left, top] = corners.get(frame) ?? [0, 0];
     const points = this.layouts.get(frame)?.[direction].get(this.place.get(name) ?? 0) ?? [];
-    return points.map(([x, y]) => [left + x, top + y]);
+    return points.map((point) => moved(turned(point, this.across), left, top));
   }
 }
 
-/** @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @returns {Point[]} */
-function ends(from, bends, to) {
+/** The same from the bottom to the top. @param {import("./layered-layout.js").Layout} layout */
+function reversed(layout) {
+  const over = (/** @type {Point[]} */ points) => points.map(([x, y]) => /** @type {Point} */ ([x, layout.height - y]));
+  const ways = (/** @type {Map<number, Point[]>} */ all) => new Map([...all].map(([box, way]) => [box, over(way)]));
+  return { ...layout, centres: over(layout.centres), bends: layout.bends.map(over), entering: ways(layout.entering), leaving: ways(layout.leaving) };
+}
+
+/** @param {Point} point @param {number} left @param {number} top @returns {Point} */
+const moved = ([x, y], left, top) => [left + x, top + y];
+
+/** @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @param {boolean} across @returns {Point[]} */
+function ends(from, bends, to, across) {
+  if (across) {
+    const right = from.x + from.width / 2 <= to.x + to.width / 2;
+    return [
+      [from.x + (right ? from.width : 0), from.y + from.height / 2],
+      ...bends,
+      [to.x + (right ? -2 : to.width + 2), to.y + to.height / 2],
+    ];
+  }
   const below = from.y + from.height / 2 <= to.y + to.height / 2;
   return [
     [from.x + from.width / 2, from.y + (below ? from.height : 0)],
@@ -172,12 +231,20 @@ function ends(from, bends, to) {
   ];
 }
 
-/** @param {Point[]} points @returns {string} a path that is vertical at every point */
-export function curve([[x, y], ...rest]) {
+/** From a box of one lane to one of another, straight over the line between them. @param {Rectangle} from @param {Rectangle} to @param {boolean} across */
+function bridge(from, to, across) {
+  return curve(ends(from, [], to, !across), !across);
+}
+
+/** @param {Point[]} points @param {boolean} [across] @returns {string} a path that runs along the picture at every point */
+export function curve([[x, y], ...rest], across = false) {
   let path = `M${x},${y}`;
   for (const [nextX, nextY] of rest) {
-    const half = (y + nextY) / 2;
-    path += ` C${x},${half} ${nextX},${half} ${nextX},${nextY}`;
+    const [halfX, halfY] = [(x + nextX) / 2, (y + nextY) / 2];
+    const level = across ? x === nextX : y === nextY; // round the end of a band
+    if (level) path += ` L${nextX},${nextY}`;
+    else if (across) path += ` C${halfX},${y} ${halfX},${nextY} ${nextX},${nextY}`;
+    else path += ` C${x},${halfY} ${nextX},${halfY} ${nextX},${nextY}`;
     [x, y] = [nextX, nextY];
   }
   return path;

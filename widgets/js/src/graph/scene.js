@@ -1,8 +1,9 @@
 // The picture as SVG elements.
 
 import { s } from "../dom.js";
-import { shortened } from "../format.js";
+import { bytes, shortened } from "../format.js";
 import { GLYPHS, KINDS } from "./box-text.js";
+import { saved } from "./lanes.js";
 
 /**
  * @typedef {import("./nested-layout.js").Drawing} Drawing
@@ -26,9 +27,12 @@ export function scene(picture, drawing, words, actions, arrow) {
     const place = drawing.frames.get(frame.name);
     return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
   });
+  const lane = laneNumbers(picture, drawing);
+  const updates = new Set(picture.boxes.filter((box) => box.lane === "update").map(({ name }) => name));
   const edges = [...picture.edges].flatMap(([key, edge]) => {
     const path = drawing.edges.get(key);
-    return path ? [edgeElement(path, edge)] : [];
+    const across = lane(edge.source) !== lane(edge.target) || (drawing.strips && updates.has(edge.target) && !updates.has(edge.source));
+    return path ? [edgeElement(path, edge, Boolean(across))] : [];
   });
   const boxes = picture.boxes.flatMap((box) => {
     const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
@@ -37,11 +41,52 @@ export function scene(picture, drawing, words, actions, arrow) {
   return s(
     "g",
     {},
+    s("g", {}, ...(drawing.strips ?? []).map(strip)),
     s("g", {}, ...frames.map(({ outline }) => outline)),
     s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
     s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
     s("g", {}, ...boxes),
+    s("g", { "aria-hidden": "true" }, ...saved(picture).flatMap((one) => savedElement(one, drawing))),
   );
+}
+
+/** In which strip a box lies; all in none where there are no lanes. @param {Picture} picture @param {Drawing} drawing */
+function laneNumbers(picture, { strips, boxes }) {
+  if (!strips) return () => "";
+  return (/** @type {string} */ name) => {
+    const { x = 0, y = 0 } = boxes.get(name) ?? {};
+    return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height)?.lane ?? "";
+  };
+}
+
+/** @param {import("./layered-layout.js").Strip} place */
+function strip({ lane, named, x, y, width, height }) {
+  const title = named ? s("text", { x: x + 8, y: y + 13 }, lane) : null;
+  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
+}
+
+/** The dotted line from a box to its gradient, with what is kept for it. @param {import("./lanes.js").Saved} saved @param {Drawing} drawing */
+function savedElement({ forward, backward, bytes: kept }, drawing) {
+  const place = (/** @type {string} */ name) => drawing.boxes.get(name) ?? drawing.frames.get(name);
+  const [from, to] = [place(forward), place(backward)];
+  if (!from || !to) return [];
+  const down = to.y > from.y + from.height;
+  const [x, y] = down ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
+  const [toX, toY] = down ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
+  const text = bytes(kept);
+  const [middleX, middleY] = [(x + toX) / 2, (y + toY) / 2];
+  const width = 6.7 * text.length + 6;
+  const room = down ? toY - y >= 14 : toX - x >= width - 8;
+  return [
+    s(
+      "g",
+      { class: "ll-saved", dataset: { forward, backward } },
+      s("title", {}, `${text} kept for the backward pass`),
+      s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
+      room && s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
+      room && s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
+    ),
+  ];
 }
 
 /** Frames so that what is drawn later lies within what is drawn earlier. @param {Frame[]} frames */
@@ -65,21 +110,24 @@ function frameTitle({ name, label, fused }, { x, y, width }, actions) {
     "g",
     { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
     s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
-    s("text", { x: x + 9, y: y + 14 }, text),
+    s("text", { x: x + 9, y: y + 14, dataset: { width: width - 16, height: 60, size: 11 } }, text),
     s("title", {}, fused ? label : `Close ${label}`),
   );
 }
 
-/** @param {string} path @param {import("./visible-boxes.js").Edge} edge */
-function edgeElement(path, { source, target, count, again }) {
-  const said = [count > 1 ? `${count} values` : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
+/** @param {string} path @param {import("./visible-boxes.js").Edge} edge @param {boolean} across whether it leads into another lane */
+function edgeElement(path, { source, target, count, again, bytes: carried }, across) {
+  const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
   const title = said ? s("title", {}, said) : null;
-  const line = s("path", { d: path });
-  return s("g", { class: `ll-edge${count > 1 ? " ll-several" : ""}${again ? " ll-again" : ""}`, dataset: { source, target } }, title, line);
+  const width = carried ? Math.min(1.2 + Math.log10(1 + carried / 1000) * 0.8, 5) : null;
+  const line = s("path", { d: path, style: width && { "stroke-width": `${width.toFixed(1)}px` } || {} });
+  const of = { "ll-several": count > 1 && !carried, "ll-again": again, "ll-across": across };
+  const classes = Object.entries(of).filter(([, has]) => has).map(([name]) => ` ${name}`);
+  return s("g", { class: `ll-edge${classes.join("")}`, dataset: { source, target } }, title, line);
 }
 
 /** @param {Box} box @param {Words} words @param {Rectangle} place @param {Actions} actions */
-function boxElement(box, { title, detail, kind, full, mark }, { x, y, width, height }, actions) {
+function boxElement(box, { title, detail, kind, full, mark, tags }, { x, y, width, height }, actions) {
   const round = kind === "input" || kind === "decision" || kind === "output" || kind === "constant";
   const { opens } = box;
   const where = actions.where(box);
@@ -92,9 +140,10 @@ function boxElement(box, { title, detail, kind, full, mark }, { x, y, width, hei
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
-    s("text", { class: "ll-name", x: width / 2, y: 16 }, `${GLYPHS[kind]} ${title}`.trim()),
-    detail ? s("text", { class: "ll-detail", x: width / 2, y: 30 }, detail) : null,
-    s("title", {}, where ? `${full}\n${where}` : full),
+    s("text", { class: "ll-name", x: width / 2, y: 16, dataset: { width: width - 4, height: height - 6, size: 12 } }, `${GLYPHS[kind]} ${title}`.trim()),
+    detail ? s("text", { class: "ll-detail", x: width / 2, y: 30, dataset: { width: 0, size: 11 } }, detail) : null,
+    tags ? s("text", { class: "ll-tags", x: width / 2, y: detail ? 44 : 30, dataset: { width: 0, size: 11 } }, tags) : null,
+    s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),
   );
   if (opens) element.append(opener(box.name, width, actions));
   return element;

@@ -20,6 +20,8 @@ export function toolbar(view) {
     tool("Zoom out", () => view.camera?.zoom(1 / 1.25), "−"),
     tool("Zoom in", () => view.camera?.zoom(1.25), "+"),
     tool("Fit", () => view.fit(), "Fit"),
+    tool("Show or hide the code", () => view.body?.classList.toggle("ll-drawer"), "{ }"),
+    tool("Larger type, for a projector", () => view.project(), "A"),
     tool("Keys", () => view.showHelp(), "?"),
   ];
   const heading = h("span", { class: "ll-heading" }, title, variants, count);

@@ -3,10 +3,12 @@
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
-import { Camera, LEGIBLE, stacked } from "./camera.js";
+import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
+import { firstSight } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
+import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
 import { openable } from "./open-all.js";
 import { Outline } from "./outline.js";
@@ -28,13 +30,14 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
  * @typedef {import("./box-text.js").Position} Position
  */
 
-const COMFORTABLE = 0.8; // the scale at which a picture is to be shown at first, if there is room
+const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
+const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
-  /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Graphviz>} graphviz @param {AbortSignal} signal */
-  constructor(root, graphviz, signal) {
-    this.layouts = new Layouts(graphviz);
+  /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
+  constructor(root, worker, signal) {
+    this.layouts = new Layouts(worker);
     this.arrow = uniqueId("ll-arrow");
     /** @type {GraphState | null} */
     this.state = null;
@@ -51,6 +54,9 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
+    this.sight = null;
+    this.looked = ""; // the room for which that was
     /** the height that the view has given itself, "" for that of the style sheet */
     this.height = "";
     /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
@@ -60,13 +66,18 @@ export class GraphView {
 
   /** @param {HTMLElement} root @param {AbortSignal} signal */
   build(root, signal) {
+    this.root = root;
     this.stage = s("g");
     this.svg = s("svg", { class: "ll-picture", "aria-label": "Graph", role: "group" }, arrowMarker(this.arrow), this.stage);
     this.canvas = h("div", { class: "ll-canvas" }, this.svg);
     this.camera = new Camera(this.svg, this.stage, signal);
     this.highlights = new Highlights(this.stage);
+    this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
-    this.camera.onMove = () => this.offscreen?.update(() => this.drawing.boxes.values());
+    this.camera.onMove = () => {
+      this.labels?.draw(this.camera?.scale ?? 1);
+      this.offscreen?.update(() => this.drawing.boxes.values());
+    };
     this.canvas.append(...this.offscreen.signs.map(({ sign }) => sign));
     this.side = new SidePanes({
       chooseLine: (key) => this.chooseLine(key),
@@ -85,9 +96,14 @@ export class GraphView {
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(this.bar.element, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
+    this.canvas.addEventListener("pointerover", (event) => {
+      const box = /** @type {Element} */ (event.target).closest?.(".ll-box");
+      this.highlights?.mirror(this.mirrored(/** @type {HTMLElement | null} */ (box)?.dataset.box ?? this.chosen));
+    });
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
-    new ResizeObserver(() => (this.fitted ? this.camera?.onMove() : this.present())).observe(this.canvas);
-    new ResizeObserver(() => this.arrange()).observe(root);
+    new ResizeObserver(() => (this.fitted ? this.refit() : this.lookAgain())).observe(this.canvas);
+    new ResizeObserver(() => this.refit()).observe(root);
+    window.addEventListener("resize", () => this.refit(), { signal });
   }
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
@@ -105,9 +121,11 @@ export class GraphView {
   /** Another graph: nothing that was opened or chosen in the last one means anything here. */
   forget() {
     this.opened.clear();
+    this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
     this.chosen = this.line = null;
     this.fitted = false;
+    this.sight = null;
     this.results.renew();
   }
 
@@ -138,11 +156,13 @@ export class GraphView {
     if (!state) return;
     this.drawHead(state);
     if (graph < 0) return;
-    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? byDefault);
+    const sight = (this.sight ??= this.look(state, graph));
+    const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
+    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded, sight.dissolved);
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const key = [graph, ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
-    const drawing = await this.layouts.of(key, picture, sizes);
+    const key = [graph, JSON.stringify(sight.manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
+    const drawing = await this.layouts.of(key, picture, sizes, sight.manner);
     if (!drawing || state !== this.state) return;
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
@@ -157,6 +177,7 @@ export class GraphView {
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
     if (!this.fitted) this.present();
+    this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
     this.outline?.restoreFocus();
@@ -164,15 +185,71 @@ export class GraphView {
 
   /** Shows the picture as it is to be seen at first; waits for a place on the page, whose size it needs. */
   present() {
-    this.arrange();
-    this.grow(COMFORTABLE);
-    this.fit(false);
+    if (!this.drawing.width || !this.svg?.clientWidth) return;
+    this.grow(1);
+    this.fit();
   }
 
-  /** Puts the code beside the picture, or below it. */
-  arrange() {
-    const { body, drawing } = this;
-    if (body?.clientWidth && drawing.width) body.classList.toggle("ll-stacked", stacked(body.clientWidth, drawing));
+  /**
+   * What is to be shown at first, with the code beside it, or below it where the view is narrow. A picture that is not
+   * all there is to see has the whole view; the code comes over it where something is chosen.
+   * @param {GraphState} state @param {number} graph @returns {import("./first-sight.js").Sight}
+   */
+  look(state, graph) {
+    const { body } = this;
+    const width = body?.clientWidth || 900;
+    const height = this.tallest();
+    this.looked = `${width} ${height}`;
+    const whole = { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+    const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
+    const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
+    const narrow = width <= 620;
+    const sight = firstSight(state, graph, whole, narrow ? below : beside);
+    body?.classList.toggle("ll-stacked", narrow && !sight.folded);
+    body?.classList.toggle("ll-large", sight.folded);
+    return sight;
+  }
+
+  /** The height that the view may take, in its own pixels. */
+  tallest() {
+    const own = this.body?.style.blockSize ?? "";
+    if (this.body && own !== this.height) return this.body.clientHeight; // the reader has given it one
+    return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / (this.camera?.enlarged() ?? 1)));
+  }
+
+  /** The room is another: shows at once what can be seen in it, unless the reader has made the picture their own. */
+  refit() {
+    this.camera?.onMove();
+    if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || this.opened.size) return;
+    const another = this.looked !== `${this.body.clientWidth} ${this.tallest()}`;
+    if (!another) return this.fit();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.lookAgain(), 60);
+  }
+
+  lookAgain() {
+    if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
+    this.fitted = false;
+    this.sight = null;
+    return this.redraw();
+  }
+
+  /** Shows the code over a large picture, where it does not cover a box. @param {string} [name] */
+  openDrawer(name = "") {
+    const { body, camera } = this;
+    const place = this.placeOf(name);
+    if (!body || !camera) return;
+    const middle = place ? camera.x + (place.x + place.width / 2) * camera.scale : 0;
+    if (!body.classList.contains("ll-drawer")) body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+    body.classList.add("ll-drawer");
+  }
+
+  /** Larger type, lines and panels, or back. */
+  project() {
+    const large = this.root?.classList.toggle("ll-projector");
+    this.opened.clear();
+    this.say(large ? "larger type" : "type as before");
+    return this.lookAgain();
   }
 
   /** @param {GraphState} state */
@@ -208,10 +285,10 @@ export class GraphView {
     return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
   }
 
-  /** @param {boolean} [all] whether everything must be seen, be it too small to read */
-  fit(all = true) {
+  /** Shows all of the picture. */
+  fit() {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
-    this.camera.fit(this.drawing, all);
+    this.camera.fit(this.drawing);
     this.fitted = true;
   }
 
@@ -224,6 +301,7 @@ export class GraphView {
     this.line = null;
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
+    if (name) this.openDrawer(name);
     if (place) this.camera?.reveal(place);
     if (name && this.box(name)) return;
     const fused = name ? this.frame(name) : null;
@@ -251,6 +329,7 @@ export class GraphView {
     const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
     const chosen = box?.name ?? frame?.name ?? null;
     highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes());
+    highlights.mirror(this.mirrored(chosen));
     this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
@@ -263,6 +342,15 @@ export class GraphView {
     const about = frame?.fused ? fusionDetails(state, this.variant, frame, links) : details(state, this.variant, box, links);
     this.side?.light(about, box, strong, box?.kind === "node" ? keys.slice(1) : []);
     this.onLines(strong.map((key) => placeOfKey(state, key)));
+  }
+
+  /** The boxes of the gradient of a box, or those whose gradient it is. @param {string | null} name */
+  mirrored(name) {
+    const { boxes, frames } = this.picture;
+    const of = [...boxes, ...frames].find((one) => one.name === name);
+    if (!of?.path || (of.lane !== "forward" && of.lane !== "loss" && of.lane !== "backward")) return [];
+    const back = of.lane === "backward";
+    return boxes.filter(({ path, lane }) => path === of.path && (lane === "backward") !== back && lane !== "update").map((box) => box.name);
   }
 
   /** Chooses a line by the name of its cell or file, as a list of lines beside the view knows it. @param {string} label @param {number} line */
@@ -286,7 +374,7 @@ export class GraphView {
     if (other || hidden.length) await this.redraw();
     if (hidden.length) {
       this.grow();
-      this.camera?.settle(this.drawing, this.placeOf(hidden[hidden.length - 1]));
+      this.camera?.settle(this.placeOf(hidden[hidden.length - 1]));
     }
     const reader = this.box(name) ? name : this.readerOf(name);
     this.choose(reader);
@@ -314,7 +402,7 @@ export class GraphView {
     const focused = this.canvas?.contains(document.activeElement);
     await this.redraw(name);
     this.grow();
-    this.camera?.settle(this.drawing, this.placeOf(name));
+    this.camera?.settle(this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing else moves
     if (focused) focusPicture(this);
@@ -329,9 +417,11 @@ export class GraphView {
     if (!body || !svg?.clientWidth || !camera) return;
     if (body.style.blockSize !== this.height || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
-    const byWidth = (svg.clientWidth - 24) / this.drawing.width; // a wide picture will be smaller
-    const wanted = Math.ceil(this.drawing.height * Math.min(scale, Math.max(byWidth, LEGIBLE)) + 24) + around;
-    const most = Math.min(TALLEST[0], TALLEST[1] * window.innerHeight);
+    const byWidth = (svg.clientWidth - 2 * MARGIN) / this.drawing.width; // a wide picture will be smaller
+    const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
+    const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
+    const wanted = Math.ceil(Math.max(height + around, height / share));
+    const most = this.tallest();
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
     this.height = body.style.blockSize;

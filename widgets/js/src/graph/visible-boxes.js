@@ -13,12 +13,20 @@
  * @property {number[]} [was] the traced nodes that an optimised one stands for @property {number} [fused] its fusion group
  * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
  * @property {string} [came] why an optimised node is there that stands for none
+ * @property {number} [folded_into] the node on whose box it is told, in a folded picture @property {Lane} [lane]
+ * @property {string[]} [tags] @property {string} [path]
  *
  * @typedef {object} Group
  * @property {string} label @property {string} kind @property {number} parent @property {number} size
+ * @property {Lane} [lane] @property {string} [path] of the module or scope: the same for a layer and its gradient
+ * @property {number} [ops] that are drawn @property {number} [bytes] that its ops give @property {number} [saved] for the backward pass @property {string[]} [tags] the parameters that it uses
+ * @property {{count: number, members?: number[], period?: number, differs?: string[]}} [repeat] what stands here once for
+ *   many: groups, or slices of its own nodes @property {string} [cls] @property {[number, number]} [at] source and line of the call
+ *
+ * @typedef {"forward" | "loss" | "backward" | "update"} Lane
  *
  * @typedef {object} Graph
- * @property {string} name @property {{name: string, spec: string, captured?: boolean}[]} inputs
+ * @property {string} name @property {{name: string, spec: string, captured?: boolean, folded?: boolean}[]} inputs
  * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
  * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
  * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
@@ -29,9 +37,13 @@
  * @property {number} graph @property {number} index @property {string} parent the frame around it, "" for none
  * @property {number} [position] of a decision among the inputs of its node
  * @property {boolean} [opens] whether there is something inside to show
+ * @property {Lane} [lane] @property {string} [path] the same for a layer and its gradient
+ * @property {number} [more] for how many equal groups, or rounds of a loop, it stands besides those that are shown
+ * @property {string[]} [tags] the variables that it uses, where these have no boxes of their own
  *
  * @typedef {object} Frame an open group or call, or a fusion group
  * @property {string} name @property {string} label @property {string} parent
+ * @property {Lane} [lane] @property {string} [path]
  * @property {{graph: number, number: number, path: string}} [fused] which fusion group of which graph, and where
  *
  * @typedef {object} Picture
@@ -40,6 +52,7 @@
  *
  * @typedef {object} Edge
  * @property {string} source @property {string} target @property {number} count values that it carries
+ * @property {number} [bytes] that it carries, as far as shapes are known
  * @property {boolean} [again] whether it leads into the next round of a loop
  *
  * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
@@ -50,13 +63,21 @@
  * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
  */
 
-/** @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen @returns {Picture} */
-export function visible(graphs, graph, isOpen) {
-  const builder = new Builder(graphs, isOpen);
+/**
+ * @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen
+ * @param {boolean} [folded] whether variables, and nodes that say little, are told on the boxes that use them
+ * @param {Set<string>} [dissolved] open groups without a frame: what is in them stands in what is around them
+ * @returns {Picture}
+ */
+export function visible(graphs, graph, isOpen, folded = false, dissolved = new Set()) {
+  const builder = new Builder(graphs, isOpen, folded, dissolved);
   builder.walk(graph);
   builder.connect();
   return builder.picture;
 }
+
+const MOST_MEMBERS = 8; // of a repeat that are all shown
+const SHOWN = 2; // of one with more, besides those that are open
 
 /** Whether a call may be opened: not where its function is open around it already. @param {Instance} instance @param {GraphNode} node */
 function recursive(instance, node) {
@@ -64,9 +85,15 @@ function recursive(instance, node) {
 }
 
 class Builder {
-  /** @param {Graph[]} graphs @param {IsOpen} isOpen */
-  constructor(graphs, isOpen) {
+  /** @param {Graph[]} graphs @param {IsOpen} isOpen @param {boolean} folded @param {Set<string>} dissolved */
+  constructor(graphs, isOpen, folded, dissolved) {
     this.graphs = graphs;
+    this.dissolved = dissolved;
+    this.folded = folded;
+    /** @type {Map<string, Set<string>>} for each box the variables that are told on it */
+    this.tags = new Map();
+    /** @type {Map<string, Set<string>>} for each edge the values that it carries */
+    this.carried = new Map();
     this.isOpen = isOpen;
     /** @type {Picture} */
     this.picture = { boxes: [], frames: [], edges: new Map() };
@@ -81,7 +108,7 @@ class Builder {
       this.instances.push(instance);
       waiting.push(...this.enter(instance).reverse());
     }
-    this.graphs[graph].outputs.forEach((_, k) => {
+    if (!this.folded) this.graphs[graph].outputs.forEach((_, k) => {
       this.picture.boxes.push({ name: `o${k}`, kind: "output", graph, index: k, parent: "" });
     });
   }
@@ -90,11 +117,13 @@ class Builder {
   enter(instance) {
     const { path, frame } = instance;
     const graph = this.graphs[instance.graph];
-    const { frames, closed } = this.groups(instance, graph);
+    const { frames, closed, more } = this.groups(instance, graph);
+    const rounds = this.rounds(graph, closed);
     const hulls = this.hulls(instance, graph, frames, closed);
-    graph.inputs.forEach((_, k) => {
-      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
+    graph.inputs.forEach((input, k) => {
       instance.producers.push([-1, k]);
+      if (this.folded && isVariable(input)) return;
+      this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
     });
     /** @type {Instance[]} */
     const entered = [];
@@ -103,7 +132,7 @@ class Builder {
       node.out?.forEach((_, j) => instance.producers.push([index, j]));
       const group = node.group ?? -1;
       const hiding = closed.get(group) ?? -1;
-      if (node.inline) {
+      if (node.inline || (this.folded && folds(node))) {
         instance.boxes.push("");
         return;
       }
@@ -112,9 +141,22 @@ class Builder {
         instance.boxes.push(name);
         if (!seen.has(hiding)) {
           const parent = frames.get(graph.groups[hiding].parent) ?? "";
-          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true });
+          const about = { ...laneAndPath(graph.groups[hiding], graph, hiding), ...(more.has(hiding) ? { more: more.get(hiding) } : {}) };
+          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true, ...about });
         }
         seen.add(hiding);
+        return;
+      }
+      const rest = rounds.get(index);
+      if (rest) {
+        const name = `${path}g${group}+`;
+        instance.boxes.push(name);
+        if (!seen.has(name)) {
+          const about = laneAndPath(graph.groups[group], graph, group);
+          const parent = frames.get(group) ?? "";
+          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: group, parent, opens: false, ...about, more: rest });
+        }
+        seen.add(name);
         return;
       }
       const name = `${path}n${index}`;
@@ -124,10 +166,11 @@ class Builder {
       if (!inside.length) {
         const opens = Boolean(node.calls?.length) && !recursive(instance, node);
         const around = hulls.get(`${node.fused ?? 0}@${group}`) ?? parent;
-        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens });
+        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens, ...laneAndPath(node) });
       }
       entered.push(...inside);
     });
+    if (this.folded) unfoldInto(graph, instance.boxes);
     return entered;
   }
 
@@ -145,6 +188,7 @@ class Builder {
     }
     /** @type {Map<string, string>} */
     const names = new Map();
+    if (this.folded) return names;
     for (const [key, [number, group, count]] of shown) {
       const name = `${instance.path}f${number}${group >= 0 ? `@g${group}` : ""}`;
       const label = fusionLabel(number, graph.fusions?.[number - 1].nodes.length ?? count, count);
@@ -164,31 +208,70 @@ class Builder {
     const frames = new Map([[-1, instance.frame]]);
     /** @type {Map<number, number>} */
     const closed = new Map([[-1, -1]]);
+    /** @type {Map<number, number>} for how many each group that is drawn stands besides itself */
+    const more = new Map();
     const byDefault = new Set(graph.open);
     graph.groups.forEach((_, start) => {
       const chain = [];
       for (let group = start; !closed.has(group); group = graph.groups[group].parent) chain.push(group);
       for (const group of chain.reverse()) {
-        const { parent, label } = graph.groups[group];
+        const { parent, label, repeat } = graph.groups[group];
         const name = `${instance.path}g${group}`;
         const hiding = closed.get(parent) ?? -1;
         if (hiding >= 0 || !this.isOpen(name, byDefault.has(group))) {
           closed.set(group, hiding >= 0 ? hiding : group);
+        } else if (this.dissolved.has(name)) {
+          closed.set(group, -1);
+          frames.set(group, frames.get(parent) ?? "");
         } else {
           closed.set(group, -1);
           frames.set(group, name);
-          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "" });
+          const about = laneAndPath(graph.groups[group], graph, group);
+          this.picture.frames.push({ name, label, parent: frames.get(parent) ?? "", ...about });
         }
+        if (closed.get(group) === -1 && repeat?.members) this.gather(instance.path, repeat.members, byDefault, closed, more);
       }
     });
-    return { frames, closed };
+    return { frames, closed, more };
+  }
+
+  /**
+   * Of many equal groups the first ones are shown, those that are open, and one box for the others.
+   * @param {string} path @param {number[]} members @param {Set<number>} byDefault @param {Map<number, number>} closed
+   * @param {Map<number, number>} more
+   */
+  gather(path, members, byDefault, closed, more) {
+    const others = members.slice(SHOWN).filter((group) => !this.isOpen(`${path}g${group}`, byDefault.has(group)));
+    if (members.length <= MOST_MEMBERS || others.length < 2) return;
+    for (const group of others) closed.set(group, others[0]);
+    more.set(others[0], others.length);
+  }
+
+  /**
+   * The nodes of open groups that are rounds of an unrolled loop, but for the first rounds: for each how many these are.
+   * @param {Graph} graph @param {Map<number, number>} closed
+   */
+  rounds({ groups, nodes }, closed) {
+    /** @type {Map<number, number>} */
+    const rest = new Map();
+    /** @type {Map<number, number>} */
+    const before = new Map();
+    nodes.forEach((node, index) => {
+      const { repeat } = groups[node.group ?? -1] ?? {};
+      if (!repeat?.period || repeat.members || closed.get(node.group ?? -1) !== -1) return;
+      if (node.folded_into !== undefined || node.inline) return;
+      const place = before.get(node.group ?? -1) ?? 0;
+      before.set(node.group ?? -1, place + 1);
+      if (place >= SHOWN * repeat.period && repeat.count > MOST_MEMBERS) rest.set(index, repeat.count - SHOWN);
+    });
+    return rest;
   }
 
   /** @param {Instance} instance @param {number} index @param {GraphNode} node @param {string} name @param {string} frame */
   openCall(instance, index, node, name, frame) {
     const calls = node.calls ?? [];
     if (!calls.length || !this.isOpen(name, false) || recursive(instance, node)) return [];
-    this.picture.frames.push({ name, label: callLabel(node), parent: frame });
+    this.picture.frames.push({ name, label: callLabel(node), parent: frame, ...laneAndPath(node) });
     for (let position = 0; position < this.decisions(node); position++) {
       this.picture.boxes.push({ name: `${name}.d${position}`, kind: "decision", graph: instance.graph, index, parent: name, position });
     }
@@ -221,7 +304,11 @@ class Builder {
     }
     for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
     const root = this.instances[0];
-    this.graphs[root.graph].outputs.forEach((value, k) => this.join(root, value, `o${k}`));
+    this.graphs[root.graph].outputs.forEach((value, k) => (this.folded ? this.result(root, value, k) : this.join(root, value, `o${k}`)));
+    for (const box of this.picture.boxes) {
+      const tags = this.tags.get(box.name);
+      if (tags) box.tags = [...tags];
+    }
   }
 
   /** What a loop's body gives goes into its next round. @param {Instance} instance @param {number} index @param {Instance[]} calls */
@@ -234,18 +321,46 @@ class Builder {
 
   /** @param {Instance} instance @param {number} value @param {string} target @param {boolean} [again] */
   join(instance, value, target, again) {
-    for (const source of this.sources(instance, value)) {
+    for (const source of this.sources(instance, value, target)) {
       if (source === target) continue;
       const key = `${source}>${target}`;
       const edge = this.picture.edges.get(key);
       if (edge) edge.count += 1;
       else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again } : {}) });
+      if (this.folded) this.weigh(instance, value, key);
     }
+  }
+
+  /** Adds the bytes of a value to an edge, once. @param {Instance} instance @param {number} value @param {string} key */
+  weigh({ path, graph, producers }, value, key) {
+    const edge = this.picture.edges.get(key);
+    const values = this.carried.get(key) ?? new Set();
+    const name = `${path}${value}`;
+    if (!edge || values.has(name)) return;
+    this.carried.set(key, values.add(name));
+    const [index, output] = producers[value];
+    const { inputs, nodes } = this.graphs[graph];
+    edge.bytes = (edge.bytes ?? 0) + bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
+  }
+
+  /** Tells an output of the graph on the box that it comes from. @param {Instance} root @param {number} value @param {number} k */
+  result(root, value, k) {
+    const { output_names: names, outputs } = this.graphs[root.graph];
+    const name = names?.[k] ?? (outputs.length === 1 ? "output" : `output ${k}`);
+    for (const source of this.sources(root, value, "")) this.tag(source, `▶ ${name}`);
+  }
+
+  /** Notes on a box that it uses a variable. @param {string} target @param {string} name */
+  tag(target, name) {
+    const tags = this.tags.get(target);
+    if (tags) tags.add(name);
+    else this.tags.set(target, new Set([name]));
   }
 
   /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
   targets(instance, index, position, count) {
     if (instance.boxes[index]) return [instance.boxes[index]];
+    if (!instance.calls.has(index)) return [];
     const decides = position < this.decisions(this.graphs[instance.graph].nodes[index]);
     const targets = decides ? [`${instance.path}n${index}.d${position}`] : [];
     for (const callee of instance.calls.get(index) ?? []) {
@@ -255,18 +370,24 @@ class Builder {
     return targets;
   }
 
-  /** @param {Instance} instance @param {number} value @returns {string[]} more than one where branches were opened */
-  sources(instance, value) {
+  /**
+   * The boxes that a value comes from; more than one where branches were opened, none where it is told on `target`.
+   * @param {Instance} instance @param {number} value @param {string} target @returns {string[]}
+   */
+  sources(instance, value, target) {
     const found = [];
     /** @type {[Instance, number][]} */
     const waiting = [[instance, value]];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [place, wanted] = next;
       const [index, output] = place.producers[wanted];
-      if (index < 0) found.push(`${place.path}i${output}`);
+      const graph = this.graphs[place.graph];
+      if (index < 0 && this.folded && isVariable(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
+      else if (index < 0) found.push(`${place.path}i${output}`);
       else if (place.boxes[index]) found.push(place.boxes[index]);
+      else if (this.folded && isRead(graph.nodes[index])) waiting.push([place, graph.nodes[index].in?.[0] ?? 0]);
       else {
-        const { loop } = this.graphs[place.graph].nodes[index];
+        const { loop } = graph.nodes[index];
         for (const callee of (place.calls.get(index) ?? []).slice(loop ? -1 : 0)) {
           const outputs = this.graphs[callee.graph].outputs;
           if (output < outputs.length) waiting.push([callee, outputs[output]]);
@@ -274,6 +395,60 @@ class Builder {
       }
     }
     return found;
+  }
+}
+
+/** @param {{lane?: Lane, path?: string}} about @param {Graph} [graph] @param {number} [group] */
+function laneAndPath({ lane, path }, graph, group = -1) {
+  const key = graph && lane !== "forward" && lane !== "loss" && lane !== "backward" ? path : graph ? keyOf(graph, group) : path;
+  return { ...(lane ? { lane } : {}), ...(key ? { path: key } : {}) };
+}
+
+/** @type {WeakMap<Graph, string[]>} */
+const keys = new WeakMap();
+
+/** What a group has in common with its gradient. @param {Graph} graph @param {number} group @returns {string} */
+function keyOf(graph, group) {
+  let known = keys.get(graph);
+  if (!known) {
+    known = graph.groups.map(({ path = "", repeat, kind }) => (repeat || kind === "step" ? "" : path));
+    const least = [...known];
+    for (let index = graph.groups.length - 1; index >= 0; index--) {
+      const { parent, kind, repeat } = graph.groups[index];
+      if (!known[index]) known[index] = least[index] ? `${repeat ? "repeat" : kind} of ${least[index]}` : "";
+      if (parent >= 0 && least[index] && (!least[parent] || least[index] < least[parent])) least[parent] = least[index];
+    }
+    keys.set(graph, known);
+  }
+  return known[group];
+}
+
+/** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
+export function bytesOf(spec) {
+  const [, bits, dimensions] = /[a-z]+(\d*)\[([\d,]*)\]$/.exec(spec) ?? ["", "0", ""];
+  return Math.ceil(Number(bits || 8) / 8) * dimensions.split(",").filter(Boolean).reduce((size, one) => size * Number(one), 1);
+}
+
+/** @param {{spec: string, folded?: boolean}} input */
+export function isVariable({ spec, folded }) {
+  return folded || /^(\w+ )?var /.test(spec);
+}
+
+/** @param {GraphNode} node */
+function isRead({ op, in: inputs }) {
+  return op === "read_variable" && inputs?.length === 1;
+}
+
+/** Whether a node has no box of its own in a folded picture. @param {GraphNode} node */
+function folds(node) {
+  return node.folded_into !== undefined || isRead(node);
+}
+
+/** Nodes that are told on the box of another are found there. @param {Graph} graph @param {string[]} boxes */
+function unfoldInto({ nodes }, boxes) {
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    const into = nodes[index].folded_into;
+    if (into !== undefined && !isRead(nodes[index])) boxes[index] = boxes[into] ?? "";
   }
 }
 

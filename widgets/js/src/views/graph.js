@@ -18,8 +18,13 @@ export default lent(() => {
     render({ model, el, signal, host }) {
       const root = h("section", { class: "ll ll-graph-view", "aria-label": "Graph", "data-lm-suppress-shortcuts": "true" });
       el.append(root);
-      const graphviz = async () => (await host.getWidget(model.get("engine"))).exports.layout;
-      const view = new GraphView(root, graphviz, signal);
+      const worker = async () => {
+        const { layout } = (await host.getWidget(model.get("engine"))).exports;
+        /** @type {import("../graph/layout.js").Draw} */
+        const draw = (picture, sizes, manner, at) => layout({ picture, sizes, manner }, at);
+        return draw;
+      };
+      const view = new GraphView(root, worker, signal);
       linkRows(view, root, signal);
       return store.show((state) => view.show(state), signal);
     },

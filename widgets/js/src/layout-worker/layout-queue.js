@@ -1,9 +1,9 @@
-// One layout after the other, by Graphviz in a worker that can be stopped.
+// One layout after the other, in a worker that can be stopped.
 
-/** A Graphviz in a worker; the worker ends when a layout is superseded or takes too long, and starts again if asked. */
+/** Layouts in a worker; the worker ends when a layout is superseded or takes too long, and starts again if asked. */
 export class LayoutQueue {
   /** @param {() => Worker} start @param {number} [patience] milliseconds after which a layout is given up */
-  constructor(start, patience = 4000) {
+  constructor(start, patience = 20_000) {
     this.start = start;
     this.patience = patience;
     /** @type {Worker | null} */
@@ -12,15 +12,15 @@ export class LayoutQueue {
     this.last = Promise.resolve();
   }
 
-  /** @param {any} graph @param {AbortSignal} signal @returns {Promise<any>} */
-  layout(graph, signal) {
-    const next = this.last.then(() => this.run(graph, signal));
+  /** @param {any} asked a picture, the sizes of its boxes and the manner @param {AbortSignal} signal @returns {Promise<any>} */
+  layout(asked, signal) {
+    const next = this.last.then(() => this.run(asked, signal));
     this.last = next.catch(() => {});
     return next;
   }
 
-  /** @param {any} graph @param {AbortSignal} signal @returns {Promise<any>} */
-  run(graph, signal) {
+  /** @param {any} asked @param {AbortSignal} signal @returns {Promise<any>} */
+  run(asked, signal) {
     if (signal.aborted) return Promise.reject(new Error("superseded"));
     const worker = (this.worker ??= this.start());
     return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ export class LayoutQueue {
       signal.addEventListener("abort", superseded);
       worker.onerror = (event) => fail(event.message || "the worker failed");
       worker.onmessage = ({ data }) => (done(), data.error ? reject(new Error(data.error)) : resolve(data.layout));
-      worker.postMessage(graph);
+      worker.postMessage(asked);
     });
   }
 

@@ -1,4 +1,4 @@
-"""The hidden widget that lays graphs out: it carries Graphviz, once for all views of a kernel."""
+"""The hidden widget that lays large pictures out in a worker, once for all views of a kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from limelight_widgets.live.view_script import STATIC
 
 
 class Engine(anywidget.AnyWidget):
-    """Has no view. Its front end exports `layout(graph)`, computed by Graphviz in a Web Worker."""
+    """Has no view. Its front end exports `layout(picture, sizes, manner)`, computed in a Web Worker."""
 
     _esm = STATIC / "engine.js"
 

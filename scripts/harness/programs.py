@@ -1,0 +1,135 @@
+"""Programs of the size that people bring: what their graphs look like is what the graph view is judged by.
+
+Each is the source of a cell, which leaves a staged function, traced once, under the program's own name.
+"""
+
+from __future__ import annotations
+
+IMPORTS = """\
+import numpy as np
+import limelight as ll
+from limelight import nn
+"""
+
+CONVOLUTIONAL = """\
+net = nn.Sequential(
+    nn.Conv(16, 3, activation="relu"), nn.Conv(32, 3, stride=2, activation="relu"), nn.Conv(32, 3, activation="relu"),
+    nn.Conv(64, 3, stride=2, activation="relu"), nn.Conv(64, 3, activation="relu"), nn.Flatten(), nn.Dense(10),
+)
+conv_adam = ll.optim.Adam(1e-3)
+
+@ll.function
+def convolutional(images, labels):
+    with ll.GradientTape() as tape:
+        loss = ll.mean(nn.softmax_cross_entropy(net(images), labels))
+    conv_adam.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+    return loss
+
+images, labels = ll.ones((4, 16, 16, 3)), ll.zeros((4,), dtype="int32")
+net(images)
+convolutional(images, labels);"""
+
+TRANSFORMER = """\
+class Block(nn.Module):
+    def __init__(self, width):
+        self.norm_1, self.norm_2 = nn.LayerNorm(), nn.LayerNorm()
+        self.attention = nn.MultiHeadAttention(4)
+        self.up, self.down = nn.Dense(4 * width, activation="gelu"), nn.Dense(width)
+
+    def call(self, x):
+        x = x + self.attention(self.norm_1(x), causal=True)
+        return x + self.down(self.up(self.norm_2(x)))
+
+class Transformer(nn.Module):
+    def __init__(self, words, width, depth):
+        self.embed = nn.Embedding(words, width)
+        self.blocks = [Block(width) for _ in range(depth)]
+        self.norm, self.head = nn.LayerNorm(), nn.Dense(words)
+
+    def call(self, ids):
+        x = self.embed(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+language_model = Transformer(100, 32, 4)
+lm_adam = ll.optim.Adam(1e-3)
+
+@ll.function
+def transformer(ids, targets):
+    with ll.GradientTape() as tape:
+        loss = ll.mean(nn.softmax_cross_entropy(language_model(ids), targets))
+    weights = language_model.trainable_variables
+    lm_adam.apply(tape.gradient(loss, weights), weights)
+    return loss
+
+ids = ll.zeros((2, 16), dtype="int32")
+language_model(ids)
+transformer(ids, ids);"""
+
+UNROLLED = """\
+cell, to_label = nn.LSTMCell(16), nn.Dense(3)
+sgd = ll.optim.SGD(0.1)
+
+@ll.function
+def unrolled(sequence, labels):
+    with ll.GradientTape() as tape:
+        h, c = ll.zeros((4, 16)), ll.zeros((4, 16))
+        for t in range(50):
+            h, c = cell(sequence[:, t], (h, c))
+        loss = ll.mean(nn.softmax_cross_entropy(to_label(h), labels))
+    weights = cell.trainable_variables + to_label.trainable_variables
+    sgd.apply(tape.gradient(loss, weights), weights)
+    return loss
+
+sequence = ll.ones((4, 50, 8))
+cell(sequence[:, 0], (ll.zeros((4, 16)), ll.zeros((4, 16))))
+to_label(ll.zeros((4, 16)))
+unrolled(sequence, ll.zeros((4,), dtype="int32"));"""
+
+AUTOENCODER = """\
+class Autoencoder(nn.Module):
+    def __init__(self):
+        self.encode = nn.Sequential(nn.Dense(64, activation="relu"), nn.Dense(32, activation="relu"))
+        self.mean, self.log_variance = nn.Dense(4), nn.Dense(4)
+        self.decode = nn.Sequential(nn.Dense(32, activation="relu"), nn.Dense(64, activation="relu"), nn.Dense(100))
+
+    def call(self, x):
+        h = self.encode(x)
+        mean, log_variance = self.mean(h), self.log_variance(h)
+        z = mean + ll.exp(0.5 * log_variance) * ll.random.normal((8, 4))
+        return self.decode(z), mean, log_variance
+
+vae = Autoencoder()
+vae_adam = ll.optim.Adam(1e-3)
+
+@ll.function
+def autoencoder(x):
+    with ll.GradientTape() as tape:
+        scores, mean, log_variance = vae(x)
+        rebuilt = ll.mean(nn.sigmoid_cross_entropy(scores, x))
+        divergence = -0.5 * ll.mean(1.0 + log_variance - mean**2 - ll.exp(log_variance))
+        loss = rebuilt + divergence
+    vae_adam.apply(tape.gradient(loss, vae.trainable_variables), vae.trainable_variables)
+    return loss
+
+pixels = ll.ones((8, 100))
+vae(pixels)
+autoencoder(pixels);"""
+
+TEN_THOUSAND = """\
+@ll.function
+def ten_thousand(x):
+    for n in range(5000):
+        x = ll.tanh(x * 1.0001)
+    return ll.sum(x)
+
+ten_thousand(ll.ones((4, 4)));"""
+
+PROGRAMS = {
+    "convolutional": CONVOLUTIONAL,
+    "transformer": TRANSFORMER,
+    "unrolled": UNROLLED,
+    "autoencoder": AUTOENCODER,
+    "ten_thousand": TEN_THOUSAND,
+}

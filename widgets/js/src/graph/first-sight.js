@@ -1,0 +1,155 @@
+// What a graph shows at first: as much of it as can be read at once in the room there is. figures/first_sight.py does the
+// same for the static pictures; the tests hold both to the same examples.
+
+import { sizeOf, wordsOf } from "./box-text.js";
+import { draw } from "./nested-layout.js";
+import { visible } from "./visible-boxes.js";
+
+/**
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./nested-layout.js").Drawing} Drawing
+ * @typedef {import("./nested-layout.js").Manner} Manner
+ * @typedef {import("./box-text.js").GraphState} GraphState
+ * @typedef {{width: number, height: number}} Room
+ *
+ * @typedef {object} Sight
+ * @property {Set<string> | null} open the groups that are open; null for those that are open by default
+ * @property {Set<string>} dissolved those of them that are drawn without a frame
+ * @property {boolean} folded whether variables are told on the boxes that use them
+ * @property {Manner} manner
+ * @property {Picture} picture
+ * @property {number} scale the largest at which all of it is in the room, 1 at most
+ */
+
+export const MOST_BOXES = 40;
+const WRAPS = 0.7; // of a lane's nodes that a group holds for its frame to be left out
+const FEW = 4;
+const MOST_TRIALS = 24;
+const MOST_NODES = 1_000_000; // walked over in all trials
+
+/**
+ * Begins with the closed graph and opens the group that is worth most, as long as the picture can be read.
+ * @param {GraphState} state @param {number} graph @param {Room} room in which text has its natural size
+ * @param {Room} [small] the same for a graph that is seen whole
+ * @returns {Sight}
+ */
+export function firstSight(state, graph, room, small = room) {
+  const byDefault = (/** @type {string} */ _, /** @type {boolean} */ open) => open;
+  const whole = visible(state.graphs, graph, byDefault);
+  const all = whole.boxes.length <= MOST_BOXES && whole.boxes.every(({ kind }) => kind !== "group");
+  const sight = all ? laidOut(state, whole, small, null, false) : null;
+  return sight?.scale === 1 ? sight : opened(state, graph, room);
+}
+
+/** @param {GraphState} state @param {number} graph @param {Room} room @returns {Sight} */
+function opened(state, graph, room) {
+  const [all, most] = [wrappers(state.graphs[graph]), MOST_TRIALS];
+  const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved) =>
+    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved), room, open, true, dissolved);
+  const closed = trial(new Set(), new Set());
+  const row = allSteps(state.graphs[graph], all);
+  const first = [row, all].map((dissolved) => trial(new Set(dissolved), dissolved)).find((one) => better(one, closed));
+  let best = first ?? closed;
+  const refused = new Set();
+  const { nodes } = state.graphs[graph];
+  for (let left = Math.min(most, Math.ceil(MOST_NODES / (nodes.length + 1))); left > 0; left--) {
+    const next = worthMost(state, best.picture, refused);
+    if (!next) break;
+    const more = trial(new Set([...(best.open ?? []), ...next.open]), new Set([...best.dissolved, ...next.dissolved]));
+    if (better(more, best)) best = more;
+    else next.open.forEach((name) => refused.add(name));
+  }
+  return best;
+}
+
+/** Whether a picture with more in it can be read as well. @param {Sight} more @param {Sight} best */
+function better(more, best) {
+  return more.picture.boxes.length <= MOST_BOXES && more.scale >= best.scale;
+}
+
+/**
+ * Modules and functions around nearly all there is in a lane: what is in them says more than their frames do.
+ * @param {import("./visible-boxes.js").Graph} graph
+ */
+function wrappers({ groups, nodes }) {
+  /** @type {Map<string, number>} */
+  const lanes = new Map();
+  for (const { lane = "" } of nodes) lanes.set(lane, (lanes.get(lane) ?? 0) + 1);
+  /** @type {Set<string>} */
+  const found = new Set();
+  const inside = new Set([-1]);
+  groups.forEach(({ parent, kind, lane = "", size }, index) => {
+    if (!inside.has(parent) || !["module", "function", "scope"].includes(kind) || size < WRAPS * (lanes.get(lane) ?? size)) return;
+    inside.add(index);
+    found.add(`g${index}`);
+  });
+  return found;
+}
+
+/**
+ * The group that is worth opening most, and its gradient: that with the most ops and bytes in it.
+ * @param {GraphState} state @param {Picture} picture @param {Set<string>} refused
+ */
+function worthMost({ graphs }, { boxes }, refused) {
+  let [most, best] = [0, /** @type {import("./visible-boxes.js").Box | null} */ (null)];
+  for (const box of boxes) {
+    if (box.kind !== "group" || box.more || refused.has(box.name)) continue;
+    const { size, ops = size, bytes = 0, repeat, kind } = graphs[box.graph].groups[box.index];
+    if (ops < 2 || kind === "optimiser" || kind === "block" || (repeat && !steps(graphs[box.graph], box.index).length)) continue;
+    const worth = size * (1 + Math.log2(1 + bytes));
+    if (worth > most) [most, best] = [worth, box];
+  }
+  if (!best) return null;
+  const { path, lane } = best;
+  const both = [best, ...boxes.filter((box) => box.kind === "group" && path && box.path === path && box.lane !== lane)];
+  const dissolved = both.flatMap((box) => {
+    const inside = steps(graphs[box.graph], box.index).map((group) => box.name.replace(/\d+$/, String(group)));
+    return inside.length ? [box.name, ...inside] : [];
+  });
+  return { open: [...both.map(({ name }) => name), ...dissolved], dissolved };
+}
+
+/** Wrappers, and what is in them of repeats of a few steps. @param {import("./visible-boxes.js").Graph} graph @param {Set<string>} wrappers */
+function allSteps(graph, wrappers) {
+  const found = new Set(wrappers);
+  graph.groups.forEach(({ parent }, index) => {
+    if (parent >= 0 && !wrappers.has(`g${parent}`)) return;
+    for (const name of steps(graph, index).map((step) => `g${step}`)) found.add(`g${index}`).add(name);
+  });
+  return found;
+}
+
+/**
+ * The members of a repeat of a few different modules in a row, as layers that differ in width: all of them say more.
+ * @param {import("./visible-boxes.js").Graph} graph @param {number} group @returns {number[]}
+ */
+function steps({ groups }, group) {
+  const { count = 0, members = [] } = groups[group].repeat ?? {};
+  return count <= FEW && members.every((member) => groups[member].kind === "step") ? members : [];
+}
+
+/**
+ * The picture in the manner that fits best.
+ * @param {GraphState} state @param {Picture} picture @param {Room} room @param {Set<string> | null} open @param {boolean} folded
+ * @param {Set<string>} [dissolved] @returns {Sight}
+ */
+function laidOut(state, picture, room, open, folded, dissolved = new Set()) {
+  const far = picture.boxes.length > 4 * MOST_BOXES; // it will not be shown: no need to know how it would look
+  const sizes = new Map(picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))]));
+  let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
+  for (const manner of far ? [{}] : manners(picture, room)) {
+    const { width, height } = draw(picture, sizes, manner);
+    const scale = Math.min(room.width / width, room.height / height, 1);
+    if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };
+    if (scale === 1) break;
+  }
+  return best;
+}
+
+/** In the order in which they are tried. @param {Picture} picture @param {Room} room @returns {Manner[]} */
+function manners({ boxes, frames }, { width, height }) {
+  const lanes = [...boxes, ...frames].some(({ lane }) => lane === "backward" || lane === "update");
+  if (!lanes) return [{}, { limit: height }, { across: true, limit: width }];
+  const [across, down] = [{ across: true, lanes, limit: width }, { lanes, limit: height }];
+  return [across, { ...across, joined: true }, down, { ...down, joined: true }];
+}

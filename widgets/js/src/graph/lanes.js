@@ -1,0 +1,217 @@
+// Forward, backward and update in lanes that mirror each other: each box beside its gradient. See figures/lanes.py, which
+// does the same in Python; the tests hold both to the same examples.
+
+import { bandStarts, Drawing, ranksOf, TURN } from "./layered-layout.js";
+
+/**
+ * @typedef {import("./visible-boxes.js").Picture} Picture
+ * @typedef {import("./layered-layout.js").Point} Point
+ * @typedef {import("./layered-layout.js").Layout} Layout
+ */
+
+export const LANES = ["forward", "backward", "update"];
+const NUMBER = /** @type {Record<string, number>} */ ({ forward: 0, loss: 0, backward: 1, update: 2 });
+const RANK_GAP = 20;
+const LANE_GAP = 10;
+const COLUMN_GAP = 32; // between lanes that stand side by side: what is kept is written there
+const BAND_GAP = 18;
+const TITLE = 19; // room for the name of a lane
+const MARGIN = 7;
+
+/**
+ * The lane of each box and frame that stands by itself, and the box of the forward lane whose gradient it is; null where
+ * there is only one lane.
+ * @param {Picture} picture @param {boolean} [joined] whether the update stands at the end of the backward lane
+ */
+export function lanesOf({ boxes, frames, edges }, joined = false) {
+  const outermost = [...boxes, ...frames].filter(({ parent }) => !parent);
+  if (!outermost.some(({ lane }) => NUMBER[lane ?? ""] > 0)) return null;
+  const number = (/** @type {string | undefined} */ lane) => Math.min(NUMBER[lane ?? ""] ?? 0, joined ? 1 : 2);
+  const of = new Map(outermost.map(({ name, lane }) => [name, number(lane)]));
+  const parent = new Map([...boxes, ...frames].map((one) => [one.name, one.parent]));
+  const root = (/** @type {string} */ name) => {
+    let at = name;
+    while (parent.get(at)) at = parent.get(at) ?? "";
+    return at;
+  };
+  const outputs = new Set(boxes.filter(({ kind }) => kind === "output").map(({ name }) => name));
+  for (const { source, target } of edges.values()) if (outputs.has(target)) of.set(target, of.get(root(source)) ?? 0);
+  /** @type {Map<string, string>} */
+  const forward = new Map();
+  for (const { name, path, lane } of outermost) if (path && (NUMBER[lane ?? ""] ?? 0) === 0) forward.set(path, name);
+  /** @type {Map<string, string>} */
+  const partners = new Map();
+  for (const { name, path, lane } of outermost) {
+    const partner = path && lane === "backward" ? forward.get(path) : undefined;
+    if (partner) partners.set(name, partner);
+  }
+  const updates = new Set(outermost.flatMap(({ name, lane }) => (lane === "update" ? [name] : [])));
+  return { of, partners, updates };
+}
+
+/**
+ * What is kept of each forward box for the backward pass, most first.
+ * @typedef {{forward: string, backward: string, bytes: number}} Saved
+ * @param {Picture} picture @returns {Saved[]}
+ */
+export function saved(picture) {
+  const lanes = lanesOf(picture);
+  if (!lanes) return [];
+  const parent = new Map([...picture.boxes, ...picture.frames].map((one) => [one.name, one.parent]));
+  const root = (/** @type {string} */ name) => {
+    let at = name;
+    while (parent.get(at)) at = parent.get(at) ?? "";
+    return at;
+  };
+  /** @type {Map<string, number>} */
+  const kept = new Map();
+  for (const { source, target, bytes = 0 } of picture.edges.values()) {
+    const [from, to] = [root(source), root(target)];
+    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, (kept.get(from) ?? 0) + bytes);
+  }
+  const pairs = [...lanes.partners].map(([backward, forward]) => ({ forward, backward, bytes: kept.get(forward) ?? 0 }));
+  return pairs.filter(({ bytes }) => bytes).sort((a, b) => b.bytes - a.bytes);
+}
+
+/**
+ * @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} lanes of each box
+ * @param {number[]} partners for each box that whose gradient it is, -1 for none
+ * @param {boolean[]} updates whether each box is of the update: edges into it are not drawn @param {number} limit
+ * @param {boolean} across @returns {Layout}
+ */
+export function inLanes(sizes, edges, lanes, partners, updates, limit, across) {
+  const ranks = ranksInLanes(sizes.length, edges, lanes, partners);
+  const count = Math.max(...ranks) + 1;
+  const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
+  const parts = LANES.map((_, lane) => new Part(sizes, edges, drawn, lanes, ranks, lane, count)).filter(({ members }) => members.length);
+  const heights = Array.from({ length: count }, (_, rank) => Math.max(...parts.map(({ drawing }) => drawing.heights[rank])));
+  for (const { drawing } of parts) {
+    drawing.heights = [...heights];
+    drawing.order();
+    drawing.place(RANK_GAP);
+  }
+  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP), heights, across);
+}
+
+/** The boxes of one lane, drawn by themselves. */
+class Part {
+  /**
+   * @param {Point[]} sizes @param {[number, number][]} edges @param {boolean[]} drawn @param {number[]} lanes
+   * @param {number[]} ranks @param {number} lane @param {number} count
+   */
+  constructor(sizes, edges, drawn, lanes, ranks, lane, count) {
+    this.lane = lane;
+    this.members = [...sizes.keys()].filter((box) => lanes[box] === lane);
+    const place = new Map(this.members.map((box, i) => [box, i]));
+    this.edges = [...edges.keys()].filter((e) => drawn[e] && place.has(edges[e][0]) && place.has(edges[e][1]));
+    const own = this.edges.map((e) => /** @type {Point} */ ([place.get(edges[e][0]), place.get(edges[e][1])]));
+    this.drawing = new Drawing(this.members.map((box) => sizes[box]), own, this.members.map((box) => ranks[box]), [], [], count);
+  }
+}
+
+/**
+ * @param {number} count @param {[number, number][]} edges @param {number[]} lanes @param {number[]} partners
+ * @returns {number[]}
+ */
+function ranksInLanes(count, edges, lanes, partners) {
+  const own = (/** @type {number} */ lane) => edges.filter(([a, b]) => a !== b && lanes[a] === lane && lanes[b] === lane);
+  const ranks = ranksOf(count, own(0));
+  const turns = edges.filter(([a, b]) => lanes[a] === 0 && lanes[b] === 1).map(([a]) => ranks[a]);
+  const last = turns.reduce((most, rank) => Math.max(most, rank), 0);
+  const backward = own(1);
+  for (let box = 0; box < count; box++) if (lanes[box] === 1 && partners[box] >= 0) ranks[box] = ranks[partners[box]];
+  for (let box = count - 1; box >= 0; box--) {
+    if (lanes[box] === 1 && partners[box] < 0) ranks[box] = between(box, backward, ranks, partners, last);
+  }
+  const sources = new Map();
+  for (const [a, b] of edges) if (lanes[b] === 2 && lanes[a] !== 2) sources.set(b, [...(sources.get(b) ?? []), ranks[a]]);
+  const backwards = own(2);
+  for (let box = 0; box < count; box++) {
+    if (lanes[box] !== 2) continue;
+    const from = sources.get(box) ?? [];
+    const given = backwards.filter(([a, b]) => b === box && a < box).map(([a]) => ranks[a] - 0.5);
+    ranks[box] = given.length ? Math.min(...given) : from.length ? from.reduce((/** @type {number} */ x, /** @type {number} */ y) => x + y) / from.length : 0;
+    ranks[box] = Math.round(ranks[box] * 2) / 2;
+  }
+  const distinct = [...new Set(ranks)].sort((a, b) => a - b);
+  const place = new Map(distinct.map((rank, i) => [rank, i]));
+  return ranks.map((rank) => place.get(rank) ?? 0);
+}
+
+/**
+ * The rank of a backward box that has no partner: before those that read it, after those that it reads.
+ * @param {number} box @param {[number, number][]} edges @param {number[]} ranks @param {number[]} partners @param {number} last
+ */
+function between(box, edges, ranks, partners, last) {
+  const after = edges.filter(([a, b]) => a === box && b > box).map(([, b]) => ranks[b]);
+  const before = edges.filter(([a, b]) => b === box && a < box && partners[a] >= 0).map(([a]) => ranks[a]);
+  const [low, high] = [Math.max(...after, -1), Math.min(...before, Infinity)];
+  if (!after.length) return before.length ? high - 0.5 : last;
+  if (low + 1 < high) return low + 1;
+  return high > low ? (low + high) / 2 : low + 0.5;
+}
+
+/**
+ * The lanes side by side in every band.
+ * @param {Point[]} sizes @param {[number, number][]} edges @param {Part[]} parts @param {number[]} starts
+ * @param {number[]} heights @param {boolean} across @returns {Layout}
+ */
+function stacked(sizes, edges, parts, starts, heights, across) {
+  const band = heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
+  const tops = [0];
+  for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
+  const top = across ? MARGIN : TITLE;
+  const between = across ? LANE_GAP : COLUMN_GAP;
+  /** @type {import("./layered-layout.js").Strip[]} */
+  const strips = [];
+  const turn = starts.length > 1 ? TURN : 0;
+  let [cross, bottom] = [0, 0];
+  const gaps = [0]; // before each band
+  /** @type {Map<string, number>} */
+  const shifts = new Map();
+  starts.forEach((start, at) => {
+    const end = starts[at + 1] ?? heights.length;
+    const height = tops[end] - RANK_GAP - tops[start] + top + MARGIN;
+    bottom = Math.max(bottom, height);
+    for (const { lane, drawing } of parts) {
+      const cells = [...drawing.rank.keys()].filter((cell) => band[drawing.rank[cell]] === at);
+      if (!cells.length) continue;
+      const left = Math.min(...cells.map((cell) => drawing.x[cell] - drawing.sizes[cell][0] / 2));
+      const right = Math.max(...cells.map((cell) => drawing.x[cell] + drawing.sizes[cell][0] / 2));
+      const named = !strips.some((strip) => strip.lane === LANES[lane]);
+      const inset = across && named ? TITLE : MARGIN;
+      strips.push({ lane: LANES[lane], named, x: cross, y: turn, width: right - left + inset + MARGIN, height });
+      shifts.set(`${at} ${lane}`, cross + inset - left);
+      cross += right - left + inset + MARGIN + between;
+    }
+    cross += BAND_GAP - between;
+    gaps.push(cross - BAND_GAP / 2);
+  });
+  for (const strip of strips) strip.height = bottom;
+  /** @type {Point[]} */
+  const centres = sizes.map(() => [0, 0]);
+  /** @type {Point[][]} */
+  const bends = edges.map(() => []);
+  for (const { lane, members, edges: own, drawing } of parts) {
+    const points = drawing.x.map((x, cell) => {
+      const at = band[drawing.rank[cell]];
+      return /** @type {Point} */ ([x + (shifts.get(`${at} ${lane}`) ?? 0), drawing.y[cell] - tops[starts[at]] + top + turn]);
+    });
+    members.forEach((box, i) => (centres[box] = points[i]));
+    own.forEach((e, i) => {
+      const [a, b] = drawing.edges[i];
+      const path = drawing.paths[i];
+      const up = drawing.rank[a] > drawing.rank[b];
+      const [from, to] = up ? [b, a] : [a, b];
+      const [first, last] = [band[drawing.rank[from]], band[drawing.rank[to]]];
+      if (first === last) bends[e] = drawing.along(path, points, up);
+      else {
+        const [end, gap] = [bottom + 2 * turn - 3, gaps[last]];
+        /** @type {Point[]} */
+        const way = [[points[from][0], end], [gap, end], [gap, 3], [points[to][0], 3]];
+        bends[e] = up ? way.reverse() : way;
+      }
+    });
+  }
+  return { centres, bends, width: cross - BAND_GAP, height: bottom + 2 * turn, entering: new Map(), leaving: new Map(), strips };
+}

@@ -1,0 +1,178 @@
+"""What a graph shows at first: as much of it as can be read at once in the room there is.
+
+Begins with the closed graph and opens the group that is worth most, as long as at most `MOST_BOXES` boxes are drawn and
+the drawing fits at its natural size. `js/src/graph/first-sight.js` does the same for the live view, with the size of
+the view; the tests hold both to the same examples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from math import ceil, log2
+
+from limelight_widgets.figures.box_text import Words, words
+from limelight_widgets.figures.layered_layout import Point
+from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
+from limelight_widgets.figures.visible_boxes import Box, Picture, by_default, visible
+from limelight_widgets.folds.fold import State
+
+MOST_BOXES = 40
+WRAPS = 0.7  # of a lane's nodes that a group holds for its frame to be left out
+FEW = 4
+MOST_TRIALS = 24
+MOST_NODES = 1_000_000  # walked over in all trials
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is shown, and how.
+
+    `open` are the groups that are open, None for those that are by default; `dissolved` those of them without a frame;
+    `scale` is the largest at which all of it is in the room, 1 at most.
+    """
+
+    open: frozenset[str] | None
+    dissolved: frozenset[str]
+    folded: bool
+    manner: Manner
+    picture: Picture
+    words: dict[str, Words]
+    drawing: Drawing
+    scale: float
+
+
+def first_sight(state: State, graph: int, room: Point) -> Sight:
+    """What is to be seen of graph number `graph` in a room of that width and height."""
+    whole = visible(state, graph, by_default)
+    if len(whole.boxes) <= MOST_BOXES and all(box.kind != "group" for box in whole.boxes):
+        sight = _laid_out(state, whole, room, None, frozenset())
+        if sight.scale == 1:
+            return sight
+    return _opened(state, graph, room)
+
+
+def _opened(state: State, graph: int, room: Point) -> Sight:
+    described = state["graphs"][graph]
+
+    def trial(opened: Set[str], dissolved: Set[str]) -> Sight:
+        picture = visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved)
+        return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved))
+
+    best, wrapping = trial(set(), set()), _wrappers(described)
+    for dissolved in (_all_steps(described, wrapping), wrapping):
+        more = trial(dissolved, dissolved)
+        if _better(more, best):
+            best = more
+            break
+    refused: set[str] = set()
+    for _ in range(min(MOST_TRIALS, ceil(MOST_NODES / (len(described["nodes"]) + 1)))):
+        found = _worth_most(state, best.picture, refused)
+        if found is None:
+            break
+        more = trial((best.open or frozenset()) | set(found[0]), best.dissolved | set(found[1]))
+        if _better(more, best):
+            best = more
+        else:
+            refused.update(found[0])
+    return best
+
+
+def _better(more: Sight, best: Sight) -> bool:
+    """Whether a picture with more in it can be read as well."""
+    return len(more.picture.boxes) <= MOST_BOXES and more.scale >= best.scale
+
+
+def _wrappers(graph: State) -> set[str]:
+    """Modules and functions around nearly all there is in a lane: what is in them says more than their frames do."""
+    lanes = Counter(node.get("lane", "") for node in graph["nodes"])
+    inside = {-1}
+    for index, group in enumerate(graph["groups"]):
+        if group["parent"] not in inside or group["kind"] not in {"module", "function", "scope"}:
+            continue
+        if group["size"] >= WRAPS * lanes.get(group.get("lane", ""), group["size"]):
+            inside.add(index)
+    return {f"g{index}" for index in inside if index >= 0}
+
+
+def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
+    """Wrappers, and what is in them of repeats of a few steps."""
+    found = set(wrappers)
+    for index, group in enumerate(graph["groups"]):
+        steps = _steps(graph, index) if group["parent"] < 0 or f"g{group['parent']}" in wrappers else []
+        if steps:
+            found |= {f"g{index}", *(f"g{step}" for step in steps)}
+    return found
+
+
+def _steps(graph: State, group: int) -> Sequence[int]:
+    """The members of a repeat of a few different modules in a row, as layers that differ in width: all say more."""
+    repeat = graph["groups"][group].get("repeat", {})
+    members: Sequence[int] = repeat.get("members", [])
+    few = repeat.get("count", 0) <= FEW
+    return members if few and all(graph["groups"][member]["kind"] == "step" for member in members) else []
+
+
+def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list[str], list[str]] | None:
+    """The group that is worth opening most, and its gradient: what is to be opened, and what of it dissolved."""
+    most, best = 0.0, None
+    for box in picture.boxes:
+        if box.kind != "group" or box.more or box.name in refused:
+            continue
+        graph = state["graphs"][box.graph]
+        group = graph["groups"][box.index]
+        if group.get("ops", group["size"]) < 2 or group["kind"] in {"optimiser", "block"}:
+            continue
+        if "repeat" in group and not _steps(graph, box.index):
+            continue
+        worth = group["size"] * (1 + log2(1 + group.get("bytes", 0)))
+        if worth > most:
+            most, best = worth, box
+    return None if best is None else _with_gradient(state, picture, best)
+
+
+def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str], list[str]]:
+    both = [best]
+    if best.path:
+        both += [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+    dissolved: list[str] = []
+    for box in both:
+        steps = _steps(state["graphs"][box.graph], box.index)
+        prefix = box.name.removesuffix(str(box.index))
+        dissolved += [box.name, *(f"{prefix}{step}" for step in steps)] if steps else []
+    return [*(box.name for box in both), *dissolved], dissolved
+
+
+def _laid_out(
+    state: State, picture: Picture, room: Point, opened: frozenset[str] | None, dissolved: frozenset[str]
+) -> Sight:
+    """The picture in the manner that fits best."""
+    folded = opened is not None
+    said = {box.name: words(state, box, picture.tags.get(box.name, ())) for box in picture.boxes}
+    sizes = {name: box.size() for name, box in said.items()}
+    far = len(picture.boxes) > 4 * MOST_BOXES  # it will not be shown: no need to know how it would look
+    best: Sight | None = None
+    for manner in [Manner()] if far else _manners(picture, room):
+        drawing = draw(picture, sizes, manner)
+        scale = min(room[0] / max(drawing.width, 1e-9), room[1] / max(drawing.height, 1e-9), 1.0)
+        if best is None or scale > best.scale:
+            best = Sight(opened, dissolved, folded, manner, picture, said, drawing, scale)
+        if scale == 1:
+            break
+    assert best is not None
+    return best
+
+
+def _manners(picture: Picture, room: Point) -> list[Manner]:
+    """In the order in which they are tried."""
+    width, height = room
+    lanes = {box.lane for box in picture.boxes} | {frame.lane for frame in picture.frames}
+    if not lanes & {"backward", "update"}:
+        return [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
+    return [
+        Manner(across=True, limit=width, lanes=True),
+        Manner(across=True, limit=width, lanes=True, joined=True),
+        Manner(limit=height, lanes=True),
+        Manner(limit=height, lanes=True, joined=True),
+    ]

@@ -1,0 +1,254 @@
+"""Forward, backward and update in lanes that mirror each other: each box beside its gradient.
+
+`js/src/graph/lanes.js` does the same for the live view; the tests hold both to the same examples.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import floor, inf
+
+from limelight_widgets.figures.layered_layout import TURN, Layout, Point, Ranked, Strip, band_starts, ranks_of
+from limelight_widgets.figures.visible_boxes import Box, Frame, Picture
+
+LANES = ("forward", "backward", "update")
+NUMBER = {"forward": 0, "loss": 0, "backward": 1, "update": 2}
+RANK_GAP = 20.0
+LANE_GAP = 10.0
+COLUMN_GAP = 32.0  # between lanes that stand side by side: what is kept is written there
+BAND_GAP = 18.0
+TITLE = 19.0  # room for the name of a lane
+MARGIN = 7.0
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lane of each box and frame that stands by itself, and for gradients the box whose they are."""
+
+    of: dict[str, int]
+    partners: dict[str, str]
+    updates: frozenset[str]
+
+
+def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
+    """The lanes of a picture, None where there is only one.
+
+    `joined`: the update stands at the end of the backward lane.
+    """
+    things: list[Box | Frame] = [*picture.boxes, *picture.frames]
+    outermost = [thing for thing in things if not thing.parent]
+    if not any(NUMBER.get(thing.lane, 0) for thing in outermost):
+        return None
+    of = {thing.name: min(NUMBER.get(thing.lane, 0), 1 if joined else 2) for thing in outermost}
+    around = outermost_of(picture)
+    outputs = {box.name for box in picture.boxes if box.kind == "output"}
+    for source, target in picture.edges:
+        if target in outputs:
+            of[target] = of.get(around[source], 0)
+    forward = {thing.path: thing.name for thing in outermost if thing.path and not NUMBER.get(thing.lane, 0)}
+    gradients = [thing for thing in outermost if thing.lane == "backward" and thing.path in forward]
+    updates = frozenset(thing.name for thing in outermost if thing.lane == "update")
+    return Lanes(of, {thing.name: forward[thing.path] for thing in gradients}, updates)
+
+
+def outermost_of(picture: Picture) -> dict[str, str]:
+    """For each box and frame the outermost frame around it, or itself."""
+    parent = {box.name: box.parent for box in picture.boxes} | {frame.name: frame.parent for frame in picture.frames}
+    found = {}
+    for name in parent:
+        at = name
+        while parent[at]:
+            at = parent[at]
+        found[name] = at
+    return found
+
+
+def saved(picture: Picture, lanes: Lanes) -> list[tuple[str, str, int]]:
+    """What is kept of each forward box for its gradient: (box, gradient, bytes), most first."""
+    around, kept = outermost_of(picture), dict[str, int]()
+    for (source, target), size in picture.bytes.items():
+        start, end = around[source], around[target]
+        if lanes.of.get(start) == 0 and lanes.of.get(end) == 1:
+            kept[start] = kept.get(start, 0) + size
+    pairs = [(box, gradient, kept.get(box, 0)) for gradient, box in lanes.partners.items()]
+    return sorted((pair for pair in pairs if pair[2]), key=lambda pair: -pair[2])
+
+
+def in_lanes(
+    sizes: Sequence[Point],
+    edges: Sequence[Edge],
+    lanes: Sequence[int],
+    partners: Sequence[int],
+    updates: Sequence[bool],
+    limit: float,
+    *,
+    across: bool,
+) -> Layout:
+    """Places boxes in lanes, side by side.
+
+    Args:
+        sizes: width and height of each box.
+        edges: pairs of boxes, from and to.
+        lanes: the lane of each box.
+        partners: for each box that whose gradient it is, -1 for none.
+        updates: whether each box is of the update: edges into it are not drawn.
+        limit: the height beyond which all lanes go on in another band.
+        across: whether the picture will be turned, so that lanes are rows.
+    """
+    ranks = _ranks_in_lanes(edges, lanes, partners)
+    count = max(ranks) + 1
+    drawn = [updates[a] == updates[b] for a, b in edges]
+    parts = [_Part(sizes, edges, drawn, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
+    heights = [max(part.drawing.heights[rank] for part in parts) for rank in range(count)]
+    for part in parts:
+        part.drawing.heights = list(heights)
+        part.drawing.order()
+        part.drawing.place(RANK_GAP)
+    starts = band_starts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP)
+    return _Stack(parts, starts, heights, across=across).layout(len(sizes), len(edges))
+
+
+class _Part:
+    """The boxes of one lane, drawn by themselves."""
+
+    def __init__(
+        self,
+        sizes: Sequence[Point],
+        edges: Sequence[Edge],
+        drawn: Sequence[bool],
+        lanes: Sequence[int],
+        ranks: Sequence[int],
+        lane: int,
+        count: int,
+    ) -> None:
+        self.lane = lane
+        self.members = [box for box, of in enumerate(lanes) if of == lane]
+        place = {box: i for i, box in enumerate(self.members)}
+        self.edges = [e for e, (a, b) in enumerate(edges) if drawn[e] and a in place and b in place]
+        own = [(place[edges[e][0]], place[edges[e][1]]) for e in self.edges]
+        self.drawing = Ranked(
+            [sizes[box] for box in self.members], own, [ranks[box] for box in self.members], count=count
+        )
+
+
+def _ranks_in_lanes(edges: Sequence[Edge], lanes: Sequence[int], partners: Sequence[int]) -> list[int]:
+    count = len(lanes)
+
+    def own(lane: int) -> list[Edge]:
+        return [(a, b) for a, b in edges if a != b and lanes[a] == lane == lanes[b]]
+
+    ranks: list[float] = [float(rank) for rank in ranks_of(count, own(0))]
+    last = max((ranks[a] for a, b in edges if lanes[a] == 0 and lanes[b] == 1), default=0.0)
+    backward, update = own(1), own(2)
+    for box in range(count):
+        if lanes[box] == 1 and partners[box] >= 0:
+            ranks[box] = ranks[partners[box]]
+    for box in range(count - 1, -1, -1):
+        if lanes[box] == 1 and partners[box] < 0:
+            ranks[box] = _between(box, backward, ranks, partners, last)
+    for box in range(count):
+        if lanes[box] == 2:
+            before = [ranks[a] - 0.5 for a, b in update if b == box and a < box]
+            given = [ranks[a] for a, b in edges if b == box and lanes[a] != 2]
+            rank = min(before) if before else sum(given) / len(given) if given else 0.0
+            ranks[box] = floor(rank * 2 + 0.5) / 2
+    place = {rank: i for i, rank in enumerate(sorted(set(ranks)))}
+    return [place[rank] for rank in ranks]
+
+
+def _between(box: int, edges: Sequence[Edge], ranks: Sequence[float], partners: Sequence[int], last: float) -> float:
+    """The rank of a backward box that has no partner: before those that read it, after those that it reads."""
+    after = [ranks[b] for a, b in edges if a == box and b > box]
+    before = [ranks[a] for a, b in edges if b == box and a < box and partners[a] >= 0]
+    low, high = max(after, default=-1.0), min(before, default=inf)
+    if not after:
+        return high - 0.5 if before else last
+    if low + 1 < high:
+        return low + 1
+    return (low + high) / 2 if high > low else low + 0.5
+
+
+class _Stack:
+    """The lanes side by side in every band."""
+
+    def __init__(
+        self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], *, across: bool
+    ) -> None:
+        self.parts = parts
+        self.starts = starts
+        self.band = [bisect(starts, rank) - 1 for rank in range(len(heights))]
+        self.tops = [0.0]
+        for height in heights:
+            self.tops.append(self.tops[-1] + height + RANK_GAP)
+        self.top = MARGIN if across else TITLE
+        self.across = across
+        self.between = LANE_GAP if across else COLUMN_GAP
+        self.turn = TURN if len(starts) > 1 else 0.0
+        self.strips: list[Strip] = []
+        self.shifts: dict[tuple[int, int], float] = {}
+        self.gaps = [0.0]  # before each band
+        self.cross = self.bottom = 0.0
+        for at in range(len(starts)):
+            self._add_band(at)
+
+    def _add_band(self, at: int) -> None:
+        end = self.starts[at + 1] if at + 1 < len(self.starts) else len(self.band)
+        height = self.tops[end] - RANK_GAP - self.tops[self.starts[at]] + self.top + MARGIN
+        self.bottom = max(self.bottom, height)
+        for part in self.parts:
+            drawing = part.drawing
+            cells = [cell for cell, rank in enumerate(drawing.rank) if self.band[rank] == at]
+            if not cells:
+                continue
+            left = min(drawing.x[cell] - drawing.sizes[cell][0] / 2 for cell in cells)
+            right = max(drawing.x[cell] + drawing.sizes[cell][0] / 2 for cell in cells)
+            named = all(strip.lane != LANES[part.lane] for strip in self.strips)
+            inset = TITLE if self.across and named else MARGIN
+            width = right - left + inset + MARGIN
+            self.strips.append(Strip(LANES[part.lane], named, self.cross, self.turn, width, height))
+            self.shifts[at, part.lane] = self.cross + inset - left
+            self.cross += width + self.between
+        self.cross += BAND_GAP - self.between
+        self.gaps.append(self.cross - BAND_GAP / 2)
+
+    def layout(self, boxes: int, edges: int) -> Layout:
+        centres: list[Point] = [(0.0, 0.0)] * boxes
+        bends: list[list[Point]] = [[] for _ in range(edges)]
+        for part in self.parts:
+            points = self._points(part)
+            for box, point in zip(part.members, points, strict=False):
+                centres[box] = point
+            for i, edge in enumerate(part.edges):
+                bends[edge] = self._bends(part.drawing, i, points)
+        height = self.bottom + 2 * self.turn
+        strips = [replace(strip, height=self.bottom) for strip in self.strips]
+        return Layout(centres, bends, self.cross - BAND_GAP, height, strips=strips)
+
+    def _points(self, part: _Part) -> list[Point]:
+        points = []
+        for x, y, rank in zip(part.drawing.x, part.drawing.y, part.drawing.rank, strict=True):
+            at = self.band[rank]
+            down = y - self.tops[self.starts[at]] + self.top + self.turn
+            points.append((x + self.shifts[at, part.lane], down))
+        return points
+
+    def _bends(self, drawing: Ranked, i: int, points: Sequence[Point]) -> list[Point]:
+        a, b = drawing.edges[i]
+        up = drawing.rank[a] > drawing.rank[b]
+        start, end = (b, a) if up else (a, b)
+        first, last = self.band[drawing.rank[start]], self.band[drawing.rank[end]]
+        if first == last:
+            return drawing.along(drawing.paths[i], points, up=up)
+        low, gap = self.bottom + 2 * self.turn - 3, self.gaps[last]
+        way = [(points[start][0], low), (gap, low), (gap, 3.0), (points[end][0], 3.0)]
+        return way[::-1] if up else way
+
+
+def named_partners(lanes: Lanes, members: Sequence[str]) -> list[int]:
+    """For each member the place of the one whose gradient it is, -1 for none."""
+    place: Mapping[str, int] = {name: i for i, name in enumerate(members)}
+    return [place.get(lanes.partners.get(name, ""), -1) for name in members]

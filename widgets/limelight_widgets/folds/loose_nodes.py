@@ -1,0 +1,32 @@
+"""Groups for ops that stand by themselves in a lane of many: a loss written out, and its gradient."""
+
+from __future__ import annotations
+
+from limelight_widgets.folds.fold import State
+
+LEAST = 4  # ops of a lane that are worth a box of their own
+LANES = {"loss": "loss", "backward": "loss"}
+"""What the group of each lane is called: what a gradient begins with belongs to the loss."""
+
+
+def gather(graph: State) -> None:
+    """Puts the loose ops of the loss, and those that its gradient begins with, into a group each, in a described graph.
+
+    Nothing is changed where there is no backward lane, or where less would be drawn with the ops by themselves.
+    """
+    loose: dict[str, list[int]] = {}
+    for index, node in enumerate(graph["nodes"]):
+        if "group" not in node and node.get("lane") in LANES:
+            loose.setdefault(node["lane"], []).append(index)
+    if "backward" not in loose:
+        return
+    for lane, members in loose.items():
+        drawn = [index for index in members if "folded_into" not in graph["nodes"][index]]
+        if len(drawn) < LEAST:
+            continue
+        name = LANES[lane]
+        group = {"id": f"{lane}:({name})", "parent": -1, "kind": "scope", "title": name, "label": name}
+        group |= {"path": f"({name})", "lane": lane, "size": len(members), "ops": len(drawn), "bytes": 0, "saved": 0}
+        for index in members:
+            graph["nodes"][index]["group"] = len(graph["groups"])
+        graph["groups"].append(group)
