@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from limelight.explain.story import Place, Story
 from limelight.explain.subject import staged_functions
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.user_code import source_line
 from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
@@ -33,8 +33,13 @@ class Leak(NamedTuple):
     holder: Holder | None
 
     def __str__(self) -> str:
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
         kept = "nothing with a name keeps it" if self.holder is None else f"kept as {self.holder}"
-        return f"{self.what}, {self.spec}, of the trace of `{self.function}`{source_line.at(self.line)}: {kept}"
+        title = f"{self.what}, {self.spec}, of the trace of `{self.function}`"
+        return Story("leaked tensor", title, ("outlived its trace",), (kept,), places=Place.of("made", self.line))
 
 
 @dataclass(frozen=True)

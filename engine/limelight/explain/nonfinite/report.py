@@ -19,8 +19,10 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, Storage
 from limelight.errors import ArgumentError
 from limelight.executors import step
+from limelight.explain.fix import Fix
 from limelight.explain.nonfinite.fixes import hint_and_fix
 from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
+from limelight.explain.story import Contrast, Place, Story
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops.random._draws import Source as Draws
@@ -61,31 +63,41 @@ class Nan:
         return bool(self.op)
 
     def __str__(self) -> str:
-        if not self.op:
-            return f"all numbers of `{self.name}` are finite for these arguments"
-        lines = [self._head()]
-        if self.operands:
-            lines.append(f"  operands: {', '.join(str(x) for x in self.operands if x is not None) or 'none'}")
-        lines += [f"  inside: {call}" for call in reversed(self.calls)]
-        if self.became_nan is not None:
-            lines.append(f"  infinities become NaN at {self.became_nan}")
-        if self.way:
-            lines.append(f"  goes on through {_by_line(self.way)}")
-        if not self.reaches:
-            lines.append("  no result of the function is concerned")
-        lines += [f"  {self.hint}"] if self.hint else []
-        lines += ["Fix: " + self.fix.replace("\n", "\n     ")] if self.fix else []
-        return "\n".join(lines)
+        return str(self.to_story())
 
-    def _head(self) -> str:
+    def to_story(self) -> Story:
+        """The parts of the sentences, and of the card."""
+        if not self.op:
+            return Story("NaN", f"all numbers of `{self.name}` are finite for these arguments", ("finite",))
+        operands = ", ".join(str(x) for x in self.operands if x is not None) or "none"
+        return Story(
+            "NaN",
+            self._title(),
+            tuple(filter(None, (self.op, "backward" if self.backward else ""))),
+            contrasts=(Contrast(self.op, operands if self.operands else "", str(self.result)),),
+            places=Place.of("line", self.line),
+            hints=(self.hint,) if self.hint else (),
+            fixes=(Fix(self.fix, "", ()),) if self.fix else (),
+            more=tuple(self._way()),
+        )
+
+    def _title(self) -> str:
         if self.line is None and not self.function:
-            return f"`{self.name}` is given {self.op}, which has NaN already: {self.result}"
+            return f"`{self.name}` is given {self.op}, which has NaN already"
         when = "going back, " if self.backward else ""
         where = f", in the gradient of {self.of}" if self.of else ""
         where += f" in `{self.function}`" if self.function != self.name else ""
-        return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}" + (
-            f"{source_line.at(self.line)}: {self.result}"
-        )
+        return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}"
+
+    def _way(self) -> Iterator[str]:
+        """Into the function, and on from the op."""
+        yield from [f"inside: {call}" for call in reversed(self.calls)]
+        if self.became_nan is not None:
+            yield f"infinities become NaN at {self.became_nan}"
+        if self.way:
+            yield f"goes on through {_by_line(self.way)}"
+        if not self.reaches:
+            yield "no result of the function is concerned"
 
     __repr__ = __str__
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
+from limelight.explain.story import Place, Story, fixes_in
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.host_draws import staged_draw
 from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
@@ -67,7 +68,18 @@ class SideEffect(NamedTuple):
     instead: str
 
     def __str__(self) -> str:
-        return f"{_SAID[self.kind].format(what=self.what)}{source_line.at(self.line)}. Instead: {self.instead}"
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        return Story(
+            "lost change" if self.kind == "lost change" else "side effect",
+            _SAID[self.kind].format(what=self.what),
+            (self.kind,),
+            places=Place.of("line", self.line),
+            remedy=self.instead,
+            fixes=fixes_in(self.instead),
+        )
 
 
 _SAID: Final[Mapping[str, str]] = {
