@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
+from limelight_widgets.views.explain import ExplainView as ExplainView
+from limelight_widgets.views.explain import explain as explain
 from limelight_widgets.views.graph import GraphView as GraphView
 from limelight_widgets.views.graph import graph as graph
 from limelight_widgets.views.tape import TapeView as TapeView
@@ -24,7 +26,7 @@ from limelight_widgets.views.trace_cache import CacheView as CacheView
 from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
 
-VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
+VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, ExplainView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above

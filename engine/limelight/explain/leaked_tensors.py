@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from limelight.explain.story import Place, Story
@@ -18,6 +18,9 @@ from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20
+_ADVICE: Final = (
+    "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
+)
 _SECONDS: Final = 2.0
 _IN_ALL: Final = 6.0
 """How long one tensor is looked for, and all of them."""
@@ -48,14 +51,18 @@ class Leaks:
 
     records: tuple[Leak, ...]
 
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each tensor."""
+        return tuple([replace(record.to_story(), hints=(_ADVICE,)) for record in self.records])
+
     def __str__(self) -> str:
         if not self.records:
             return "no symbolic tensor has outlived its trace"
         lines = [f"  {record}" for record in self.records]
         count = len(self.records)
         said = "1 symbolic tensor has outlived its trace" if count == 1 else f"{count} symbolic tensors outlived theirs"
-        advice = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
-        return "\n".join([f"{said}:", *lines, advice])
+        return "\n".join([f"{said}:", *lines, _ADVICE])
 
     __repr__ = __str__
 

@@ -116,6 +116,7 @@ class Story:
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         parts["contrasts"] = [one._asdict() for one in self.contrasts]
         parts["places"] = [{"role": one.role, "label": one.label, **_code(one.line)} for one in self.places]
+        parts["advice"] = advice_in(self.remedy)
         parts["fixes"] = [{"place": one.place, "code": one.code} for one in self.fixes]
         return {name: list(part) if isinstance(part, tuple) else part for name, part in parts.items()}
 
@@ -138,26 +139,40 @@ def merged(stories: Sequence[Story]) -> tuple[Story, ...]:
 
 # The code in a remedy
 
-_CALL: Final = re.compile(r"(pass it as an argument), ([\w.]+\(.*?\))(?= \(|;|:|$)")
+_CALL: Final = re.compile(r"(?<=pass it as an argument, )([\w.]+\(.*?\))(?= \(|;|:|$)")
 _SPAN: Final = re.compile(r"`([^`]+)`")
 _IS_CODE: Final = re.compile(r"[(=]")
 
 
 def fixes_in(remedy: str) -> tuple[Fix, ...]:
-    """The code that a remedy in prose has, each with the words that say where to write it.
+    """The code that a remedy in prose has, each with the words around it as its place.
 
-    >>> [str(one) for one in fixes_in("pass it as an argument, f(x, n); or make it a variable, `n = ll.Variable(1)`")]
-    ['pass it as an argument, f(x, n)', 'or make it a variable, n = ll.Variable(1)']
+    >>> fixes_in("pass it as an argument, f(x, n); or make it a variable, `n = ll.Variable(1)`, and assign to that")
+    (Fix(code='f(x, n)', place='pass it as an argument', paths=()), Fix(code='n = ll.Variable(1)', place='or make it a \
+variable, and assign to that', paths=()))
     """
-    fixes = []
-    for part in re.split(r"; (?=or )", remedy):
-        call = _CALL.search(part)
-        span = next((one for one in _SPAN.finditer(part) if _IS_CODE.search(one[1])), None)
-        if call is not None:
-            fixes.append(Fix(call[2], f"{call[1]},", ()))
-        elif span is not None and "..." not in span[1]:
-            fixes.append(Fix(span[1], part[: span.start()].strip(), ()))
-    return tuple(fixes)
+    return tuple([fix for part in _parts(remedy) if (fix := _fix_in(part)) is not None])
+
+
+def advice_in(remedy: str) -> tuple[str, ...]:
+    """The parts of a remedy that have no code to copy.
+
+    >>> advice_in("pass the time as an argument; or `ll.py_func(clock, [], ll.float64)` at each call")
+    ('pass the time as an argument',)
+    """
+    return tuple([part for part in _parts(remedy) if _fix_in(part) is None])
+
+
+def _parts(remedy: str) -> list[str]:
+    return re.split(r"; (?=or )", remedy) if remedy else []
+
+
+def _fix_in(part: str) -> Fix | None:
+    code = _CALL.search(part) or next((one for one in _SPAN.finditer(part) if _IS_CODE.search(one[1])), None)
+    if code is None or "..." in code[1]:
+        return None
+    around = part[: code.start()].rstrip(" ,") + re.sub("^(?=\\w)", " ", part[code.end() :])
+    return Fix(code[1], around.strip(" ,"), ())
 
 
 # The sentences

@@ -79,6 +79,11 @@ class BakedIn:
         """Those that are another value now than the trace has."""
         return tuple([record for record in self.records if record.changed])
 
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each value that has changed."""
+        return tuple([record.to_story() for record in self.changed])
+
     def __str__(self) -> str:
         told = [f"  {one}" for one in self.drawn]
         if told:

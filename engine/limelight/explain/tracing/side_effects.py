@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
-from limelight.explain.story import Place, Story, fixes_in
+from limelight.explain.story import Place, Story, fixes_in, merged
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.host_draws import staged_draw
 from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
@@ -109,6 +109,11 @@ class SideEffects:
     calls: int
     records: tuple[SideEffect, ...]
     unknown: tuple[Source, ...] = ()
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each effect, in the order of lines."""
+        return merged([record.to_story() for record in self.records])
 
     def __str__(self) -> str:
         untold = not_known("does", self.unknown)
