@@ -53,7 +53,7 @@ class Story:
     """One answer, in parts. `str()` is the sentence, in the order that its kind has (`FORMS`).
 
     Args:
-        kind: "retrace", "what if", "None gradient", "NaN", "baked value", "leaked tensor", "side effect", "lost
+        kind: "trace" (a first one), "retrace", "what if", "None gradient", "NaN", "baked value", "leaked tensor", "side effect", "lost
             change" or "copy".
         title: what happened, in a clause.
         causes: in a word or two each.
@@ -117,7 +117,7 @@ class Story:
         parts["contrasts"] = [one._asdict() for one in self.contrasts]
         parts["places"] = [{"role": one.role, "label": one.label, **_code(one.line)} for one in self.places]
         parts["advice"] = advice_in(self.remedy)
-        parts["fixes"] = [{"place": one.place, "code": one.code} for one in self.fixes]
+        parts["fixes"] = [{"place": one.place, "code": one.code, "cell": one.as_cell} for one in self.fixes]
         return {name: list(part) if isinstance(part, tuple) else part for name, part in parts.items()}
 
     def __str__(self) -> str:
@@ -235,6 +235,7 @@ def _plain(story: Story) -> str:
 
 
 FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
+    "trace": _retrace,
     "retrace": _retrace,
     "what if": _what_if,
     "None gradient": _none_gradient,

@@ -61,7 +61,8 @@ class ExplainMagic(LimelightMagic):
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, NO_FUNCTION)
-        return self._show(given, Cards(explain.leaks(function) if given.leaks else Explanation.of(function)))
+        answer = explain.leaks(function) if given.leaks else Explanation.of(function)
+        return self._show(given, Cards(answer, function))
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()

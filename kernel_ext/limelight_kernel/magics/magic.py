@@ -12,6 +12,7 @@ from IPython.core.magic import Magics
 from IPython.display import display
 
 import limelight_widgets as views
+from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.completion import Completed, Names
 from limelight_kernel.magics.result_dropped import is_dropped
 from limelight_kernel.report.listing import WIDTH, wrapped
@@ -37,14 +38,23 @@ class PlainText:
 
 
 class Cards(PlainText):
-    """An answer of `limelight.explain`: cards in a notebook, text in a terminal. `view` is the answer."""
+    """An answer of `limelight.explain`: cards in a notebook, text in a terminal.
+
+    Args:
+        view: the answer.
+        function: the staged function that it is about, if it is about one.
+    """
+
+    def __init__(self, view: Any, function: Any = None) -> None:
+        super().__init__(view)
+        self._function = function
 
     def static(self) -> Figure:
         """The cards without a widget."""
         return self._view().static()
 
     def _view(self) -> views.ExplainView:
-        stories = stories_of(self.view)
+        stories = with_cells(stories_of(self.view), self._function)
         code = [fix.code for story in stories for fix in story.fixes]
         text = wrapped(str(self.view), text_width(), code)
         return views.ExplainView(stories, text, getattr(self.view, "notes", ()))

@@ -92,6 +92,7 @@ def _cell(column: int, text: str) -> str:
 HEADS = {
     "NaN": ("operands", "result"),
     "baked value": ("in the trace", "now"),
+    "trace": ("closest trace", "this call"),
     "retrace": ("closest trace", "this call"),
     "what if": ("closest trace", "this call"),
     "copy": ("from", "to"),
@@ -104,6 +105,7 @@ def _places(places: Sequence[Mapping[str, Any]]) -> str:
         f"{ROLES.get(place['role'], place['role'])} {escape(place['label'])}"
         + (f": <code>{escape(place['code'])}</code>" if place.get("code") else "")
         for place in places
+        if place["label"]
     ]
     return f"<p>{'<br>'.join(shown)}</p>" if shown else ""
 
@@ -118,9 +120,10 @@ def _fixes(story: Mapping[str, Any]) -> str:
 
 
 def _labelled(words: str) -> str:
-    """ "or pass it" as "Or: pass it", all else with "Fix" before it."""
+    """ "or pass it" as "Or: pass it", all else with "Fix" before it; "at each call" goes on from the word."""
     label, said = ("Or", words[3:]) if words.startswith("or ") else ("Fix", words)
-    return f"<strong>{label}{':' if said else ''}</strong> {marked(said)}".rstrip()
+    sign = "" if not said else "," if said.startswith(("at ", "which ")) else ":"
+    return f"<strong>{label}{sign}</strong> {marked(said)}".rstrip()
 
 
 def _folded(lines: Iterable[str]) -> str:

@@ -60,7 +60,7 @@ class WhyNone:
     def to_story(self) -> Story:
         """The parts of the sentence, and of the card."""
         title, _, said = self.sentence.partition(": ")
-        causes = (self.cause, f"op {self.op}") if self.op else (self.cause,)
+        causes = tuple(filter(None, dict.fromkeys((self.cause, self.op))))
         fixes = (Fix(self.fix, "", ()),) if self.fix else ()
         return Story(
             "None gradient", title, causes, (said,) if said else (), places=Place.of("line", self.line), fixes=fixes

@@ -49,7 +49,9 @@ class Prediction:
         """The parts of the sentence, and of the card."""
         if self.miss is not None and not self.error:
             title = f"`{self.function}` would trace"
-            return replace(self.miss.to_story(), kind="what if", title=title, more=self.notes)
+            story = self.miss.to_story()
+            places = (story.places[0]._replace(label=""), *story.places[1:])  # nobody has made the call
+            return replace(story, kind="what if", title=title, places=places, more=self.notes)
         cause, what, said = self._outcome()
         return Story("what if", f"`{self.function}` would {what}", (cause,), said, more=self.notes)
 

@@ -119,7 +119,7 @@ class Miss:
         plural = "s" if self.created > 1 else ""
         created = f"Its Python code ran twice, since it created {self.created} variable{plural}."
         return Story(
-            "retrace",
+            "trace" if self.first else "retrace",
             f"`{self.function}` traced{'' if self.first else ' again'}",
             tuple(dict.fromkeys([str(self.cause), *[str(change.cause) for change in self.changes[:MOST]]])),
             () if self.changes else (self.note,),

@@ -60,6 +60,10 @@ export function showLine(element, label, line) {
   const row = cell?.querySelectorAll(".cm-line")[line - 1] ?? cell;
   if (!row) return false;
   row.scrollIntoView({ block: "center" });
+  const listed = /** @type {HTMLElement | null | undefined} */ (
+    panelOf(element)?.querySelector(`[data-ll-source="${label}"][data-ll-line="${line}"]`)
+  );
+  listed?.click(); // the annotated cell's row, and with it the boxes of the graph below
   row.classList.add("ll-flash");
   setTimeout(() => row.classList.remove("ll-flash"), FLASH_MILLISECONDS);
   return true;

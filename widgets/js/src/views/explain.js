@@ -13,7 +13,7 @@ import { widget } from "../tables/table-view.js";
  * @property {string} kind @property {string} title @property {string[]} causes @property {string[]} said
  * @property {{what: string, before: string, after: string, detail: string}[]} contrasts @property {number} unlisted
  * @property {string} cost @property {number} count @property {string} total @property {Place[]} places
- * @property {string[]} hints @property {{place: string, code: string}[]} fixes @property {string[]} advice
+ * @property {string[]} hints @property {{place: string, code: string, cell: string}[]} fixes @property {string[]} advice
  * @property {string[]} more
  */
 
@@ -21,6 +21,7 @@ import { widget } from "../tables/table-view.js";
 const HEADS = {
   NaN: ["operands", "result"],
   "baked value": ["in the trace", "now"],
+  trace: ["closest trace", "this call"],
   retrace: ["closest trace", "this call"],
   "what if": ["closest trace", "this call"],
   copy: ["from", "to"],
@@ -47,8 +48,7 @@ function card(story, say) {
   return h(
     "article",
     { class: "ll-story", "aria-label": `${story.kind}: ${title.replaceAll("`", "")}` },
-    h("h4", {}, ...marked(title)),
-    chips(story),
+    h("div", { class: "ll-story-head" }, h("h4", {}, ...marked(title)), chips(story)),
     story.total && h("p", { class: "ll-quiet" }, ...marked(story.total)),
     ...story.said.filter((said) => !story.causes.includes(said)).map((said) => h("p", {}, ...marked(said))),
     contrasts(story),
@@ -97,11 +97,11 @@ function contrasts({ kind, contrasts: rows, unlisted }) {
 
 /** @param {Place[]} all */
 function places(all) {
-  if (!all.length) return null;
+  if (!all.some(({ label }) => label)) return null;
   return h(
     "p",
     { class: "ll-places" },
-    ...all.map((place) => h("span", { class: "ll-place" }, h("span", { class: "ll-quiet" }, `${ROLES[place.role] ?? place.role} `), ...linked(place))),
+    ...all.filter(({ label }) => label).map((place) => h("span", { class: "ll-place" }, h("span", { class: "ll-quiet" }, `${ROLES[place.role] ?? place.role} `), ...linked(place))),
   );
 }
 
@@ -110,7 +110,7 @@ const CELL_LINE = /In\[\d+\](?: line |:)(\d+)/;
 /** A place with a link to its line, where the page has the cell. @param {Place} place */
 function linked({ label, code }) {
   const match = CELL_LINE.exec(label);
-  const shown = code ? [" ", h("code", {}, code)] : [];
+  const shown = code ? [h("code", {}, code)] : [];
   if (!match) return [label, ...shown];
   const name = match[0].slice(0, match[0].indexOf("]") + 1);
   const go = (/** @type {Event} */ event) => {
@@ -127,7 +127,7 @@ function linked({ label, code }) {
 /** The fix as code with its buttons; in prose where there is no code. @param {Story} story @param {(words: string) => void} say */
 function fixes({ fixes: all, advice }, say) {
   const prose = advice.map((part) => h("p", {}, ...labelled(part)));
-  const code = all.map(({ place, code }) => {
+  const code = all.map(({ place, code, cell }) => {
     const block = h("pre", { class: "ll-fix-code" }, h("code", {}, code));
     const copy = button("Copy the code", async () => {
       const done = await copied(code);
@@ -136,19 +136,20 @@ function fixes({ fixes: all, advice }, say) {
       if (!done) getSelection()?.selectAllChildren(block);
     }, {}, "Copy");
     const insert = button("Insert the code in a new cell below", async () => {
-      say((await insertBelow(insert, code)) ? "A cell with the code stands below." : "No cell could be inserted.");
+      say((await insertBelow(insert, cell)) ? "A cell with the code stands below." : "No cell could be inserted.");
     }, { hidden: true }, "Insert below");
-    requestAnimationFrame(() => (insert.hidden = !insertable(insert)));
+    requestAnimationFrame(() => (insert.hidden = !cell || !insertable(insert)));
     const head = h("div", { class: "ll-fix-head" }, h("span", {}, ...labelled(place)), h("span", { class: "ll-spring" }), copy, insert);
     return h("div", { class: "ll-fix" }, head, block);
   });
   return [...prose, ...code];
 }
 
-/** "or pass it" as "Or: pass it", all else with "Fix" before it. @param {string} words */
+/** "or pass it" as "Or: pass it", all else with "Fix" before it; "at each call" goes on from the word. @param {string} words */
 function labelled(words) {
   const [label, said] = words.startsWith("or ") ? ["Or", words.slice(3)] : ["Fix", words];
-  return [h("b", {}, said ? `${label}: ` : label), ...marked(said)];
+  const sign = !said ? "" : /^(at|which) /.test(said) ? ", " : ": ";
+  return [h("b", {}, `${label}${sign}`), ...marked(said)];
 }
 
 /** @param {string} title @param {string[]} lines */
