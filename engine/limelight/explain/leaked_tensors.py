@@ -18,9 +18,7 @@ from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20
-_ADVICE: Final = (
-    "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
-)
+_ADVICE: Final = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
 _SECONDS: Final = 2.0
 _IN_ALL: Final = 6.0
 """How long one tensor is looked for, and all of them."""

@@ -53,8 +53,7 @@ class Story:
     """One answer, in parts. `str()` is the sentence, in the order that its kind has (`FORMS`).
 
     Args:
-        kind: "trace" (a first one), "retrace", "what if", "None gradient", "NaN", "baked value", "leaked tensor", "side effect", "lost
-            change" or "copy".
+        kind: one of `FORMS`: "trace" is a first one, "what if" a prediction.
         title: what happened, in a clause.
         causes: in a word or two each.
         said: sentences that go on from the title.
@@ -229,9 +228,13 @@ def _side_effect(story: Story) -> str:
     return f"{story.title}{at(story.where)}. Instead: {story.remedy}"
 
 
-def _plain(story: Story) -> str:
-    said = ": ".join([f"{story.title}{at(story.where)}", *story.said])
-    return f"{said}. {story.remedy}" if story.remedy else said
+def _leak(story: Story) -> str:
+    return " ".join([": ".join([f"{story.title}{at(story.where)}", *story.said]), *story.hints])
+
+
+def _copy(story: Story) -> str:
+    remedy = f". Instead: {story.remedy}" if story.remedy else ""
+    return f"{story.title}, for: {', '.join(story.causes)}{at(story.where)}{remedy}"
 
 
 FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
@@ -241,10 +244,10 @@ FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
     "None gradient": _none_gradient,
     "NaN": _nan,
     "baked value": _baked,
-    "leaked tensor": _plain,
+    "leaked tensor": _leak,
     "side effect": _side_effect,
     "lost change": _side_effect,
-    "copy": _plain,
+    "copy": _copy,
 }
 """How the parts of each kind become a sentence."""
 

@@ -1,4 +1,4 @@
-"""Cards as HTML that any reader shows, without a script: in a page that was saved, or in a notebook that is not trusted.
+"""Cards as HTML that any reader shows, without a script: in a saved page, or in a notebook that is not trusted.
 
 What readers drop are the few style attributes, which take their colours from JupyterLab's theme; the card reads without
 them. The live card (`js/src/views/explain.js`) has the same parts in the same order, with buttons.
@@ -120,7 +120,7 @@ def _fixes(story: Mapping[str, Any]) -> str:
 
 
 def _labelled(words: str) -> str:
-    """ "or pass it" as "Or: pass it", all else with "Fix" before it; "at each call" goes on from the word."""
+    """Words with "Fix" before them, or "Or" instead of an or; "at each call" goes on from that word."""
     label, said = ("Or", words[3:]) if words.startswith("or ") else ("Fix", words)
     sign = "" if not said else "," if said.startswith(("at ", "which ")) else ":"
     return f"<strong>{label}{sign}</strong> {marked(said)}".rstrip()

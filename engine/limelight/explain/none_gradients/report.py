@@ -20,7 +20,6 @@ from limelight.explain.fix import Fix
 from limelight.explain.none_gradients import fixes, op_history
 from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards
 from limelight.explain.story import Place, Story
-from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Source, locals_of
 
 CAUSES: Final = (

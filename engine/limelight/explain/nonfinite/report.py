@@ -22,7 +22,8 @@ from limelight.executors import step
 from limelight.explain.fix import Fix
 from limelight.explain.nonfinite.fixes import hint_and_fix
 from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
-from limelight.explain.story import Contrast, Place, Story
+from limelight.explain.story import Contrast, Story
+from limelight.explain.story import Place as StoryPlace
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops.random._draws import Source as Draws
@@ -75,7 +76,7 @@ class Nan:
             self._title(),
             tuple(filter(None, (self.op, "backward" if self.backward else ""))),
             contrasts=(Contrast(self.op, operands if self.operands else "", str(self.result)),),
-            places=Place.of("line", self.line),
+            places=StoryPlace.of("line", self.line),
             hints=(self.hint,) if self.hint else (),
             fixes=(Fix(self.fix, "", ()),) if self.fix else (),
             more=tuple(self._way()),
@@ -93,9 +94,9 @@ class Nan:
         """Into the function, and on from the op."""
         yield from [f"inside: {call}" for call in reversed(self.calls)]
         if self.became_nan is not None:
-            yield f"infinities become NaN at {self.became_nan}"
+            yield f"infinities become NaN at {_by_line([self.became_nan], self.line)}"
         if self.way:
-            yield f"goes on through {_by_line(self.way)}"
+            yield f"goes on through {_by_line(self.way, self.line)}"
         if not self.reaches:
             yield "no result of the function is concerned"
 
@@ -190,12 +191,13 @@ def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
     return Nan(name) if origin is None else _report(name, origin, bool(origins), graph)
 
 
-def _by_line(way: Sequence[Place]) -> str:
-    """Places in words, neighbours of one line together."""
-    groups = itertools.groupby(way, key=lambda place: place.line)
-    return ", ".join(
-        [f"{', '.join(dict.fromkeys(place.op for place in group))}{source_line.at(line)}" for line, group in groups]
-    )
+def _by_line(way: Sequence[Place], origin: Source | None) -> str:
+    """Places in words, neighbours of one line together; `origin` is a line that has been told."""
+    said = []
+    for line, group in itertools.groupby(way, key=lambda place: place.line):
+        where = ", on the same line" if line is not None and line == origin else source_line.at(line)
+        said.append(", ".join(dict.fromkeys(place.op for place in group)) + where)
+    return "; ".join(said) if origin in [place.line for place in way] else ", ".join(said)
 
 
 def _described(graph: Graph, index: int) -> str:

@@ -15,6 +15,7 @@ from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.key_diff import Change, show
 from limelight.explain.story import MOST, SPELLED, Place, Story, differences, retrace_clauses
 
+
 class Difference(NamedTuple):
     """One part of the arguments that differs from those of the closest trace; `fix` is code, empty where none helps."""
 

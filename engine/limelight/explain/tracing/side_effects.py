@@ -20,7 +20,6 @@ from limelight.explain.tracing.staged_calls import added, is_deletion, staged, s
 from limelight.staging.argument_changes import remedy
 from limelight.staging.function import Function
 from limelight.staging.key_parts import ObjectPart
-from limelight.user_code import source_line
 from limelight.user_code.names_read import MISSING, Read, reads
 from limelight.user_code.source_line import Source
 
