@@ -85,12 +85,9 @@ def test_ten_traces_of_one_cause_are_one_card_with_a_count(notebook):
 def test_a_fix_is_inserted_as_a_cell_that_runs_and_ends_the_retracing(notebook):
     answer = notebook("%trace_cache step --why").value
     code = next(fix["cell"] for story in answer._view().state()["stories"] for fix in story["fixes"])
-    assert code.splitlines()[:2] == [
-        '@ll.function(input_signature=[ll.TensorSpec((None, 2), "float32"), ll.Static()])'
-        if "Static" in code
-        else code.splitlines()[0],
-        'def step(x, mode="plain"):',
-    ]
+    decorator, definition = code.splitlines()[:2]
+    assert decorator.startswith("@ll.function(input_signature=")
+    assert definition == 'def step(x, mode="plain"):'
     notebook(code)
     notebook("for n in (3, 4, 5):\n    step(ll.ones((n, 2)))")
     assert notebook("step.trace_count").value == 1
