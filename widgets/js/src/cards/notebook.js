@@ -5,6 +5,8 @@
 
 const CELL = ".jp-Cell";
 const INSERT = '[data-jp-item-name="insert"] :is(jp-button, button), [data-command="notebook:insert-cell-below"]';
+const GESTURES = ["mousedown", "click"]; // JupyterLab's buttons act on the first, plain ones on the second
+const FRAMES = 30;
 const FLASH_MILLISECONDS = 1600;
 
 /** The notebook that an element is in. @param {Element} element */
@@ -27,14 +29,23 @@ export async function insertBelow(element, code) {
   if (!panel || !own || !control) return false;
   if (!own.classList.contains("jp-mod-active")) own.dispatchEvent(new MouseEvent("mousedown", { bubbles: true, button: 0 }));
   const before = new Set(panel.querySelectorAll(CELL));
-  control.click();
-  for (let tries = 0; tries < 60; tries++) {
-    const cell = [...panel.querySelectorAll(CELL)].find((one) => !before.has(one));
-    const editor = /** @type {HTMLElement | null | undefined} */ (cell?.querySelector(".cm-content"));
+  for (const gesture of GESTURES) {
+    control.dispatchEvent(new MouseEvent(gesture, { bubbles: true, cancelable: true, button: 0 }));
+    const editor = await newEditor(panel, before);
     if (editor) return paste(editor, code);
-    await new Promise(requestAnimationFrame);
   }
   return false;
+}
+
+/** The editor of the cell that is not among those `before`, once it is there. @param {Element} panel @param {Set<Element>} before */
+async function newEditor(panel, before) {
+  for (let frames = 0; frames < FRAMES; frames++) {
+    const cell = [...panel.querySelectorAll(CELL)].find((one) => !before.has(one));
+    const editor = /** @type {HTMLElement | null | undefined} */ (cell?.querySelector(".cm-content"));
+    if (editor) return editor;
+    await new Promise(requestAnimationFrame);
+  }
+  return null;
 }
 
 /** @param {HTMLElement} editor @param {string} code */
