@@ -14,9 +14,10 @@ from limelight.user_code.source_line import Source
 from limelight_widgets.figures.explain import card_html, explain_figure
 from limelight_widgets.folds.explain import MOST, ExplainFold
 
-KEPT = {"div", "p", "br", "strong", "span", "code", "pre", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+KEPT = set("div p br strong span code pre table thead tbody tr th td details summary".split())
 STORY = Story(
-    "retrace", "`f` traced again", ("shape", "dtype"), contrasts=(Contrast("argument `x`", "f32[2]", "f32[3]", "axis 0"),),
+    "retrace", "`f` traced again", ("shape", "dtype"),
+    contrasts=(Contrast("argument `x`", "f32[2]", "f32[3]", "axis 0"),),
     unlisted=3, cost="38 ms", places=(Place("call", "In[7] line 3"), Place("closest", "trace #2 (In[5] line 9)")),
     hints=("The fix leaves `n`.",), fixes=(Fix("@ll.function", "", ()),), more=("It ran twice.",),
 )  # fmt: skip

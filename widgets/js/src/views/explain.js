@@ -33,6 +33,7 @@ const ROLES = { call: "at", line: "at", made: "made at", closest: "closest", tra
 function build(root) {
   const cards = h("div", { class: "ll-stories" });
   const status = h("span", { class: "ll-hidden", role: "status" });
+  root.setAttribute("role", "group"); // no landmark: a notebook has many, and two may be called the same
   root.append(cards, status);
   return (/** @type {{stories: Story[], text: string, notes: string[]}} */ { stories, text, notes }) => {
     const say = (/** @type {string} */ words) => (status.textContent = words);
