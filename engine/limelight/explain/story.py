@@ -232,6 +232,10 @@ def _leak(story: Story) -> str:
     return " ".join([": ".join([f"{story.title}{at(story.where)}", *story.said]), *story.hints])
 
 
+def _difference(story: Story) -> str:
+    return "\n".join([story.title, *map(str, story.contrasts)])
+
+
 def _copy(story: Story) -> str:
     remedy = f". Instead: {story.remedy}" if story.remedy else ""
     return f"{story.title}, for: {', '.join(story.causes)}{at(story.where)}{remedy}"
@@ -248,6 +252,7 @@ FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
     "side effect": _side_effect,
     "lost change": _side_effect,
     "copy": _copy,
+    "difference": _difference,
 }
 """How the parts of each kind become a sentence."""
 

@@ -116,7 +116,7 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
             return PlainText(_forgotten(asked.name, count))
     if given.diff:
         difference = differences(asked, *(position(asked, number, "%trace_cache --diff") for number in given.diff))
-        return PlainText(difference) if given.text else difference
+        return Cards(difference, asked)
     return Cards(Retraces(explain.retrace(asked), isinstance(asked, StagedCell)), asked) if given.why else None
 
 

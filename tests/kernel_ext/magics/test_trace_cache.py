@@ -95,7 +95,7 @@ def test_diff_of_two_traces(notebook):
     assert re.search(r"^In\[3\]:3 +tanh +f32\[1,2\] +f32\[1,1\]$", text, re.MULTILINE)
     assert max(map(len, text.splitlines()[1:])) <= 80
     assert json.loads(json.dumps(notebook("kept.to_dict()").value))["traces"] == [1, 2]
-    assert "<h4>Graphs</h4><table " in found._repr_html_()
+    assert "second trace" in found._repr_mimebundle_()["text/html"]
     same = repr(notebook("%trace_cache step --diff 2 2").value)
     assert same == "step: traces #2 and #2 have the same signature and the same graph."
 

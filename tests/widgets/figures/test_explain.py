@@ -12,9 +12,13 @@ from limelight.explain.fix import Fix
 from limelight.explain.story import FORMS, Contrast, Place, Story
 from limelight.user_code.source_line import Source
 from limelight_widgets.figures.explain import card_html, explain_figure
+from limelight_widgets.figures.trace_diff import Differences
 from limelight_widgets.folds.explain import MOST, ExplainFold
 
-KEPT = set("div p br strong span code pre table thead tbody tr th td details summary".split())
+KEPT = {
+    "div", "p", "br", "strong", "span", "code", "pre",
+    "table", "thead", "tbody", "tr", "th", "td", "details", "summary",
+}  # fmt: skip
 STORY = Story(
     "retrace", "`f` traced again", ("shape", "dtype"),
     contrasts=(Contrast("argument `x`", "f32[2]", "f32[3]", "axis 0"),),
@@ -62,6 +66,15 @@ def test_names_and_reprs_are_data(kind, texts):
     html = card_html(story.to_dict())
     assert set(re.findall(r"<\s*([a-zA-Z0-9]+)", html)) <= KEPT
     assert not re.findall(r"<[^>]*\bon\w+\s*=", html)
+
+
+def test_a_difference_names_both_traces_and_where_their_graphs_differ():
+    arguments, nodes = (("x", "f32[2]", "f32[3]", "axis 0"),), (("In[4]:5", "exp", "–", "f32[2]"),)
+    (story,) = Differences("f", (1, 2), arguments, nodes, (3, 4)).stories
+    assert (story.before, story.after) == (("f32[2]", "–"), ("f32[3]", "f32[2]"))
+    said = words(card_html(story.to_dict()))
+    assert "first trace second trace argument x f32[2] f32[3] axis 0 op exp – f32[2] In[4]:5" in said
+    assert str(story).splitlines()[1] == "argument `x` f32[2] -> f32[3] (axis 0)"
 
 
 def test_an_answer_without_a_story_is_its_sentence():

@@ -96,6 +96,7 @@ HEADS = {
     "retrace": ("closest trace", "this call"),
     "what if": ("closest trace", "this call"),
     "copy": ("from", "to"),
+    "difference": ("first trace", "second trace"),
 }
 """What stands above the two columns."""
 

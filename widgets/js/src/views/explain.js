@@ -25,6 +25,7 @@ const HEADS = {
   retrace: ["closest trace", "this call"],
   "what if": ["closest trace", "this call"],
   copy: ["from", "to"],
+  difference: ["first trace", "second trace"],
 };
 /** @type {Record<string, string>} */
 const ROLES = { call: "at", line: "at", made: "made at", closest: "closest", trace: "trace" };
