@@ -19,6 +19,8 @@ from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
 from limelight_widgets.players.steps import steps as steps
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
+from limelight_widgets.views.explain import ExplainView as ExplainView
+from limelight_widgets.views.explain import explain as explain
 from limelight_widgets.views.graph import GraphView as GraphView
 from limelight_widgets.views.graph import graph as graph
 from limelight_widgets.views.tape import TapeView as TapeView
@@ -27,7 +29,7 @@ from limelight_widgets.views.trace_cache import CacheView as CacheView
 from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
 
-VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, GraphView, TapeView)
+VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, ExplainView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
 TILES = ("TensorTile", "tensor_tile")

@@ -2,7 +2,9 @@
 
 The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
 `none_gradients` why a gradient is None, `nonfinite` where a NaN comes from, `tracing` what a trace hides,
-`leaked_tensors` what has outlived its trace; `fix` is what they share to write the user's code anew.
+`leaked_tensors` what has outlived its trace, `copies` what moves between devices. `story` is the record that each
+answer tells itself by, from which its sentence is written and its card is drawn; `fix` is what they share to write the
+user's code anew.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 _HOMES: Final = {
+    "Copies": "explain.copies",
+    "Copy": "explain.copies",
     "Leak": "explain.leaked_tensors",
     "Leaks": "explain.leaked_tensors",
     "leaks": "explain.leaked_tensors",
@@ -32,6 +36,7 @@ _HOMES: Final = {
     "SideEffect": "explain.tracing.side_effects",
     "SideEffects": "explain.tracing.side_effects",
     "side_effects": "explain.tracing.side_effects",
+    "Story": "explain.story",
     "Holder": "user_code.holders",
     "Holders": "user_code.holders",
     "who_holds": "user_code.holders",
@@ -43,6 +48,8 @@ if not TYPE_CHECKING:  # type checkers read the imports below; a test holds both
     __all__ = sorted(_HOMES)  # noqa: PLE0605  # what `import *` gives
 
 if TYPE_CHECKING:
+    from limelight.explain.copies import Copies as Copies
+    from limelight.explain.copies import Copy as Copy
     from limelight.explain.leaked_tensors import Leak as Leak
     from limelight.explain.leaked_tensors import Leaks as Leaks
     from limelight.explain.leaked_tensors import leaks as leaks
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
     from limelight.explain.stepping.recording import Recording as Recording
     from limelight.explain.stepping.recording import Step as Step
     from limelight.explain.stepping.recording import steps as steps
+    from limelight.explain.story import Story as Story
     from limelight.explain.tracing.baked import BakedIn as BakedIn
     from limelight.explain.tracing.baked import baked as baked
     from limelight.explain.tracing.purity import Impurity as Impurity

@@ -20,11 +20,28 @@ from limelight.user_code.source_line import Source
 
 
 class Fix(NamedTuple):
-    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`."""
+    """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`.
+
+    `cell` is more code around it, if known, with which it can run alone: a decorator's function, a cell's body.
+    """
 
     code: str
     place: str
     paths: tuple[str, ...]
+    cell: str = ""
+
+    @property
+    def as_cell(self) -> str:
+        """Code that a notebook's cell can have; empty where the code is part of something else.
+
+        >>> Fix("y = x * 2", "", ()).as_cell, Fix("return x", "", ()).as_cell
+        ('y = x * 2', '')
+        """
+        try:
+            compile(self.code, "<fix>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except (SyntaxError, ValueError):  # a decorator, a `return`, the first line of a cell
+            return self.cell
+        return self.cell or self.code
 
     def __str__(self) -> str:
         return f"{self.place} {self.code}" if self.place else self.code

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import gc
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from limelight.explain.story import Place, Story
 from limelight.explain.subject import staged_functions
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.user_code import source_line
 from limelight.user_code.holders import Holder, first_holder
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20
+_ADVICE: Final = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
 _SECONDS: Final = 2.0
 _IN_ALL: Final = 6.0
 """How long one tensor is looked for, and all of them."""
@@ -33,8 +34,13 @@ class Leak(NamedTuple):
     holder: Holder | None
 
     def __str__(self) -> str:
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
         kept = "nothing with a name keeps it" if self.holder is None else f"kept as {self.holder}"
-        return f"{self.what}, {self.spec}, of the trace of `{self.function}`{source_line.at(self.line)}: {kept}"
+        title = f"{self.what}, {self.spec}, of the trace of `{self.function}`"
+        return Story("leaked tensor", title, ("outlived its trace",), (kept,), places=Place.of("made", self.line))
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,18 @@ class Leaks:
 
     records: tuple[Leak, ...]
 
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each tensor."""
+        return tuple([replace(record.to_story(), hints=(_ADVICE,)) for record in self.records])
+
     def __str__(self) -> str:
         if not self.records:
             return "no symbolic tensor has outlived its trace"
         lines = [f"  {record}" for record in self.records]
         count = len(self.records)
         said = "1 symbolic tensor has outlived its trace" if count == 1 else f"{count} symbolic tensors outlived theirs"
-        advice = "A trace's tensors have no value once it has ended. Return them, or keep values in an ll.Variable."
-        return "\n".join([f"{said}:", *lines, advice])
+        return "\n".join([f"{said}:", *lines, _ADVICE])
 
     __repr__ = __str__
 

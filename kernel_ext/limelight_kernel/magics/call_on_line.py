@@ -38,13 +38,18 @@ def prediction(session: Session, text: str, function: Any = None) -> Any:
 
     Raises UsageError, one line, for what is no call of a staged function, and for arguments that cannot be evaluated.
     """
-    called, args, kwargs = _function_and_arguments(session, text, _WOULD)
-    if function is not None and called.id not in (function.id, *(one.id for one in function.instances)):
-        raise UsageError(f"{_WOULD}: {text!r} calls {called.name!r}, and NAME says {function.name!r}; leave NAME out")
+    target, args, kwargs = _function_and_arguments(session, text, _WOULD)
+    if function is not None and target.id not in (function.id, *(one.id for one in function.instances)):
+        raise UsageError(f"{_WOULD}: {text!r} calls {target.name!r}, and NAME says {function.name!r}; leave NAME out")
     try:
-        return _predicted_as_written(session, text, called, args, kwargs)
+        return _predicted_as_written(session, text, target, args, kwargs)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
+
+
+def called(session: Session, text: str) -> Any:
+    """The staged function that the call `text` is of; raises UsageError as `prediction` does."""
+    return _evaluated(session, _parsed(text, _WOULD).func, text, _WOULD)
 
 
 def _predicted_as_written(session: Session, text: str, called: Any, args: Any, kwargs: Any) -> Any:

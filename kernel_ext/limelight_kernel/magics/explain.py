@@ -12,11 +12,11 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from limelight import explain
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import keep_argument
+from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.line.completion import Names
 from limelight_kernel.magics.call_on_line import answer_about_call, without_flag, written_call
 from limelight_kernel.magics.explain_report import Explanation
-from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
+from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
 
 
 @magics_class
@@ -34,6 +34,7 @@ class ExplainMagic(LimelightMagic):
     @argument("-g", "--grad", action="store_true", help="with --nan: in the gradient of the results, too")
     @argument("--leaks", action="store_true", help="list tensors of its traces that something has kept")
     @keep_argument
+    @form_arguments
     @output_can_be_silenced
     @no_var_expand
     @line_magic
@@ -53,14 +54,15 @@ class ExplainMagic(LimelightMagic):
         if given.nan is not None:
             call, behind = without_flag(written_call(line, "--nan"), ("--grad", "-g"))
             question = partial(explain.nan, gradient_of=True) if given.grad or behind else explain.nan
-            return self._say(given, PlainText(answer_about_call(self.session, call, question, "--nan")))
+            return self._show(given, Cards(answer_about_call(self.session, call, question, "--nan")))
         if given.pure is not None:
             twice = answer_about_call(self.session, written_call(line, "--pure"), explain.purity, "--pure")
             return self._say(given, PlainText(twice))
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, NO_FUNCTION)
-        return self._say(given, PlainText(explain.leaks(function)) if given.leaks else Explanation.of(function))
+        answer = explain.leaks(function) if given.leaks else Explanation.of(function)
+        return self._show(given, Cards(answer, function))
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()

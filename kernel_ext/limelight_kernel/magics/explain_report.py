@@ -1,20 +1,24 @@
-"""`%explain`: everything that the engine says of a staged function, in sections."""
+"""`%explain`: everything that the engine says of a staged function, in sections, each fact once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight import explain
+from limelight.explain.story import Story, by_cost
 from limelight_kernel.explain.retrace_fixes import worded_for_cell
 from limelight_kernel.explain.side_effects import side_effects
-from limelight_kernel.report.listing import wrapped
 from limelight_kernel.staged.staged_cell import StagedCell
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a function was traced, what it does while tracing alone, which values its traces have baked in."""
+    """Why a function was traced, what it does while tracing alone, which values its traces have baked in.
+
+    What two of the engine's answers say is left to one of them: draws and clocks to the side effects, values that have
+    changed to what is baked in.
+    """
 
     retrace: Any
     side_effects: Any
@@ -26,13 +30,33 @@ class Explanation:
         """The explanation of a staged function."""
         of_cell = isinstance(function, StagedCell)
         effects = function.effects() if of_cell else side_effects(function, None)
-        return cls(explain.retrace(function), effects, explain.baked(function), of_cell)
+        baked = explain.baked(function)
+        retrace = replace(explain.retrace(function), unseen=())
+        return cls(retrace, effects, replace(baked, drawn=()), of_cell)
+
+    def _worded(self, text: str) -> str:
+        return worded_for_cell(text) if self.of_cell else text
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """Of traces, the costliest first; then of values that have changed since, and of side effects."""
+        told = (*by_cost(self.retrace.stories), *self.baked.stories, *self.side_effects.stories)
+        return tuple([story.reworded(self._worded) for story in told])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is as it was, and what cannot be known."""
+        still = [f"{record}, and a constant of the trace." for record in self.baked.records if not record.changed]
+        unknown = [str(replace(self.baked, records=()))] if self.baked.unknown else []
+        ran = self.side_effects if not self.side_effects.records else None
+        quiet = [str(one) for one in (ran, None if self.baked.records or unknown else self.baked) if one is not None]
+        return tuple([self._worded(line) for text in (*still, *unknown, *quiet) for line in text.splitlines()])
 
     def to_dict(self) -> dict[str, str]:
-        said = {"retrace": str(self.retrace), "side_effects": str(self.side_effects), "baked": str(self.baked)}
-        return {name: worded_for_cell(text) for name, text in said.items()} if self.of_cell else said
+        said = {"retrace": self.retrace, "side_effects": self.side_effects, "baked": self.baked}
+        return {name: self._worded(str(one)) for name, one in said.items()}
 
     def __str__(self) -> str:
-        return "\n\n".join(wrapped(text) for text in self.to_dict().values())
+        return "\n\n".join(self.to_dict().values())
 
     __repr__ = __str__

@@ -1,13 +1,14 @@
-"""`%trace_cache --why`: the sentence of every trace, the newest first, and what they cost together."""
+"""`%trace_cache --why`: a story for each cause of traces, the costliest first; beyond some, the table of all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from limelight.explain.story import Story
 from limelight_kernel.explain.retrace_fixes import worded_for_cell
 
-MOST = 8  # sentences; beyond them there is the table
+MOST = 8  # stories in a text; beyond them there is the table
 
 
 @dataclass(frozen=True)
@@ -23,19 +24,21 @@ class Retraces:
         records: tuple[Any, ...] = self.retrace.records
         return records
 
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each cause, the costliest first."""
+        told: tuple[Story, ...] = self.retrace.stories
+        return tuple([story.reworded(worded_for_cell) for story in told]) if self.of_cell else told
+
     def table(self) -> str:
         """One line for each argument and cause."""
         return str(self.retrace.table())
 
     def __str__(self) -> str:
-        earlier = [str(record) for record in reversed(self.records[-MOST:-1])]
-        parts = [str(self.retrace), *(["Before that:", *earlier] if earlier else [])]
-        if len(self.records) > MOST:
-            parts += [
-                f"{len(self.records) - MOST:,} more before these. All of them by argument and cause:",
-                self.table(),
-            ]
-        text = "\n".join(parts)
-        return worded_for_cell(text) if self.of_cell else text
+        told = self.stories
+        if not told:
+            return str(self.retrace)
+        left = [f"{len(told) - MOST:,} more causes. All of them:", self.table()] if len(told) > MOST else []
+        return "\n".join([*map(str, told[:MOST]), *left])
 
     __repr__ = __str__

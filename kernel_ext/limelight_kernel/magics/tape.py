@@ -14,7 +14,7 @@ from limelight import explain
 from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
-from limelight_kernel.magics.magic import LimelightMagic, PlainText
+from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText
 from limelight_widgets.figures.tape import saved_figure
 
 
@@ -49,7 +49,7 @@ class TapeMagic(LimelightMagic):
                 answer = explain.why_none(tape, target, source, scope=self.shell.user_ns)
             except ArgumentError as error:
                 raise UsageError(f"%tape --why: {error.bare}") from None
-            return self._say(given, PlainText(answer))
+            return self._show(given, Cards(answer))
         if given.saved:
             saved = saved_figure(tape)
             return self._say(given, PlainText(saved) if given.text else saved)

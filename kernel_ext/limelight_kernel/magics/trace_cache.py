@@ -16,8 +16,8 @@ from limelight import explain
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument, positive
 from limelight_kernel.line.completion import Names
-from limelight_kernel.magics.call_on_line import prediction, written_call
-from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
+from limelight_kernel.magics.call_on_line import called, prediction, written_call
+from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
 from limelight_kernel.magics.retraces import Retraces
 from limelight_kernel.run.expected_traces import Traces, run_and_count
 from limelight_kernel.staged.session import Session, position
@@ -71,7 +71,7 @@ class TraceCacheMagic(LimelightMagic):
         if function is None and given.would is None:
             return self._nothing(given, NO_FUNCTION)
         answer = _answer(self.session, function, given, line)
-        return self._show(given, views.trace_cache(function)) if answer is None else self._say(given, answer)
+        return self._show(given, views.trace_cache(function)) if answer is None else self._answered(given, answer)
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()
@@ -107,7 +107,8 @@ def _function(session: Session, given: Namespace) -> Any:
 def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
     """What is to be shown: None for the cache itself."""
     if given.would is not None:
-        return PlainText(prediction(session, written_call(line), asked))
+        text = written_call(line)
+        return Cards(prediction(session, text, asked), called(session, text))
     if given.clear:
         count = len(asked.trace_cache) + sum(len(one.trace_cache) for one in asked.instances)
         asked.clear_cache()
@@ -115,8 +116,8 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
             return PlainText(_forgotten(asked.name, count))
     if given.diff:
         difference = differences(asked, *(position(asked, number, "%trace_cache --diff") for number in given.diff))
-        return PlainText(difference) if given.text else difference
-    return PlainText(Retraces(explain.retrace(asked), isinstance(asked, StagedCell))) if given.why else None
+        return Cards(difference, asked)
+    return Cards(Retraces(explain.retrace(asked), isinstance(asked, StagedCell)), asked) if given.why else None
 
 
 def _forgotten(name: str, count: int) -> str:

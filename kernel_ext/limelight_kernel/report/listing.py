@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
+from typing import Any
 
 from limelight_kernel.report.line_marks import GLYPHS, MEANING, Line
 from limelight_kernel.report.node_history import NodeStory
@@ -14,6 +15,8 @@ from limelight_widgets.format import counted
 WIDTH = 80
 WORD = max(map(len, MEANING))
 INDENT = "\N{NO-BREAK SPACE}"
+_GLUE = "\N{WORD JOINER}"
+"""Stands for a blank in code while the text around it is broken."""
 GAP = 3 * "&nbsp;"  # between columns: readers that drop styles keep it
 COUNTS = (
     "each op of the graph, as traced, counts once, at the innermost line of the cell that made it; "
@@ -162,15 +165,25 @@ def _code(text: str) -> str:
     return f"<code>{INDENT * indent}{escape(body)}</code>"
 
 
-def wrapped(text: str, width: int = WIDTH) -> str:
+def wrapped(text: str, width: int = WIDTH, whole: Collection[str] = ()) -> str:
     """`text` with its lines broken at blanks; a word longer than a line stands alone.
+
+    An indented line goes on with the same indent. What is among `whole` is not broken: code that somebody will copy.
 
     >>> print(wrapped("a long sentence", 8))
     a long
     sentence
+    >>> print(wrapped("Fix: f(a, b)", 8, ["f(a, b)"]))
+    Fix:
+    f(a, b)
     """
-    return "\n".join(
-        part
-        for line in text.splitlines()
-        for part in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
-    )
+    for code in sorted(whole, key=len, reverse=True):
+        text = text.replace(code, code.replace(" ", _GLUE))
+    lines = [part for line in text.splitlines() for part in _broken(line, width)]
+    return "\n".join(lines).replace(_GLUE, " ")
+
+
+def _broken(line: str, width: int) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
+    return textwrap.wrap(line, width, **options) or [""]

@@ -42,7 +42,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A view that was: its text, its HTML and its picture. Displays itself without a widget."""
+    """A view that was: its text, its HTML and its picture, "" for none. Displays itself without a widget."""
 
     text: str
     html: str
@@ -53,7 +53,8 @@ class Figure:
 
     def bundle(self) -> dict[str, str]:
         """The forms by MIME type."""
-        return {"text/plain": self.text, "text/html": self.html, "image/svg+xml": self.svg}
+        forms = {"text/plain": self.text, "text/html": self.html, "image/svg+xml": self.svg}
+        return {kind: form for kind, form in forms.items() if form}
 
     def __repr__(self) -> str:
         return self.text

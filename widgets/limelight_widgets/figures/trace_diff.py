@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from limelight.explain.retracing.key_diff import differing, show
+from limelight.explain.story import Contrast, Story
 from limelight_widgets.figures.static_forms import Table, html_table, text_table
 from limelight_widgets.folds.graph_json import attribute_text
 from limelight_widgets.format import counted
@@ -55,6 +56,13 @@ class Differences:
             ("Graphs", Table(("line", "op", first, second), self.nodes[:ROWS], note=note)),
         ]
         return [(heading, table) for heading, table in tables if table.rows]
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One, of both traces: the arguments that differ, then the ops."""
+        rows = [Contrast(f"argument `{path}`", *row) for path, *row in self.arguments]
+        rows += [Contrast(f"op {op}", before, after, line) for line, op, before, after in self.nodes[:ROWS]]
+        return (Story("difference", self.sentence, contrasts=tuple(rows), unlisted=max(len(self.nodes) - ROWS, 0)),)
 
     def to_dict(self) -> dict[str, Any]:
         rows = {"arguments": [list(row) for row in self.arguments], "nodes": [list(row) for row in self.nodes]}

@@ -16,9 +16,10 @@ from limelight.autodiff.cut_provenance import MAX_VALUES, ancestors
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
+from limelight.explain.fix import Fix
 from limelight.explain.none_gradients import fixes, op_history
 from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards
-from limelight.user_code import source_line as source
+from limelight.explain.story import Place, Story
 from limelight.user_code.source_line import Source, locals_of
 
 CAUSES: Final = (
@@ -53,8 +54,16 @@ class WhyNone:
     fix: str = ""
 
     def __str__(self) -> str:
-        fix = f"\nFix: {self.fix}" if self.fix else ""
-        return f"{self.sentence}{source.at(self.line)}.{fix}"
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        title, _, said = self.sentence.partition(": ")
+        causes = tuple(filter(None, dict.fromkeys((self.cause, self.op))))
+        fixes = (Fix(self.fix, "", ()),) if self.fix else ()
+        return Story(
+            "None gradient", title, causes, (said,) if said else (), places=Place.of("line", self.line), fixes=fixes
+        )
 
     __repr__ = __str__
 

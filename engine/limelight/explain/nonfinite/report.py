@@ -17,9 +17,12 @@ from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource, Storage
 from limelight.errors import ArgumentError
 from limelight.executors import step
+from limelight.explain.fix import Fix
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.nonfinite.fixes import hint_and_fix
 from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
+from limelight.explain.story import Contrast, Story
+from limelight.explain.story import Place as StoryPlace
 from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
@@ -59,31 +62,41 @@ class Nan:
         return bool(self.op)
 
     def __str__(self) -> str:
-        if not self.op:
-            return f"all numbers of `{self.name}` are finite for these arguments"
-        lines = [self._head()]
-        if self.operands:
-            lines.append(f"  operands: {', '.join(str(x) for x in self.operands if x is not None) or 'none'}")
-        lines += [f"  inside: {call}" for call in reversed(self.calls)]
-        if self.became_nan is not None:
-            lines.append(f"  infinities become NaN at {self.became_nan}")
-        if self.way:
-            lines.append(f"  goes on through {_by_line(self.way)}")
-        if not self.reaches:
-            lines.append("  no result of the function is concerned")
-        lines += [f"  {self.hint}"] if self.hint else []
-        lines += ["Fix: " + self.fix.replace("\n", "\n     ")] if self.fix else []
-        return "\n".join(lines)
+        return str(self.to_story())
 
-    def _head(self) -> str:
+    def to_story(self) -> Story:
+        """The parts of the sentences, and of the card."""
+        if not self.op:
+            return Story("NaN", f"all numbers of `{self.name}` are finite for these arguments", ("finite",))
+        operands = ", ".join(str(x) for x in self.operands if x is not None) or "none"
+        return Story(
+            "NaN",
+            self._title(),
+            tuple(filter(None, (self.op, "backward" if self.backward else ""))),
+            contrasts=(Contrast(self.op, operands if self.operands else "", str(self.result)),),
+            places=StoryPlace.of("line", self.line),
+            hints=(self.hint,) if self.hint else (),
+            fixes=(Fix(self.fix, "", ()),) if self.fix else (),
+            more=tuple(self._way()),
+        )
+
+    def _title(self) -> str:
         if self.line is None and not self.function:
-            return f"`{self.name}` is given {self.op}, which has NaN already: {self.result}"
+            return f"`{self.name}` is given {self.op}, which has NaN already"
         when = "going back, " if self.backward else ""
         where = f", in the gradient of {self.of}" if self.of else ""
         where += f" in `{self.function}`" if self.function != self.name else ""
-        return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}" + (
-            f"{source_line.at(self.line)}: {self.result}"
-        )
+        return f"`{self.name}`: {when}the first number that is not finite comes from {self.op}{where}"
+
+    def _way(self) -> Iterator[str]:
+        """Into the function, and on from the op."""
+        yield from [f"inside: {call}" for call in reversed(self.calls)]
+        if self.became_nan is not None:
+            yield f"infinities become NaN at {_by_line([self.became_nan], self.line)}"
+        if self.way:
+            yield f"goes on through {_by_line(self.way, self.line)}"
+        if not self.reaches:
+            yield "no result of the function is concerned"
 
     __repr__ = __str__
 
@@ -142,12 +155,13 @@ def _run(name: str, graph: Graph, inputs: Sequence[Any]) -> Nan:
     return Nan(name) if origin is None else _report(name, origin, bool(origins), graph)
 
 
-def _by_line(way: Sequence[Place]) -> str:
-    """Places in words, neighbours of one line together."""
-    groups = itertools.groupby(way, key=lambda place: place.line)
-    return ", ".join(
-        [f"{', '.join(dict.fromkeys(place.op for place in group))}{source_line.at(line)}" for line, group in groups]
-    )
+def _by_line(way: Sequence[Place], origin: Source | None) -> str:
+    """Places in words, neighbours of one line together; `origin` is a line that has been told."""
+    said = []
+    for line, group in itertools.groupby(way, key=lambda place: place.line):
+        where = ", on the same line" if line is not None and line == origin else source_line.at(line)
+        said.append(", ".join(dict.fromkeys(place.op for place in group)) + where)
+    return "; ".join(said) if origin in [place.line for place in way] else ", ".join(said)
 
 
 def _described(graph: Graph, index: int) -> str:

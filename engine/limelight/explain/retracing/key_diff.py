@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from limelight.core import nest
 from limelight.core.nest import Structure
 from limelight.explain.retracing.causes import Cause
+from limelight.explain.story import Contrast
 from limelight.staging.key import Key
 from limelight.staging.key_parts import LONG, ObjectPart, Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature
@@ -58,10 +59,14 @@ class Change(NamedTuple):
             return _tensor_detail(self.before, self.after)
         return self.note
 
-    def __str__(self) -> str:
-        detail = f" ({self.detail})" if self.detail else ""
+    @property
+    def contrast(self) -> Contrast:
+        """The change in words."""
         what = "the device scope" if self.path == SCOPE else f"argument `{self.path}`"
-        return f"{what} {show(self.before)} -> {show(self.after)}{detail}"
+        return Contrast(what, show(self.before), show(self.after), self.detail)
+
+    def __str__(self) -> str:
+        return str(self.contrast)
 
 
 _new: Final[Callable[[tuple[Any, ...]], Change]] = functools.partial(tuple.__new__, Change)

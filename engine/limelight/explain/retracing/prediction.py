@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from limelight.core import nest
@@ -12,6 +12,7 @@ from limelight.core.spec import TensorSpec
 from limelight.errors import DeadVariableError, LimelightError
 from limelight.explain.retracing.diagnosis import diagnose
 from limelight.explain.retracing.sentence import Closest, Miss
+from limelight.explain.story import Story
 from limelight.explain.tracing import snapshot
 from limelight.explain.tracing.side_effects import not_known
 from limelight.staging import run_eagerly
@@ -42,14 +43,26 @@ class Prediction:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([f"`{self.function}` would {self._what()}", *self.notes])
+        return str(self.to_story())
 
-    def _what(self) -> str:
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        if self.miss is not None and not self.error:
+            title = f"`{self.function}` would trace"
+            story = self.miss.to_story()
+            places = (story.places[0]._replace(label=""), *story.places[1:])  # nobody has made the call
+            return replace(story, kind="what if", title=title, places=places, more=self.notes)
+        cause, what, said = self._outcome()
+        return Story("what if", f"`{self.function}` would {what}", (cause,), said, more=self.notes)
+
+    def _outcome(self) -> tuple[str, str, tuple[str, ...]]:
+        """A word for what would happen, the clause, and what goes on from it."""
         if self.error:
-            return f"raise {self.error}"
+            kind, _, words = self.error.partition(": ")
+            return "error", f"raise {kind}", (words,)
         if self.hit:
-            return f"run {Closest.of(self.entry)}: {self.entry.signature}"
-        return f"trace: {self.miss.story}" if self.miss is not None else "run its Python code, and trace nothing."
+            return "cache hit", f"run {Closest.of(self.entry)}", (str(self.entry.signature),)
+        return "eager", "run its Python code, and trace nothing.", ()
 
 
 def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Prediction:

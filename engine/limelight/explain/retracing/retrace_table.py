@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from limelight.explain.retracing.sentence import Miss, duration
+from limelight.explain.story import Story
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.baked import Value, baked
 from limelight.staging.function import Function
@@ -67,13 +68,13 @@ class Retrace:
     def __str__(self) -> str:
         if not self.records:
             return f"`{self.function}` has not traced yet: call it once, and the trace is explained here."
-        newest = self.records[-1]
-        group = next(g for g in self.groups if g.latest is newest)
-        lines = [str(newest)]
-        if not newest.first and group.traces > 1:
-            about = f"`{group.argument}`, {group.cause}" if group.argument else group.cause
-            lines.append(f"{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all.")
-        return "\n".join([*lines, *[f"Changed since, without a trace: {value}" for value in self.unseen]])
+        newest = next(group for group in self.groups if group.latest is self.records[-1])
+        return "\n".join([str(_story(newest)), *[f"Changed since, without a trace: {value}" for value in self.unseen]])
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each argument and cause, the costliest first, and one for each value that no call sees."""
+        return (*map(_story, self.groups), *[value.to_story() for value in self.unseen])
 
 
 def retrace(F: Function) -> Retrace:
@@ -97,6 +98,15 @@ def retrace(F: Function) -> Retrace:
     functions = staged_functions("retrace", F)
     records = [record for one in functions for record in tuple(one.trace_cache.history.misses)]
     return Retrace(F.name, tuple(sorted(records, key=lambda record: record.made_at)), baked(F).changed)
+
+
+def _story(group: Group) -> Story:
+    """That of the latest trace, with the count of all."""
+    story = group.latest.to_story()
+    about = ", ".join([f"`{group.argument}`", group.cause] if group.argument else [group.cause])
+    total = f"{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all."
+    repeated = group.traces > 1 and not group.latest.first
+    return replace(story, seconds=group.seconds, count=group.traces if repeated else 1, total=total if repeated else "")
 
 
 def _argument(miss: Miss) -> str:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import dataclasses
 import time
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.key_diff import Change, show
-
-_SPELLED: Final = 3
-"""How many changes are told one by one."""
+from limelight.explain.story import MOST, SPELLED, Place, Story, differences, retrace_clauses
 
 
 class Difference(NamedTuple):
@@ -105,35 +103,42 @@ class Miss:
     @property
     def reason(self) -> str:
         """What has changed, without the rest of the story."""
-        if not self.changes:
-            return self.note
-        spelled = [str(change) for change in self.changes[:_SPELLED]]
-        more = len(self.changes) - len(spelled)
-        return " and ".join(spelled) + (f", and {more} more" if more else "")
+        return differences(self.to_story())
 
     def __str__(self) -> str:
-        again = "" if self.first else " again"
-        inside = f" while tracing `{self.inside}`" if self.inside else ""
-        return f"`{self.function}` traced{again} at {self.where}{inside}: {self.story}"
+        return str(self.to_story())
 
     @property
     def story(self) -> str:
         """What `str()` says, but for which function traced where."""
-        said = [f"{self.reason}."]
-        if self.closest is not None:
-            said.append(f"Closest: {self.closest}.")
-        if self.created:
-            plural = "s" if self.created > 1 else ""
-            said.append(f"Its Python code ran twice, since it created {self.created} variable{plural}.")
-        if self.seconds is not None:
-            said.append(f"Cost {duration(self.seconds)}.")
-        if self.advice:
-            said.append(self.advice)
+        return retrace_clauses(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        inside = f" while tracing `{self.inside}`" if self.inside else ""
+        closest = () if self.closest is None else (Place("closest", str(self.closest)),)
+        plural = "s" if self.created > 1 else ""
+        created = f"Its Python code ran twice, since it created {self.created} variable{plural}."
+        return Story(
+            "trace" if self.first else "retrace",
+            f"`{self.function}` traced{'' if self.first else ' again'}",
+            tuple(dict.fromkeys([str(self.cause), *[str(change.cause) for change in self.changes[:MOST]]])),
+            () if self.changes else (self.note,),
+            tuple([change.contrast for change in self.changes[:MOST]]),
+            max(len(self.changes) - MOST, 0),
+            "" if self.seconds is None else duration(self.seconds),
+            self.seconds or 0.0,
+            places=(Place("call", f"{self.where}{inside}"), *closest),
+            hints=tuple(self._hints()),
+            fixes=self.fixes,
+            more=(created,) if self.created else (),
+        )
+
+    def _hints(self) -> list[str]:
+        said = [self.advice] if self.advice else []
         if self.fixes:
-            said += [*self._unmended(), f"Fix: {'; '.join(map(str, self.fixes))}"]
-        elif self.cause in ADVICE and not self.advice:
-            said.append(ADVICE[self.cause])
-        return " ".join(said)
+            return said + self._unmended()
+        return said or ([ADVICE[self.cause]] if self.cause in ADVICE else [])
 
     def _unmended(self) -> list[str]:
         """A sentence if the fixes leave something that differs, which makes a trace by itself."""
@@ -141,8 +146,8 @@ class Miss:
         left = [f"`{change.path}`" for change in self.changes if change.path not in mended]
         if not left:
             return []
-        more = [f"{len(left) - _SPELLED} more"] if len(left) > _SPELLED else []
-        names = " and ".join([*left[:_SPELLED], *more])
+        more = [f"{len(left) - SPELLED} more"] if len(left) > SPELLED else []
+        names = " and ".join([*left[:SPELLED], *more])
         return [f"The fix leaves {names}: another value there traces again."]
 
 

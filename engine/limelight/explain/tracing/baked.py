@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Any, Final, NamedTuple
 
 from limelight.explain.may_be_tensor import obstacle
+from limelight.explain.story import Contrast, Place, Story, fixes_in
 from limelight.explain.subject import called_by, staged_functions
 from limelight.explain.tracing import snapshot as snapshots
 from limelight.explain.tracing.side_effects import SideEffect, not_known, side_effects
@@ -43,11 +44,21 @@ class Value(NamedTuple):
     fix: str
 
     def __str__(self) -> str:
-        at = source_line.at(self.line)
-        if not self.changed:
-            return f"`{self.name}` ({self.where}) is {self.then}{at}"
-        said = f"`{self.name}` ({self.where}) was {self.then} when trace #{self.trace} was made and is {self.now} now"
-        return f"{said}, which the trace does not see{at}. Fix: {self.fix}"
+        if self.changed:
+            return str(self.to_story())
+        return f"`{self.name}` ({self.where}) is {self.then}{source_line.at(self.line)}"
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card, of a value that has changed."""
+        return Story(
+            "baked value",
+            f"`{self.name}` has changed, and the trace still has the old value",
+            (self.where, self.kind),
+            contrasts=(Contrast(f"`{self.name}` ({self.where})", self.then, self.now, f"trace #{self.trace}"),),
+            places=Place.of("line", self.line),
+            remedy=self.fix,
+            fixes=fixes_in(self.fix),
+        )
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,11 @@ class BakedIn:
     def changed(self) -> tuple[Value, ...]:
         """Those that are another value now than the trace has."""
         return tuple([record for record in self.records if record.changed])
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each value that has changed."""
+        return tuple([record.to_story() for record in self.changed])
 
     def __str__(self) -> str:
         told = [f"  {one}" for one in self.drawn]

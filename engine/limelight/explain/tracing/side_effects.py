@@ -13,13 +13,13 @@ import numpy as np
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
+from limelight.explain.story import Place, Story, fixes_in, merged
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.host_draws import staged_draw
 from limelight.explain.tracing.staged_calls import added, is_deletion, staged, staged_write
 from limelight.staging.argument_changes import remedy
 from limelight.staging.function import Function
 from limelight.staging.key_parts import ObjectPart
-from limelight.user_code import source_line
 from limelight.user_code.names_read import MISSING, Read, reads
 from limelight.user_code.source_line import Source
 
@@ -67,7 +67,18 @@ class SideEffect(NamedTuple):
     instead: str
 
     def __str__(self) -> str:
-        return f"{_SAID[self.kind].format(what=self.what)}{source_line.at(self.line)}. Instead: {self.instead}"
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        return Story(
+            "lost change" if self.kind == "lost change" else "side effect",
+            _SAID[self.kind].format(what=self.what),
+            (self.kind,),
+            places=Place.of("line", self.line),
+            remedy=self.instead,
+            fixes=fixes_in(self.instead),
+        )
 
 
 _SAID: Final[Mapping[str, str]] = {
@@ -97,6 +108,11 @@ class SideEffects:
     calls: int
     records: tuple[SideEffect, ...]
     unknown: tuple[Source, ...] = ()
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each effect, in the order of lines."""
+        return merged([record.to_story() for record in self.records])
 
     def __str__(self) -> str:
         untold = not_known("does", self.unknown)
