@@ -59,8 +59,11 @@ class Scoped(Generic[T]):
         """Whether the global value is `value`, or might be at the end of a block."""
         override = self._global
         while override is not None:
-            if not override.ended and override.value == value:
-                return True
+            if not override.ended:
+                if override.value == value:
+                    return True
+                if override.block is None:  # set for good: what was before it does not come back
+                    return False
             override = override.before
         return self.default == value
 

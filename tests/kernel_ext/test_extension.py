@@ -61,9 +61,9 @@ def test_loading_prints_nothing_and_adds_only_what_it_says(shell, run):
     assert (loaded.out, loaded.err, loaded.shown, loaded.value) == ("", "", [], None)
     after = belongings(shell)
     changed = {key for key in before if after[key] != before[key]}
-    assert changed == {"magics", "registry", "matchers", "exceptions", "events", "namer"}
+    assert changed == {"magics", "registry", "matchers", "exceptions", "events", "formatters", "namer"}
     assert set(after["magics"]["line"]) - set(before["magics"]["line"]) == OURS
-    assert set(after["magics"]["cell"]) - set(before["magics"]["cell"]) == {"stage", "trace_cache"}
+    assert set(after["magics"]["cell"]) - set(before["magics"]["cell"]) == {"stage", "steps", "trace_cache"}
 
 
 def test_a_second_load_says_so_and_a_reload_works(shell, run):

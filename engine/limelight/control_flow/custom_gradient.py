@@ -34,6 +34,7 @@ from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
+from limelight.executors.base import Peak
 from limelight.staging.trace_branch import tracing
 
 
@@ -159,6 +160,10 @@ class Placement(NamedTuple):
     """The devices of the outputs, where the eager interpreter looks for them, as in the plan of a graph function."""
 
     output_devices: tuple[Any, ...]
+
+    def memory(self) -> Peak:
+        """Of handing on what has been computed."""
+        return Peak(0, None, True)
 
 
 def _route(rule: Rule, operands: Sequence[Any], variables: Sequence[Any], outputs: Sequence[Tensor]) -> tuple[Any, ...]:

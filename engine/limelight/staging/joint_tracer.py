@@ -61,7 +61,9 @@ class JointTracer(Tracer):
                 else:
                     handles[node.outputs[0]] = result
         self._node = None
-        return [handles[value] for value in self._graph.outputs]
+        outputs = [handles[value] for value in self._graph.outputs]
+        del self._graph  # it goes with its function, however long somebody keeps this tracer
+        return outputs
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         node = self._node

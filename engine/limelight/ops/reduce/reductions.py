@@ -41,9 +41,12 @@ __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "pro
 def _sum_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     dtype = x.dtype
     if dtype in QUICK and 1 < x.size <= MOST_SUMMED and x.ndim <= 2 and not keepdims and axis != ():
-        if axis is None or x.ndim == 1 or (type(axis) is tuple and len(axis) == 2):
+        if axis is None:
             return x.ravel().dot(ones(x.size, dtype))
-        return sum_by_ones(x, (axis[0] if isinstance(axis, tuple) else axis) % 2, False)
+        over, rank = axis if type(axis) is tuple else (axis,), x.ndim
+        places = {one % rank for one in over if -rank <= one < rank}
+        if len(places) == len(over):  # else NumPy refuses them
+            return x.ravel().dot(ones(x.size, dtype)) if len(places) == rank else sum_by_ones(x, places.pop(), False)
     if dtype in SHORT:
         return add_reduce(x, axis, dtypes.float32, None, keepdims).astype(dtype)
     return add_reduce(x, axis, TOTAL[dtype], None, keepdims)
