@@ -68,8 +68,7 @@ def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     assert len(tops) == 1, "the tools of the bar stand in one line"
     assert view.locator(".ll-source").evaluate("pane => pane.scrollWidth <= pane.clientWidth")
     expect(view.locator(".ll-title")).to_have_attribute("title", re.compile("a_step_with_quite_a_long_name"))
-    name = view.locator(".ll-input title", has_text="a_variable_with_quite_a_long_name")
-    assert name.text_content().startswith("a_variable_with_quite_a_long_name, var f32[16,4]")
+    expect(view.locator(".ll-box", has_text="a_variable_with").first).to_be_visible()  # a tag of the op that reads it
 
     box(view, "ƒ cond true_fn, false_fn").locator(".ll-opener").click()
     expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(3)
@@ -122,7 +121,7 @@ def test_one_count_for_a_line_and_a_cell_that_is_run_again(open_cells) -> None:
     assert many.locator(".ll-box").count() < 10, "thousands of ops are closed at first"
     many.get_by_role("button", name="Open all groups and functions").click()
     expect(many.get_by_role("status")).to_contain_text("there would be too many boxes", timeout=120_000)
-    assert 100 < many.locator(".ll-box").count() <= 1000
+    assert many.locator(".ll-box").count() <= 1000, "equal steps stay one box"
     run_cell(page, 1)
     expect(cell(page, 1).locator(".ll-graph-view")).to_have_count(1)
     expect(box(view_of(page, 1), "ƒ cond true_fn, false_fn")).to_be_visible()

@@ -91,7 +91,7 @@ def test_what_is_opened_is_in_sight(open_cells, picture):
     view = graph(page)
     box(view, "ƒ call dense").locator(".ll-opener").click()
     expect(view.locator(FRAME)).to_have_count(1)
-    assert in_sight(view)
+    expect(box(view, "tanh")).to_be_in_viewport()
     box(view, "tanh").click()
     expect(view.locator(LINE)).to_contain_text("return ll.tanh(x @ w + b)")
     picture(view, "graph-open-light")
@@ -292,7 +292,7 @@ def test_a_large_graph_is_drawn_at_once_with_its_groups_closed(open_cells, pictu
     run_cell(page, 0)
     run_cell(page, 1, wait=False)
     view = graph(page)
-    assert 10 < view.locator(".ll-box").count() < 80  # of 10,000 ops: as many as are drawn at once
+    assert 1 < view.locator(".ll-box").count() < 80  # of 10,000 ops: equal steps are one box
     wait_idle(page)
     view.locator(".ll-opener").first.click()
     expect(view.locator(FRAME)).to_have_count(1)

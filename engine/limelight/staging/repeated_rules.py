@@ -92,6 +92,8 @@ def fragment_of(
     """
     values = [x._value for x in tensors]
     kept = (operands, [value.spec for value in values])
+    if not tensors:  # a rule of what came from outside the trace alone
+        return Fragment(kept, None, [], ())
     wanted = [x._value for x in results if type(x) is SymbolicTensor and x._tracer is tensors[0]._tracer]
     missing = [x for x in results if x is None]
     if len(wanted) + len(missing) < len(results) or not all(map(_is_plain, nodes)):

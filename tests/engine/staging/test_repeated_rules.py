@@ -215,3 +215,27 @@ def test_a_trace_that_is_over_keeps_nothing_of_what_was_saved():
         tape.gradient(y, x)
         assert tracer._fragments
     assert not tracer._fragments
+
+
+def test_seeds_from_outside_the_trace():
+    c = ll.constant([2.0, 2.0])
+
+    @ll.function
+    def f(x, y):
+        with ll.GradientTape() as tape:
+            tape.watch([x, y])
+            a, b = -x, -y
+        return tape.gradient([a, b], [x, y], output_gradients=[c, c])
+
+    @ll.function
+    def in_a_branch(x, y, seed):
+        def inner():
+            with ll.GradientTape() as tape:
+                tape.watch([x, y])
+                a, b = -x, -y
+            return tape.gradient([a, b], [x, y], output_gradients=[seed, seed])
+
+        return ll.cond(x[0] > 0, inner, lambda: [x, y])
+
+    assert [g.tolist() for g in f(c, c * 3.0)] == [[-2.0, -2.0]] * 2
+    assert [g.tolist() for g in in_a_branch(c, c * 3.0, c)] == [[-2.0, -2.0]] * 2

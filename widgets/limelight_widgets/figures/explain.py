@@ -39,7 +39,7 @@ def card_html(story: Mapping[str, Any]) -> str:
     >>> import re
     >>> from limelight.explain.story import Story
     >>> re.sub("<[^>]*>", "", card_html(Story("copy", "`<x>` was copied").to_dict()))
-    '&lt;x&gt; was copied'
+    '&lt;x&gt; was copiedcopy'
     """
     parts = [
         f"<p><strong>{marked(_capital(story['title']))}</strong></p>",
