@@ -33,7 +33,9 @@ class Model:
 
 
 KINDS = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)]
-KINDS = [kind for kind in KINDS if kind not in (events.Allocated, events.Freed)]  # what an argument is cast to, for a moment
+KINDS = [
+    kind for kind in KINDS if kind not in (events.Allocated, events.Freed)
+]  # what an argument is cast to, for a moment
 CLOSED_OVER = ll.Variable(5.0)
 LEAVES: list[Any] = [
     *(0, 1, -1, -2, True, 1.0, 0.0, -0.0, float("nan"), None, "a", "b", 1j, ..., range(2), slice(0, 1)),
