@@ -35,7 +35,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell
 def case(path: Path) -> Any:
     """The twin as a parameter: most are slow tests, drawn by the hash of the name; known differences must be there."""
     known = read(path).known
-    marks = [pytest.mark.slow] if crc32(path.stem.encode()) % 7 > 0 else []
+    marks = [pytest.mark.slow] if crc32(path.stem.encode()) % 14 > 0 else []
     return pytest.param(
         path, id=path.stem, marks=[*marks, *([pytest.mark.xfail(reason=known, strict=True)] if known else [])]
     )

@@ -9,6 +9,8 @@ from scipy.spatial import distance
 import limelight as ll
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 
+pytestmark = pytest.mark.slow  # many compiled ways for each case: not while you work
+
 rng = np.random.default_rng(3)
 A, B, V, W = rng.normal(size=(4, 5)), rng.normal(size=(3, 5)), rng.normal(size=6), rng.normal(size=4)
 SORTED = np.array([-1.0, 0.0, 0.5, 2.0])

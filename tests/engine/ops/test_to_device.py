@@ -12,6 +12,8 @@ import limelight as ll
 from limelight import events
 from limelight.errors import DeviceError
 
+pytestmark = pytest.mark.slow  # many compiled ways for each case: not while you work
+
 
 def run(code: str) -> str:
     """What code prints in a process of its own, since devices once in use stay."""

@@ -9,6 +9,8 @@ from scipy import stats
 import limelight as ll
 from limelight.core.op import get
 
+pytestmark = pytest.mark.slow  # many compiled ways for each case: not while you work
+
 F64 = np.float64
 
 MOVING = {

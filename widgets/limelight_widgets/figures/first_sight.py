@@ -56,14 +56,20 @@ def first_sight(state: State, graph: int, room: Point) -> Sight:
 def _opened(state: State, graph: int, room: Point) -> Sight:
     described = state["graphs"][graph]
 
-    def trial(opened: Set[str], dissolved: Set[str]) -> Sight:
-        picture = visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved)
+    def seen(opened: Set[str], dissolved: Set[str]) -> Picture:
+        return visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved)
+
+    def trial(opened: Set[str], dissolved: Set[str]) -> Sight | None:
+        picture = seen(opened, dissolved)
+        if len(picture.boxes) > MOST_BOXES:  # is not laid out: that takes most of the time
+            return None
         return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved))
 
-    best, wrapping = trial(set(), set()), _wrappers(described)
+    best = _laid_out(state, seen(set(), set()), room, frozenset(), frozenset())
+    wrapping = _wrappers(described)
     for dissolved in (_all_steps(described, wrapping), wrapping):
         more = trial(dissolved, dissolved)
-        if _better(more, best):
+        if more is not None and more.scale >= best.scale:
             best = more
             break
     refused: set[str] = set()
@@ -72,16 +78,11 @@ def _opened(state: State, graph: int, room: Point) -> Sight:
         if found is None:
             break
         more = trial((best.open or frozenset()) | set(found[0]), best.dissolved | set(found[1]))
-        if _better(more, best):
+        if more is not None and more.scale >= best.scale:  # it can be read as well
             best = more
         else:
             refused.update(found[0])
     return best
-
-
-def _better(more: Sight, best: Sight) -> bool:
-    """Whether a picture with more in it can be read as well."""
-    return len(more.picture.boxes) <= MOST_BOXES and more.scale >= best.scale
 
 
 def _wrappers(graph: State) -> set[str]:
