@@ -1,0 +1,216 @@
+"""Arrays in files of the safetensors format, read strictly and written as a stream.
+
+A file is eight bytes (the header's length), a JSON header (name, dtype, shape and place of each array, and metadata, a
+dictionary of strings), and the arrays' bytes without gaps. The library `safetensors` reads every header that is read
+here, too, and both must accept it. Arrays are then read into memory of their own, a third of the time of the library's
+way over a mapped file, which a process would also die of if somebody cut the file off meanwhile.
+
+The header of a stranger's file is held to what the file can hold before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from limelight.checkpoint.file_system import Reader, Writer
+from limelight.core import dtypes
+from limelight.core.dtypes import DType
+from limelight.errors import CheckpointError
+
+Array = np.ndarray[Any, Any]
+MOST_HEADER: Final = 100_000_000  # bytes, as in the library
+ALLOWANCE: Final = 48 << 20  # bytes beyond a file's size that its description may take in memory
+DTYPES: Final[dict[str, DType]] = {
+    "BOOL": dtypes.bool_, "I8": dtypes.int8, "I16": dtypes.int16, "I32": dtypes.int32, "I64": dtypes.int64,
+    "U8": dtypes.uint8, "U16": dtypes.uint16, "U32": dtypes.uint32, "U64": dtypes.uint64, "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64,
+}  # fmt: skip
+_CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
+_METADATA: Final = "__metadata__"
+
+
+class Entry(NamedTuple):
+    """An array in a file: `begin` and `end` count from the end of the header."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+class Unwritten(NamedTuple):
+    """An array to be written; `get` has it in memory when its turn comes."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    get: Callable[[], Array]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def stored(dtype: DType, shape: tuple[int, ...]) -> tuple[DType, tuple[int, ...]]:
+    """As what an array lies in a file: complex128, which the format does not have, as pairs of float64."""
+    return (dtypes.float64, (*shape, 2)) if dtype == dtypes.complex128 else (dtype, shape)
+
+
+def as_bytes(array: Array) -> memoryview:
+    """The bytes of an array in C order, little end first; copied only where they do not lie so."""
+    if array.dtype == dtypes.complex128:
+        array = array.reshape(-1).view(dtypes.float64)
+    flat = np.ascontiguousarray(array.reshape(-1), array.dtype.newbyteorder("<"))
+    return memoryview(flat.view(np.uint8).data)
+
+
+def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> None:
+    """Writes a whole file: arrays with the widest elements first, so that all are aligned."""
+    ordered = sorted(arrays, key=lambda name: -stored(*arrays[name][:2])[0].itemsize)
+    header: dict[str, Any] = {_METADATA: dict(metadata)}
+    end = 0
+    for name in ordered:
+        dtype, shape = stored(*arrays[name][:2])
+        begin, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": (begin, end)}
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise CheckpointError(
+            f"{writer.path.name}: the description of {len(arrays)} arrays takes {len(text) / 1e6:.0f} MB, and a file "
+            "may have 100 MB of it: save parts of the program in checkpoints of their own"
+        )
+    writer.write(len(text).to_bytes(8, "little") + text)
+    for name in ordered:
+        if arrays[name].nbytes:
+            writer.write(as_bytes(arrays[name].get()))
+
+
+class ArrayFile:
+    """The arrays of an open file, by name: `entries`, and `metadata`.
+
+    Raises:
+        CheckpointError: it is no such file.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._name = reader.path.name
+        try:
+            self.metadata, self.entries, self._start = self._header()
+        except CheckpointError:
+            reader.close()
+            raise
+
+    def array(self, name: str) -> Array:
+        """A new array with what the file has by that name."""
+        entry = self.entries[name]
+        array = np.empty(entry.shape, entry.dtype)
+        if array.size:
+            flat = array.reshape(-1).view(np.uint8)
+            self.reader.read_into(flat.data, self._start + entry.begin)
+            if entry.dtype == dtypes.bool_ and flat.max() > 1:
+                self._refuse(f"{name!r} is boolean and has other bytes than 0 and 1")
+        return array
+
+    def _header(self) -> tuple[dict[str, str], dict[str, Entry], int]:
+        size = self.reader.size
+        length = int.from_bytes(self.reader.read(0, 8), "little") if size >= 8 else -1
+        if not 2 <= length <= min(size - 8, MOST_HEADER):
+            self._refuse("its first eight bytes are not the length of a header")
+        text = self.reader.read(8, length)
+        if 600 * text.count(b"{") + 40 * text.count(b",") + 3 * length > size + ALLOWANCE:
+            self._refuse("its header would take far more memory than the file")
+        header = parse_json(text, self._refuse, _entry)
+        if not isinstance(header, dict):
+            self._refuse("its header is not a dictionary")
+        metadata = header.pop(_METADATA, {})
+        if not isinstance(metadata, dict) or not all(type(x) is str for x in metadata.values()):
+            self._refuse("its metadata is not a dictionary of strings")
+        entries = {name: self._checked(name, pairs) for name, pairs in header.items()}
+        self._check_places(entries, size - 8 - length)
+        self._ask_library()
+        return metadata, entries, 8 + length
+
+    def _checked(self, name: str, entry: Any) -> Entry:
+        if not isinstance(entry, Entry):
+            self._refuse(f"{name!r} has no dtype, shape and data_offsets")
+        if entry.dtype is None:
+            self._refuse(f"{name!r} is of a dtype that limelight does not have")
+        count = 1
+        for n in entry.shape:
+            count *= n
+            if count > 1 << 62:
+                self._refuse(f"{name!r} is larger than any file")
+        if entry.end - entry.begin != count * entry.dtype.itemsize:
+            self._refuse(f"{name!r} has a place of {entry.end - entry.begin} bytes and needs {count} elements")
+        return entry
+
+    def _check_places(self, entries: Mapping[str, Entry], size: int) -> None:
+        at = 0
+        for entry in sorted(entries.values(), key=lambda entry: (entry.begin, entry.end)):
+            if entry.begin != at:
+                self._refuse("its arrays overlap, or leave gaps")
+            at = entry.end
+        if at != size:
+            self._refuse(f"its arrays end at byte {at} of {size}: it was cut off, or has something behind them")
+
+    def _ask_library(self) -> None:
+        library = importlib.import_module("safetensors")  # when first needed: importing limelight does not take it
+        try:
+            with library.safe_open(str(self.reader.path), framework="np"):
+                pass
+        except (library.SafetensorError, OSError, ValueError, OverflowError, MemoryError) as error:
+            self._refuse(str(error))
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of the library's Rust
+                raise
+            self._refuse(str(error))
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise CheckpointError(f"{self.reader.path} is no safetensors file: {why}")
+
+
+def _entry(pairs: list[tuple[str, Any]]) -> Any:
+    """A dictionary of a header: an array's as an `Entry`, which is smaller; dtype None where limelight has none."""
+    made = unique(pairs)
+    if made.keys() != {"dtype", "shape", "data_offsets"} or not isinstance(made["dtype"], str):
+        return made
+    shape, offsets = made["shape"], made["data_offsets"]
+    if not _sizes(shape) or not _sizes(offsets) or len(offsets) != 2:
+        raise ValueError("a shape or an offset is not made of whole numbers")
+    return Entry(DTYPES.get(made["dtype"]), tuple(shape), *offsets)  # type: ignore[arg-type]  # checked by name later
+
+
+def _sizes(x: Any) -> bool:
+    return isinstance(x, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in x)
+
+
+def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A dictionary of JSON; raises ValueError for a key that occurs twice."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {key!r} occurs twice")
+        made[key] = value
+    return made
+
+
+def parse_json(text: bytes | str, refuse: Callable[[str], NoReturn], pairs: Callable[[Any], Any] = unique) -> Any:
+    """JSON, strictly: no NaN, no key twice. What is wrong with it is told to `refuse`, which raises."""
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        return json.loads(decoded, object_pairs_hook=pairs, parse_constant=_no_constant)
+    except RecursionError:
+        refuse("its JSON is nested too deeply")
+    except ValueError as error:
+        refuse(f"its JSON is wrong: {error}"[:200])
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

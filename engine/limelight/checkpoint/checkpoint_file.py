@@ -1,0 +1,203 @@
+"""A checkpoint on disk: one file with arrays and object graph, or one with the graph beside several with arrays.
+
+The object graph is in the metadata of the safetensors header, so that a file is all there is, and any tool that knows
+the format can list and read the arrays. Files with arrays of their own have names that no other save has; the file that
+names them is renamed into place last, and is the checkpoint.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from limelight.checkpoint import file_system
+from limelight.checkpoint.array_files import Array, ArrayFile, Entry, Unwritten, write_arrays
+from limelight.checkpoint.edge_names import WITHIN
+from limelight.checkpoint.file_system import Reader, Writer
+from limelight.checkpoint.manifest import Manifest, parse
+from limelight.core import dtypes
+from limelight.core.dtypes import DType
+from limelight.errors import CheckpointError
+
+GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
+PART_OF: Final = "limelight.part_of"
+MOST_BYTES: Final = 4 << 30  # of arrays in one file, unless the caller says otherwise
+
+
+def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_bytes: int = MOST_BYTES) -> None:
+    """Writes a checkpoint, whole or not at all.
+
+    Args:
+        path: the name of its file.
+        manifest: the object graph; its `files` are filled in.
+        arrays: the arrays by key.
+        most_bytes: of arrays in one file; an array is never split.
+
+    Raises:
+        CheckpointError: the file cannot be written; what was there before still is.
+    """
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a folder; a checkpoint is a file: write {path}/model.safetensors, say")
+    writers: list[Writer] = []
+    try:
+        parts = _parts(arrays, most_bytes)
+        if len(parts) > 1:
+            writers += _write_parts(path, manifest, parts)
+        writers.insert(0, Writer(path))
+        write_arrays(writers[0], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
+        writers[0].commit()
+    except OSError as error:
+        raise CheckpointError(_cannot_write(path, error, _abandon(writers))) from error
+    except BaseException:
+        _abandon(writers)
+        raise
+    for writer in writers:
+        writer.close()
+    file_system.sweep(path, _part_names(path), manifest.files)
+
+
+def _abandon(writers: list[Writer]) -> bool:
+    """Removes what was written, unless the file that names it has its name already; whether it has."""
+    named = any(writer.has_its_name for writer in writers)
+    for writer in writers:
+        writer.close() if named else writer.discard()
+    return named
+
+
+def remove(path: Path) -> None:
+    """Removes a checkpoint: first the file that makes it one, then those that it named."""
+    file_system.files.remove(str(path))
+    file_system.sweep(path, _part_names(path), ())
+
+
+def _write_parts(path: Path, manifest: Manifest, parts: list[dict[str, Unwritten]]) -> list[Writer]:
+    """The files with arrays, on disk; they stay open, and so locked, until the file that names them has its name."""
+    writers: list[Writer] = []
+    unique = os.urandom(4).hex()
+    try:
+        for i, part in enumerate(parts):
+            name = f"{path.name}.{unique}-{i + 1:05}-of-{len(parts):05}.safetensors"
+            manifest.files[name] = list(part)
+            writers.append(Writer(path.with_name(name), final=True))
+            write_arrays(writers[-1], part, {PART_OF: manifest.id})
+            writers[-1].flush()
+    except BaseException:
+        for writer in writers:
+            writer.discard()
+        raise
+    return writers
+
+
+def _part_names(path: Path) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(path.name)}\.[0-9a-f]{{8}}-[0-9]{{5}}-of-[0-9]{{5}}\.safetensors")
+
+
+def _parts(arrays: Mapping[str, Unwritten], most_bytes: int) -> list[dict[str, Unwritten]]:
+    """The arrays, in parts of at most so many bytes, each of one array at least."""
+    parts: list[dict[str, Unwritten]] = [{}]
+    size = 0
+    for key, array in arrays.items():
+        if parts[-1] and size + array.nbytes > most_bytes:
+            parts.append({})
+            size = 0
+        parts[-1][key] = array
+        size += array.nbytes
+    return parts
+
+
+def _cannot_write(path: Path, error: OSError, named: bool) -> str:
+    if named:
+        return (
+            f"{path} is written, but whether it is on disk is not known: {error.strerror or error}; write it once more"
+        )
+    parent = path.parent
+    if isinstance(error, FileNotFoundError) and not parent.is_dir():
+        return f"{path} cannot be written: there is no folder {parent}; make it with os.makedirs({str(parent)!r})"
+    before = "what was saved there before is as it was" if path.exists() else "nothing was left behind"
+    return f"{path} cannot be written: {error.strerror or error}; {before}"
+
+
+class CheckpointFile:
+    """A checkpoint that is open for reading; it stays readable when another one takes its name.
+
+    Raises:
+        MissingCheckpointError: there is no such file.
+        CheckpointError: it is no checkpoint, is damaged, or is of a newer version.
+    """
+
+    casts = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        file = ArrayFile(Reader(path))
+        size = file.reader.size
+        if GRAPH not in file.metadata:
+            raise CheckpointError(
+                f"{path} is a safetensors file without an object graph: it was not saved by limelight. Weights of "
+                "other libraries are read with ll.nn.load_weights(module, path)"
+            )
+        self.manifest: Manifest = parse(file.metadata[GRAPH], str(path), size)
+        self.reopened = functools.partial(_reopened, path, self.manifest.id)
+        self._where: dict[str, ArrayFile] = dict.fromkeys(file.entries, file)
+        for name, keys in self.manifest.files.items():
+            self._add_part(name, keys)
+        self._check_keys()
+
+    def entry(self, key: str) -> Entry:
+        return self._where[key].entries[key]
+
+    def spec(self, key: str, dtype: str = "") -> tuple[tuple[int, ...], DType]:
+        """Shape and dtype of the array that lies under `key`, as `dtype` or as what it is stored."""
+        entry = self.entry(key)
+        return (entry.shape[:-1], dtypes.complex128) if dtype else (entry.shape, entry.dtype)
+
+    def array(self, key: str, dtype: str = "") -> Array:
+        """The array under `key`, as a new one. Raises CheckpointError where it cannot be read."""
+        array = self._where[key].array(key)
+        return array.view(dtypes.complex128).reshape(array.shape[:-1]) if dtype else array
+
+    def value_array(self, key: str) -> Array:
+        """An array within a value, of which the key says whether it is complex128."""
+        return self.array(key, "complex128" if key.endswith(COMPLEX) else "")
+
+    def place(self, key: str) -> tuple[int, int]:
+        """Where an array lies, for reading in the order of places."""
+        file = self._where[key]
+        return (id(file), file.entries[key].begin)
+
+    def _add_part(self, name: str, keys: list[str]) -> None:
+        part = ArrayFile(Reader(self.path.with_name(name), within=True))
+        if part.metadata.get(PART_OF) != self.manifest.id or set(part.entries) != set(keys):
+            raise CheckpointError(f"{name} is no part of {self.path.name}: copy all files of one save together")
+        if any(key in self._where for key in keys):
+            raise CheckpointError(f"{self.path} has an array in several files")
+        self._where.update(dict.fromkeys(keys, part))
+
+    def _check_keys(self) -> None:
+        keys = self.manifest.array_keys()
+        if len(set(keys)) < len(keys) or set(keys) != set(self._where):
+            raise CheckpointError(f"{self.path} has other arrays than its object graph tells of")
+        wide = [node.array for node in self.manifest.nodes if node.dtype]
+        wide += [key for key in keys if key.endswith(COMPLEX)]
+        if any(self.entry(key).dtype != dtypes.float64 or self.entry(key).shape[-1:] != (2,) for key in wide):
+            raise CheckpointError(f"{self.path} has complex numbers that are not pairs")
+
+
+def _reopened(path: Path, expected: str) -> CheckpointFile:
+    """The same save, opened again. Raises CheckpointError where another one has its name."""
+    file = CheckpointFile(path)
+    if file.manifest.id != expected:
+        raise CheckpointError(f"{path} was replaced after it was restored: restore it again")
+    return file
+
+
+COMPLEX: Final = f"{WITHIN}complex128"
+
+
+def read_info(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, without its arrays. Errors as those of `CheckpointFile`."""
+    return CheckpointFile(path).manifest.info

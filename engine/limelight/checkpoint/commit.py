@@ -1,0 +1,214 @@
+"""Gives live objects saved values: all that may fail comes first, so that all are restored or none.
+
+Values are assigned to the variables that there are, at once, whatever is being traced or recorded: so nothing is traced
+again, and no tape sees it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.checkpoint.array_files import Array
+from limelight.checkpoint.initial_draws import give_back
+from limelight.checkpoint.manifest import SavedNode
+from limelight.checkpoint.match_plan import Assignment, Plan, Source, described, fits, shown, spec_text
+from limelight.checkpoint.object_graph import Value
+from limelight.checkpoint.state_protocols import get_state, set_state
+from limelight.checkpoint.values import decode
+from limelight.core import dispatch
+from limelight.core.devices import CPU0, Device
+from limelight.core.dtypes import DType
+from limelight.core.eager import move
+from limelight.core.shapes import Shape, compatible
+from limelight.core.storage import Storage, UnsettledStorage
+from limelight.core.tensor import wrap
+from limelight.core.variable import Variable, lift, on_create
+from limelight.errors import CheckpointError
+
+Spec = tuple[Shape, DType]
+_newest: Final[dict[tuple[int, str], tuple[Any, int]]] = {}
+"""By id, and name for values: a weak reference, and the number of the latest restore that gave it a value."""
+
+
+class Given(NamedTuple):
+    """What an object was before a value was assigned to it, and then."""
+
+    before: Spec | None
+    after: Spec | None
+
+
+def newer(target: Any, order: int) -> bool:
+    """Whether a restore after number `order` has given `target` its value."""
+    entry = _newest.get(_key(target))
+    return entry is not None and entry[0]() is _object(target) and entry[1] > order
+
+
+def carry_out(
+    file: Source, assignments: Sequence[Assignment], renewed: Sequence[tuple[Any, str, int]], order: int
+) -> dict[int, Given]:
+    """Assigns.
+
+    Args:
+        file: what was saved.
+        assignments: numbers and live objects.
+        renewed: attributes to be made: owner, name, number.
+        order: the number of the restore.
+
+    Returns:
+        What was given to each, by number.
+
+    Raises:
+        CheckpointError: a value cannot be read or is not one; nothing was changed.
+    """
+    nodes = file.manifest.nodes
+    made = [Assignment(number, Value(owner, name, None), "") for owner, name, number in renewed]
+    todo = [*assignments, *made]
+    with_arrays = [a for a in todo if nodes[a.number].array]
+    loaded: dict[int, Any] = {}
+    for a in sorted(with_arrays, key=lambda a: file.place(nodes[a.number].array)):
+        loaded[a.number] = _checked(nodes[a.number], file.array(nodes[a.number].array, nodes[a.number].dtype))
+    for a in todo:
+        if not nodes[a.number].array:
+            loaded[a.number] = decode(nodes[a.number].value, file.value_array)
+    stateful = [a for a in todo if nodes[a.number].kind == "state"]
+    _set_states(stateful, loaded, nodes)
+    given = {a.number: Given(_spec(a.target), _spec(a.target)) for a in stateful}
+    for a in todo:
+        if nodes[a.number].kind != "state":
+            given[a.number] = _give(a.target, loaded[a.number])
+        _note(a.target, order)
+    return given
+
+
+def _checked(node: SavedNode, array: Array) -> Array:
+    """An array; raises CheckpointError for words that are no state of a generator: NumPy would take them unseen."""
+    if node.kind == "generator":
+        words = array.ravel()
+        if array.dtype != np.uint64 or words.size != 14 or words[10] > 4 or words[11] > 1 or words[12] >= 1 << 32:
+            raise CheckpointError(f"{shown(node.path)} is not the state of a generator")
+    return array
+
+
+def _set_states(assignments: Sequence[Assignment], loaded: Mapping[int, Any], nodes: Sequence[SavedNode]) -> None:
+    """Gives stateful objects their states; where one refuses, all get back what they had."""
+    undo: list[tuple[Any, Any]] = []
+    for a in assignments:
+        try:
+            undo.append((a.target, get_state(a.target)))
+            set_state(a.target, loaded[a.number])
+        except Exception as error:  # of somebody else's method, which may raise anything
+            for target, state in undo:
+                set_state(target, state)
+            raise CheckpointError(
+                f"{shown(nodes[a.number].path)}, a {type(a.target).__name__}, did not take its saved state, and "
+                f"nothing was restored: {type(error).__name__}: {error}"
+            ) from error
+
+
+def _give(target: Any, value: Any) -> Given:
+    before = _spec(target)
+    if isinstance(target, Value):
+        _set_attribute(target, value)
+    elif isinstance(target, np.ndarray):
+        np.copyto(target, value, casting="unsafe")
+    else:
+        if value.dtype != target.dtype:  # weights of others, of another width
+            value = value.astype(target.dtype)
+        give_back(target)
+        if type(target._data) is UnsettledStorage:
+            target._data.__class__ = Storage  # type: ignore[assignment]  # of the same layout
+        target._data.set(_payload(value, target._device))
+    return Given(before, (value.shape, value.dtype) if isinstance(value, np.ndarray) else None)
+
+
+def _payload(array: Array, device: Device) -> Any:
+    if device is CPU0:
+        return array
+    with dispatch.fresh_stack():
+        return move(wrap(array), device, "restored value")
+
+
+def _set_attribute(target: Value, value: Any) -> None:
+    """Changes lists and dictionaries in place, so that whoever holds them sees it; sets all else."""
+    current = vars(target.owner).get(target.name)
+    if isinstance(current, list) and isinstance(value, list):
+        current[:] = value
+    elif isinstance(current, dict) and isinstance(value, dict):
+        current.clear()
+        current.update(value)
+    elif isinstance(current, tuple) and hasattr(current, "_make") and isinstance(value, tuple):
+        vars(target.owner)[target.name] = type(current)._make(value)
+    else:
+        vars(target.owner)[target.name] = value
+
+
+def _spec(target: Any) -> Spec | None:
+    if isinstance(target, Value):
+        target = target.value
+    shape, dtype = getattr(target, "shape", None), getattr(target, "dtype", None)
+    return None if shape is None or dtype is None else (tuple(shape), dtype)
+
+
+def slots(file: Source, plan: Plan, optimizer: Any, variable: Variable, numbers: Mapping[str, int]) -> list[Assignment]:
+    """What an optimiser keeps for one variable, made if need be, with what was saved of it.
+
+    Args:
+        file: what was saved.
+        plan: takes note of slots that do not fit.
+        optimizer: the live optimiser.
+        variable: the live variable.
+        numbers: what was saved of each slot, by name.
+    """
+    nodes = file.manifest.nodes
+    wanted = {name: number for name, number in numbers.items() if name in optimizer.slot_names}
+    for number in wanted.values():
+        if not compatible(file.spec(nodes[number].array, nodes[number].dtype)[0], variable.shape):
+            plan.misfits[number] = (
+                f"{shown(nodes[number].path)} was saved as {described(file, nodes[number])}, and its variable is "
+                f"{spec_text(variable.shape, variable.dtype)} now"
+            )
+            return []
+    if not wanted:
+        return []
+    with dispatch.fresh_stack(), on_create.override(None), lift.override(None):
+        live = optimizer.slots_of(variable)
+    assignments = []
+    for name, number in wanted.items():
+        if fits(file, nodes[number], live[name].shape, live[name].dtype):
+            assignments.append(Assignment(number, live[name], nodes[number].path))
+            plan.objects[number] = live[name]
+        else:
+            plan.misfits[number] = (
+                f"{shown(nodes[number].path)} was saved as {described(file, nodes[number])}, and the slot is "
+                f"{spec_text(live[name].shape, live[name].dtype)} now"
+            )
+    return assignments
+
+
+def _key(target: Any) -> tuple[int, str]:
+    return (id(target.owner), target.name) if isinstance(target, Value) else (id(target), "")
+
+
+def _object(target: Any) -> Any:
+    return target.owner if isinstance(target, Value) else target
+
+
+def _note(target: Any, order: int) -> None:
+    key = _key(target)
+    try:
+        _newest[key] = (weakref.ref(_object(target), _forgets(key)), order)
+    except TypeError:  # it cannot be referred to weakly: then the latest restore that meets it decides
+        _newest.pop(key, None)
+
+
+def _forgets(key: tuple[int, str]) -> Callable[[Any], None]:
+    def forget(reference: Any) -> None:
+        entry = _newest.get(key)
+        if entry is not None and entry[0] is reference:
+            del _newest[key]
+
+    return forget

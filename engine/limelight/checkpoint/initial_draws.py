@@ -1,0 +1,47 @@
+"""Draws for initial values that are overwritten at once: they are given back to the generator.
+
+A run that goes on restores its generator and makes its layers after that, on their first call. What their initialisers
+draw, the run that was never interrupted did not draw at that point: so where a variable is given a saved value, and
+nothing else was drawn since it was made, its generators are put back to where they were before.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import attachments
+from limelight.ops.random._draws import Source, sources
+
+_DRAWS: Final = "_initial_draws"
+
+
+def _begins() -> Callable[[Any], None]:
+    before = [(weakref.ref(source), source.array) for source in sources()]
+
+    def ends(variable: Any) -> None:
+        draws = [(reference, old, _now(reference)) for reference, old in before]
+        drawn = [draw for draw in draws if draw[2] is not None and not np.array_equal(draw[1], draw[2])]
+        if drawn:
+            vars(variable)[_DRAWS] = drawn
+
+    return ends
+
+
+def _now(reference: Callable[[], Source | None]) -> Any:
+    source = reference()
+    return None if source is None else source.array
+
+
+def give_back(variable: Any) -> None:
+    """Puts the generators that the initial value of `variable` was drawn from back, unless more was drawn since."""
+    for reference, before, after in vars(variable).pop(_DRAWS, ()):
+        source = reference()
+        if source is not None and np.array_equal(source.array, after):
+            source.set(before)
+
+
+attachments.initial_values.append(_begins)

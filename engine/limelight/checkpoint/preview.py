@@ -1,0 +1,142 @@
+"""What is in a file, and what restoring it would do: nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from limelight.checkpoint.checkpoint import as_path
+from limelight.checkpoint.checkpoint_file import CheckpointFile
+from limelight.checkpoint.commit import Given
+from limelight.checkpoint.manifest import SavedNode
+from limelight.checkpoint.match_plan import Plan, Planner, fits, spec_text
+from limelight.checkpoint.match_tree import MatchTree, tree_lines
+from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, has_slots
+from limelight.checkpoint.restoration import Restoration
+from limelight.checkpoint.status import report
+from limelight.checkpoint.values import decode
+from limelight.core.variable import Variable
+from limelight.errors import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class SavedValue:
+    """One value of a file: where it was saved, as what, and its dtype and shape or what it is."""
+
+    path: str
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All values of a file. Its text is a tree."""
+
+    source: str
+    nbytes: int
+    records: tuple[SavedValue, ...]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.source}: {len(self.records)} values, {self.nbytes:,} bytes of arrays"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {"source": self.source, "nbytes": self.nbytes, "records": [asdict(record) for record in self.records]}
+
+    def __str__(self) -> str:
+        lines = tree_lines((record.path, f"{record.value:<16} {record.kind}") for record in self.records)
+        return "\n".join([self.headline, *lines])
+
+    __repr__ = __str__
+
+
+def contents(path: Any) -> Contents:
+    """What is in a checkpoint.
+
+    Args:
+        path: its file.
+
+    Raises:
+        MissingCheckpointError: there is none.
+        CheckpointError: it is no checkpoint.
+
+    >>> import limelight as ll, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> written = ll.Checkpoint(v=ll.Variable([1.0, 2.0]), epoch=3).write(path)
+    >>> print(contents(path))
+    run.safetensors: 2 values, 8 bytes of arrays
+    v      f32[2]           variable
+    epoch  3                value
+    """
+    file = CheckpointFile(as_path(path))
+    leaves = [node for node in file.manifest.nodes if node.kind in LEAVES]
+    size = sum(file.entry(key).end - file.entry(key).begin for key in file.manifest.array_keys())
+    return Contents(file.path.name, size, tuple([SavedValue(n.path, n.kind, _text(file, n)) for n in leaves]))
+
+
+def preview(path: Any, root: Any) -> MatchTree:
+    """How a file would be matched with a checkpoint, or with any module, without restoring it.
+
+    Args:
+        path: the file.
+        root: a `Checkpoint`, or what else is to be matched with the root of the file.
+
+    Raises:
+        MissingCheckpointError: there is no such file.
+        CheckpointError: it is no checkpoint.
+
+    >>> import limelight as ll, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> written = ll.Checkpoint(v=ll.Variable([1.0, 2.0]), epoch=3).write(path)
+    >>> print(preview(path, ll.Checkpoint(v=ll.Variable([1.0]), epoch=0)).headline)
+    run.safetensors: 1 matched, 1 mismatched
+    """
+    file = CheckpointFile(as_path(path))
+    restoration = Restoration(file)
+    restoration.silent = True
+    plan = Planner(file, restoration.matched, ()).match(0, root)
+    nodes = file.manifest.nodes
+    given = {a.number: Given(_spec(a.target), _saved_spec(file, nodes[a.number])) for a in plan.assignments}
+    given |= {number: Given(None, _saved_spec(file, nodes[number])) for _, _, number in plan.renewed}
+    for i, node in enumerate(nodes):
+        optimizer = plan.objects.get(i) if node.slots else None
+        for to, numbers in node.slots if optimizer is not None and has_slots(optimizer) else ():
+            if to in plan.objects:
+                given |= _slots_given(file, plan, optimizer, to, numbers)
+    restoration.foresee(plan, given)
+    return MatchTree(file.path.name, tuple(report(restoration, root, ObjectGraph(root))))
+
+
+def _slots_given(
+    file: CheckpointFile, plan: Plan, optimizer: Any, to: int, numbers: dict[str, int]
+) -> dict[int, Given]:
+    """The slots that an optimiser would be given: it makes those that it lacks."""
+    nodes, variable = file.manifest.nodes, plan.objects[to]
+    live: dict[str, Variable] = next((slots for v, slots in optimizer.variables_with_slots() if v is variable), {})
+    plan.objects |= {number: live[name] for name, number in numbers.items() if name in live}
+    return {
+        number: Given(_spec(live.get(name)), _saved_spec(file, nodes[number]))
+        for name, number in numbers.items()
+        if name in optimizer.slot_names
+        and fits(file, nodes[number], variable.shape, file.spec(nodes[number].array, nodes[number].dtype)[1])
+    }
+
+
+def _text(file: CheckpointFile, node: SavedNode) -> str:
+    if node.array:
+        return spec_text(*file.spec(node.array, node.dtype))
+    try:
+        text = repr(decode(node.value, file.value_array)) if node.kind == "value" else node.type
+    except CheckpointError as error:
+        text = error.bare
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _saved_spec(file: CheckpointFile, node: SavedNode) -> Any:
+    return file.spec(node.array, node.dtype) if node.array else None
+
+
+def _spec(target: Any) -> Any:
+    shape, dtype = getattr(target, "shape", None), getattr(target, "dtype", None)
+    return None if shape is None or dtype is None else (tuple(shape), dtype)

@@ -1,0 +1,321 @@
+"""One restore: what it has matched, and what waits until the object that it is for is attached.
+
+Nothing of the user's is kept alive by what waits: objects are held weakly, and what they wait for is in a table that
+forgets them when they go (`core.attachments`). The newest restore decides: it is asked first, and an older one leaves
+alone what a newer one has given a value.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import warnings
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from limelight.checkpoint import commit
+from limelight.checkpoint.commit import Given
+from limelight.checkpoint.edge_names import Edge
+from limelight.checkpoint.match_plan import Plan, Planner, Source, shown
+from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
+from limelight.core import attachments
+from limelight.core.storage import Storage, UnsettledStorage
+from limelight.errors import CheckpointError, CheckpointWarning
+from limelight.user_code import source_line
+
+_count: Final = itertools.count(1)
+_MOST_NAMED: Final = 8
+
+
+class Restoration:
+    """What of a file has been matched with objects, by number, and what still waits."""
+
+    def __init__(self, file: Source) -> None:
+        self.order = next(_count)
+        self.path: Path = file.path
+        self.nodes = file.manifest.nodes
+        self.given: dict[int, Given] = {}  # what leaves were given, by number
+        self.ambiguous: list[str] = []
+        self.overruled: set[int] = set()
+        self.foreseen = False  # whether nothing is restored: then `given` is what would be
+        self.misfits: dict[int, str] = {}
+        self.silent = False
+        self._file: Source | None = file
+        self._reopen = file.reopened
+        self._matched: dict[int, Callable[[], Any]] = {}
+        self._done: set[tuple[int, Edge]] = set()
+        self._owners: dict[int, tuple[Callable[[], Any], int]] = {}
+        self._growing: dict[Any, tuple[Callable[[], Any], int]] = {}
+        self._settling = False
+        self._log: list[tuple[dict[Any, Any] | set[Any], Any]] = []
+        self._with_slots = [i for i, node in enumerate(self.nodes) if node.slots]
+        self._leaves = [i for i, node in enumerate(self.nodes) if node.kind in LEAVES]
+
+    @property
+    def file(self) -> Source:
+        """The file; it is opened again where all of it had been restored, and a first call that failed took it back."""
+        if self._file is None:
+            self._file = self._reopen()
+        return self._file
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of saved values that no object was given."""
+        return [number for number in self._leaves if number not in self.given]
+
+    def matched(self, number: int) -> Any:
+        """The live object for a number; None where there is none, or no more."""
+        reference = self._matched.get(number)
+        return None if reference is None else reference()
+
+    def is_done(self, number: int) -> bool:
+        """Whether a number was matched, with an object that may be gone."""
+        return number in self._matched
+
+    def foresee(self, plan: Plan, given: dict[int, Given]) -> None:
+        """Takes note of a plan as if it had been carried out."""
+        self._matched = {number: _reference(x) for number, x in plan.objects.items()}
+        self.given = given
+        self.foreseen = True
+        self.misfits = dict(plan.misfits)
+
+    def begin(self, root: Any) -> None:
+        """Restores what is below `root` now. Raises CheckpointError, and changes nothing, where something misfits."""
+        self._carry_out(Planner(self.file, self.matched, self._done).match(0, root))
+
+    def attach(self, owner: Any, names: Any) -> None:
+        """Restores what has come to be at some edges of an object that waits."""
+        entry = self._owners.get(id(owner))
+        if entry is not None and entry[0]() is owner:
+            planner = Planner(self.file, self.matched, self._done)
+            self._carry_out(planner.match_children(entry[1], owner, names, self.nodes[entry[1]].path))
+
+    def settle(self) -> None:
+        """Restores what has been put into containers since."""
+        if self._settling:
+            return
+        self._settling = True
+        try:
+            for key, (reference, size) in list(self._growing.items()):
+                owner = reference()
+                if owner is None:
+                    self._growing.pop(key, None)
+                elif _size(owner, key[1]) != size:
+                    self._growing.pop(key, None)
+                    self.attach(owner, key[1][:1])
+        finally:
+            self._settling = False
+        _note_growing(self, bool(self._growing))
+
+    def savepoint(self) -> Callable[[], None]:
+        """A function that has wait again what is matched from now on."""
+        length = len(self._log)
+
+        def roll_back() -> None:
+            while len(self._log) > length:
+                where, key = self._log.pop()
+                where.pop(key) if isinstance(where, dict) else where.discard(key)
+            self._register()
+
+        return roll_back
+
+    def _carry_out(self, plan: Plan) -> None:
+        if plan.misfits:
+            raise CheckpointError(self._misfits(plan))
+        slots = self._slots(plan)
+        if plan.misfits:
+            raise CheckpointError(self._misfits(plan))
+        newest = [a for a in plan.assignments if not commit.newer(a.target, self.order)]
+        self.overruled.update({a.number for a in plan.assignments} - {a.number for a in newest})
+        given = commit.carry_out(self.file, [*newest, *slots], plan.renewed, self.order)
+        self._note(plan, given)
+        for number, path in plan.ambiguous:
+            self._warn_of_two(number, path)
+
+    def _slots(self, plan: Plan) -> list[Any]:
+        """What optimisers keep for variables that are matched now, or were before; slots that lack are made."""
+
+        def live(number: int) -> Any:
+            return plan.objects.get(number, self.matched(number))
+
+        assignments = []
+        for i in self._with_slots:
+            optimizer = live(i)
+            if optimizer is not None and has_slots(optimizer):
+                for to, numbers in self.nodes[i].slots:
+                    variable = live(to)
+                    if variable is not None and not all(n in self._matched for n in numbers.values()):
+                        assignments += commit.slots(self.file, plan, optimizer, variable, numbers)
+        return assignments
+
+    def _note(self, plan: Plan, given: dict[int, Given]) -> None:
+        for number, x in plan.objects.items():
+            self._remember(self._matched, number, _reference(x))
+        for edge in plan.done - self._done:
+            self._done.add(edge)
+            self._log.append((self._done, edge))
+        for number, one in given.items():
+            self._remember(self.given, number, one)
+        for key, (owner, number) in plan.owners.items():
+            self._owners[key] = (_reference(owner), number)
+        for place, (owner, size) in plan.growing.items():
+            self._growing[place] = (_reference(owner), size)
+        self._register()
+
+    def _remember(self, where: dict[Any, Any], key: Any, value: Any) -> None:
+        if key not in where:
+            self._log.append((where, key))
+        where[key] = value
+
+    def _register(self) -> None:
+        if self.missing:
+            for owner, _ in self._owners.values():
+                _wait(owner(), self)
+            _note_growing(self, bool(self._growing))
+        else:
+            _note_growing(self, False)
+            _forget(self)
+            self._file = None
+
+    def _misfits(self, plan: Plan) -> str:
+        said = list(plan.misfits.values())
+        more = f"; and {len(said) - _MOST_NAMED} more" if len(said) > _MOST_NAMED else ""
+        return (
+            f"{self.path} does not fit, and nothing was restored: {'; '.join(said[:_MOST_NAMED])}{more}. Make the "
+            "objects as they were when they were saved, or restore a part: ll.Checkpoint(part=...)"
+        )
+
+    def _warn_of_two(self, number: int, path: str) -> None:
+        node = self.nodes[number]
+        said = (
+            f"{shown(node.path)} of {self.path} was saved as one object, and is two now: the one at {shown(path)} was "
+            f"not restored. Let both be one object, as they were{source_line.here()}"
+        )
+        self.ambiguous.append(said)
+        warnings.warn(said, CheckpointWarning, stacklevel=2)
+
+    def __del__(self) -> None:
+        if not getattr(self, "silent", True) and not sys.is_finalizing() and (missing := self.missing):
+            paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
+            more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+            warnings.warn(
+                f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}. Where "
+                "that is meant, write checkpoint.restore(path).expect_partial()",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+
+
+class _Waiting:
+    """The restorations that an object waits for, the newest first."""
+
+    def __init__(self, owner: Any) -> None:
+        key = id(owner)
+        self.owner = weakref.ref(owner, lambda reference: _gone(key, reference))
+        self.restorations: list[Restoration] = []
+
+    def add(self, restoration: Restoration) -> None:
+        if restoration not in self.restorations:
+            self.restorations.append(restoration)
+            self.restorations.sort(key=lambda one: -one.order)
+
+    def __call__(self, owner: Any, name: str) -> None:
+        for restoration in tuple(self.restorations):
+            restoration.attach(owner, (name,))
+
+
+def _gone(key: int, reference: Any) -> None:
+    waiting = attachments.waiting.get(key)
+    if isinstance(waiting, _Waiting) and waiting.owner is reference:
+        del attachments.waiting[key]
+
+
+def _wait(owner: Any, restoration: Restoration) -> None:
+    if owner is None:
+        return
+    waiting = attachments.waiting.get(id(owner))
+    if not isinstance(waiting, _Waiting):
+        waiting = attachments.waiting[id(owner)] = _Waiting(owner)
+    waiting.add(restoration)
+
+
+def _forget(restoration: Restoration) -> None:
+    for key, waiting in list(attachments.waiting.items()):
+        if isinstance(waiting, _Waiting) and restoration in waiting.restorations:
+            waiting.restorations.remove(restoration)
+            if not waiting.restorations:
+                del attachments.waiting[key]
+
+
+def _note_growing(restoration: Restoration, grows: bool) -> None:
+    """Has variables look, when they are read, whether they were put into a container that waits; or no more."""
+    known = next((one for one in attachments.growing if getattr(one, "of", None) == restoration.order), None)
+    if grows and known is None:
+        attachments.growing.append(_Settle(restoration))
+        for x in gc.get_objects():
+            if type(x) is Storage:
+                x.__class__ = UnsettledStorage  # of the same layout
+    elif not grows and known is not None:
+        attachments.growing.remove(known)
+
+
+class _Settle:
+    """Settles a restoration, which it does not keep alive."""
+
+    def __init__(self, restoration: Restoration) -> None:
+        self.of = restoration.order
+        self._restoration = weakref.ref(restoration)
+
+    def __call__(self) -> None:
+        restoration = self._restoration()
+        if restoration is None:
+            attachments.growing.remove(self)
+        else:
+            restoration.settle()
+
+
+def _size(owner: Any, edges: tuple[Edge, ...]) -> int:
+    x = owner
+    for edge in edges:
+        x = child_of(x, edge)
+    return len(x) if isinstance(x, (list, tuple, dict)) else -1
+
+
+def pending() -> list[Restoration]:
+    """The restorations for which something waits, the newest first."""
+    tables = [waiting for waiting in attachments.waiting.values() if isinstance(waiting, _Waiting)]
+    found = {one.order: one for waiting in tables for one in waiting.restorations}
+    return [found[order] for order in sorted(found, reverse=True)]
+
+
+def settle() -> None:
+    """Gives what was put into containers the values that wait for it."""
+    for restoration in pending():
+        restoration.settle()
+
+
+def _savepoint() -> Callable[[], None]:
+    undo = [restoration.savepoint() for restoration in pending()]
+
+    def roll_back() -> None:
+        for one in undo:
+            one()
+
+    return roll_back
+
+
+attachments.savepoints.append(_savepoint)
+
+
+def _reference(x: Any) -> Callable[[], Any]:
+    """A function that returns `x` while it lives."""
+    if isinstance(x, Value):
+        owner, name = weakref.ref(x.owner), x.name
+        return lambda: None if owner() is None else Value(owner(), name, None)
+    try:
+        return weakref.ref(x)
+    except TypeError:  # an object of a class with __slots__, and containers
+        return lambda: x

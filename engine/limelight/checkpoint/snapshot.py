@@ -1,0 +1,149 @@
+"""An object graph as it is now, ready to be written: its manifest, and its arrays.
+
+A variable's array is never written into, so holding it is a snapshot without a copy; NumPy arrays, which are changed in
+place, are copied where the writing is left to a thread. What leads to no state is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from limelight.checkpoint.array_files import Array, Unwritten
+from limelight.checkpoint.checkpoint_file import COMPLEX
+from limelight.checkpoint.edge_names import WITHIN, below
+from limelight.checkpoint.list_order import Orders, orders_of
+from limelight.checkpoint.manifest import Manifest, SavedNode
+from limelight.checkpoint.object_graph import (
+    BRANCHES,
+    LEAVES,
+    Node,
+    ObjectGraph,
+    UnkeepableKey,
+    Value,
+    has_slots,
+)
+from limelight.checkpoint.state_protocols import get_state
+from limelight.checkpoint.values import encode
+from limelight.core import backends, dtypes
+from limelight.errors import CheckpointError
+
+
+@dataclass
+class Snapshot:
+    """What is to be written."""
+
+    manifest: Manifest
+    arrays: dict[str, Unwritten]
+    orders: Orders
+
+
+def take(root: Any, *, copied: bool = False, **info: Any) -> Snapshot:
+    """The state of all that is below `root` now.
+
+    Args:
+        root: a `State`, usually a checkpoint.
+        copied: whether arrays that may be changed in place are copied.
+        **info: what else the file says of itself, plain values of JSON.
+
+    Raises:
+        CheckpointError: there is state that a file cannot keep.
+    """
+    graph = ObjectGraph(root)
+    _check_slots(graph)
+    kept = _with_state(graph)
+    numbers = {node.number: i for i, node in enumerate(kept)}
+    arrays: dict[str, Unwritten] = {}
+    nodes = [_saved(node, numbers, arrays, copied) for node in kept]
+    return Snapshot(Manifest(nodes, os.urandom(16).hex(), dict(info)), arrays, orders_of(graph, kept))
+
+
+def _with_state(graph: ObjectGraph) -> list[Node]:
+    """The nodes that are values, or lead to some, and the root."""
+    above: dict[int, list[int]] = {}
+    for node in graph.nodes:
+        for _, child in node.children:
+            above.setdefault(child, []).append(node.number)
+    pending = [node.number for node in graph.nodes if node.kind in LEAVES]
+    useful = {0, *pending}
+    while pending:
+        for number in above.get(pending.pop(), ()):
+            if number not in useful:
+                useful.add(number)
+                pending.append(number)
+    return [node for node in graph.nodes if node.number in useful]
+
+
+def _check_slots(graph: ObjectGraph) -> None:
+    for node in graph.nodes:
+        if has_slots(node.object) and not node.slots and node.object.variables_with_slots():
+            name = type(node.object).__name__
+            raise CheckpointError(
+                f"{name} at {node.path!r} keeps slots for variables, none of which is below the checkpoint, and slots "
+                f"are saved with their variables: write ll.Checkpoint(model=model, optimizer={name.lower()})"
+            )
+
+
+def _saved(node: Node, numbers: dict[int, int], arrays: dict[str, Unwritten], copied: bool) -> SavedNode:
+    saved = SavedNode(node.kind, "" if node.kind == "value" else type(node.object).__name__, path=node.path)
+    if node.kind in BRANCHES:
+        saved.children = [(_edge(edge, node), numbers[to]) for edge, to in node.children if to in numbers]
+        saved.slots = [(numbers[to], {k: numbers[n] for k, n in names.items()}) for to, names in node.slots]
+    elif node.kind in ("value", "state"):
+        saved.value = _value_of(node, arrays)
+    else:
+        saved.array = node.path
+        arrays[node.path] = array = _array_of(node, copied)
+        saved.dtype = "complex128" if array.dtype == dtypes.complex128 else ""
+        _check_name(node.path)
+    return saved
+
+
+def _edge(edge: Any, node: Node) -> Any:
+    if isinstance(edge, UnkeepableKey):
+        raise CheckpointError(
+            f"the dictionary at {node.path!r} has the key {edge}, and a variable or the like below it: keys that a "
+            "file can keep are strings and whole numbers; write str(key)"
+        )
+    return edge
+
+
+def _array_of(node: Node, copied: bool) -> Unwritten:
+    x = node.object
+    if node.kind == "array":
+        array = np.array(x) if copied else x
+        return Unwritten(array.dtype.newbyteorder("="), array.shape, lambda: array)
+    payload = x._data.array
+    if node.kind == "generator":
+        return Unwritten(payload.dtype, payload.shape, lambda: payload)
+    to_numpy: Callable[[Any], Array] = backends.load(x._device.backend).to_numpy
+    return Unwritten(x.dtype, tuple(payload.shape), functools.partial(to_numpy, payload))
+
+
+def _value_of(node: Node, arrays: dict[str, Unwritten]) -> Any:
+    x = node.object
+    value = x.value if isinstance(x, Value) else get_state(x)
+
+    def keep(array: Array) -> str:
+        kept = np.array(array, array.dtype.newbyteorder("="))
+        key = below(node.path, [f"{WITHIN}{len(arrays)}"])
+        if kept.dtype == dtypes.complex128:
+            key += COMPLEX
+        arrays[key] = Unwritten(kept.dtype, kept.shape, lambda: kept)
+        return key
+
+    what = f"{node.path!r}" if isinstance(x, Value) else f"the state of {node.path!r}, a {type(x).__name__},"
+    _check_name(node.path)
+    return encode(value, keep, what)
+
+
+def _check_name(path: str) -> None:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        raise CheckpointError(f"the name {path!r} has half a character in it, which no file can keep") from None

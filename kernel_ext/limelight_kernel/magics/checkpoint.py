@@ -1,0 +1,68 @@
+"""`%checkpoint` shows what is in a file, how it is matched with an object, and how two files differ."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
+from IPython.core.magic_arguments import argument, magic_arguments
+
+from limelight import checkpoint as checkpoints
+from limelight.errors import CheckpointError
+from limelight_kernel.line import arguments
+from limelight_kernel.line.arguments import form_arguments, keep_argument
+from limelight_kernel.magics.magic import LimelightMagic, PlainText
+from limelight_widgets.figures.checkpoint import checkpoint_figure
+
+
+@magics_class
+class CheckpointMagic(LimelightMagic):
+    """`%checkpoint`."""
+
+    @magic_arguments()
+    @argument("path", nargs="?", metavar="PATH", help="a file, or a name of the notebook that means one or a status")
+    @argument("other", nargs="?", metavar="OBJECT", help="a checkpoint or a module to match it with; or a second file")
+    @keep_argument
+    @form_arguments
+    @output_can_be_silenced
+    @line_magic
+    def checkpoint(self, line: str) -> Any:
+        """Show what is in a checkpoint, how it would be matched with an object, or how two differ; nothing is restored.
+
+            %checkpoint run/model.safetensors
+            %checkpoint run/model.safetensors model
+            %checkpoint run/model-1.safetensors run/model-2.safetensors
+            %checkpoint status
+
+        From Python: limelight.checkpoint.contents(path), .preview(path, object), .compare(path, path), status.tree()
+        """
+        given = arguments.parse(self.checkpoint, line)
+        if given.path is None:
+            return self._nothing(given, "Which file? %checkpoint run/model.safetensors, or with an object: ... model")
+        try:
+            answer = self._answer(given.path, given.other)
+        except CheckpointError as error:
+            raise UsageError(f"%checkpoint: {error.bare}") from None
+        return self._say(given, PlainText(answer) if given.text else checkpoint_figure(answer))
+
+    def _answer(self, path: str, other: str | None) -> Any:
+        named = self._named(path)
+        if isinstance(named, checkpoints.RestoreStatus):
+            return named.tree()
+        file = path if named is None else named
+        if other is None:
+            return checkpoints.contents(file)
+        target = self._named(other)
+        if target is None and not os.path.exists(other):
+            target = self.session.value(other)
+        if target is None or isinstance(target, (str, os.PathLike)):
+            return checkpoints.compare(file, other if target is None else target)
+        if not isinstance(target, checkpoints.Checkpoint):
+            target = checkpoints.Checkpoint(**{other.rpartition(".")[2]: target})
+        return checkpoints.preview(file, target)
+
+    def _named(self, word: str) -> Any:
+        """The object of the notebook that a word means, where it is not a file's name."""
+        return None if os.path.exists(word) else self.shell.user_ns.get(word)
