@@ -1,0 +1,302 @@
+"""`ll.save`: traces into a file."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from limelight.core.spec import GENERATOR, TensorSpec
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource, Variable
+from limelight.errors import ExportError, LimelightError
+from limelight.export import function_file
+from limelight.export.loaded import LoadedFunction, LoadedModule
+from limelight.export.nests import Output, encode
+from limelight.export.portable_graph import to_text
+from limelight.module import Module
+from limelight.random import default_generator
+from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import Function, function
+from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, VariablePart
+
+CALL: Final = "call"
+"""The name of the function that calling a saved module, or a saved function, runs."""
+
+
+def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | Any = ()) -> Path:
+    """Saves a staged function, or a module with its functions and variables, to run without the Python code.
+
+    A file holds the traces that there are, and those of `signatures`, with the variables and tensors that they use.
+    `ll.load` reads it, in a process that need not know the code. It is a safetensors file whose header has the graphs
+    as text: reading one runs no code. It appears whole or not at all.
+
+    Args:
+        target: what to save. A function made by `ll.function`, a plain function (which is staged for it), a trace
+            (`get_concrete_function`), or a module: then `call`, and each method that is staged. Or a dictionary of
+            functions by name.
+        path: the file; one that exists is replaced.
+        signatures: what to trace besides: a list of signatures, each a spec or a tuple of arguments as
+            `get_concrete_function` takes them. For a module they are those of its `call`.
+
+    Returns:
+        The path.
+
+    Raises:
+        ExportError: something cannot travel: a `py_func`, an op or container of your own, an object as argument, a
+            variable that does not belong to the module. It names function, op and line. Or there is no trace.
+
+    >>> import tempfile
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def area(r):
+    ...     return 3.0 * r * r
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = ll.save(area, f"{folder}/area.ll", ll.TensorSpec((None,)))
+    ...     loaded = ll.load(path)
+    >>> loaded(ll.constant([1.0, 2.0])).tolist()
+    [3.0, 12.0]
+    """
+    try:
+        file = Path(path)
+    except TypeError:
+        raise ExportError(f"ll.save takes a path as its second argument, got {type(path).__name__}") from None
+    if not file.parent.is_dir():
+        raise ExportError(f"there is no folder {file.parent}; make it first: Path({str(file.parent)!r}).mkdir()")
+    if file.is_dir():
+        raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.ll')!r} for example")
+    wanted = list(signatures) if isinstance(signatures, list) else [signatures] if signatures != () else []
+    saved = _Saved(target if isinstance(target, Module) else None)
+    functions = _functions_of(target, wanted)
+    described = {name: saved.function(name, traces) for name, traces in functions.items()}
+    content = {
+        "made_by": _version(),
+        "module": type(target).__name__ if isinstance(target, Module) else None,
+        "functions": described,
+        "variables": saved.variables,
+    }
+    function_file.write(file, content, saved.arrays)
+    return file
+
+
+def _version() -> str:
+    from importlib import metadata  # noqa: PLC0415  # it loads a dozen modules that nothing else needs
+
+    try:
+        return metadata.version("limelight")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+# What is saved
+
+
+def _functions_of(target: Any, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
+    """The traces of each function, by name."""
+    if isinstance(target, LoadedModule):
+        return {name: list(f.traces) for name, f in target.functions.items()}
+    if isinstance(target, Module):
+        return _functions_of_module(target, wanted)
+    if isinstance(target, Mapping):
+        if not target or not all(isinstance(name, str) and name.isidentifier() for name in target):
+            raise ExportError("ll.save takes a dictionary of functions whose names are Python names")
+        return {name: _traces_of(f, [], name) for name, f in target.items()}
+    return {CALL: _traces_of(target, wanted, "")}
+
+
+def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
+    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
+    methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
+    if wanted or (CALL in methods and len(methods[CALL].trace_cache)):
+        methods[CALL] = methods.get(CALL) or _called(module)
+    functions = {
+        name: _traces_of(f, wanted if name == CALL else [], name)
+        for name, f in methods.items()
+        if name == CALL or len(f.trace_cache)
+    }
+    if not functions:
+        raise ExportError(
+            f"{type(module).__name__} has no trace to save: give ll.save the signature of its call, "
+            "ll.save(net, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
+        )
+    return functions
+
+
+def _is_staged_method(owner: type, name: str) -> bool:
+    return isinstance(inspect.getattr_static(owner, name, None), Function)
+
+
+def _called(module: Module) -> Function:
+    """The module's call, staged, with the parameters of its `call`."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return module(*args, **kwargs)
+
+    call.__signature__ = inspect.signature(module.call)  # type: ignore[attr-defined]  # which `inspect` reads
+    call.__name__ = call.__qualname__ = type(module).__name__
+    return function(call)
+
+
+def _traces_of(target: Any, wanted: list[Any], name: str) -> list[ConcreteFunction]:
+    if isinstance(target, LoadedFunction):
+        return list(target.traces)
+    if isinstance(target, ConcreteFunction):
+        return [target]
+    if not callable(target):
+        hint = ""
+        if isinstance(target, (str, os.PathLike)):
+            hint = "; the path comes second"
+        elif isinstance(target, (Tensor, Variable)) or hasattr(target, "__array__"):
+            hint = "; an array is saved by np.save(path, x.numpy())"
+        raise ExportError(
+            f"ll.save takes a function, a module or a dictionary of functions, got {type(target).__name__}{hint}"
+        )
+    staged = target if isinstance(target, Function) else function(target)
+    for signature in wanted:
+        args = signature if isinstance(signature, tuple) else (signature,)
+        staged.get_concrete_function(*args)
+    traces: list[ConcreteFunction] = [trace for trace in staged.trace_cache if not trace.stale]
+    if not traces:
+        raise ExportError(
+            f"{name or staged.name} has no trace to save: call it once, or give ll.save its signature, "
+            "ll.save(f, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
+        )
+    return traces
+
+
+class _Saved:
+    """What a file holds: variables and arrays, each once, and what they are called."""
+
+    def __init__(self, module: Module | None) -> None:
+        self.arrays: dict[str, Any] = {}
+        self.variables: list[dict[str, Any]] = []
+        self._module = module
+        self._paths = {} if module is None else {v._uid: path for path, v in module.named_variables()}
+        self._numbers: dict[int, int] = {}
+        self._tensors: dict[int, str] = {}
+        for _, variable in () if module is None else module.named_variables():
+            self._variable(variable)
+
+    def function(self, name: str, traces: list[ConcreteFunction]) -> dict[str, Any]:
+        """One function, with all its traces. Raises ExportError."""
+        signature = traces[0].python_signature
+        parameters = list(signature.inspected.parameters.values())
+        return {
+            "name": traces[0].name,
+            "parameters": [_parameter(p) for p in parameters],
+            "traces": [self._trace(trace) for trace in traces],
+        }
+
+    def _trace(self, trace: ConcreteFunction) -> dict[str, Any]:
+        arguments = [_argument(trace.name, part, path) for part, path in zip(trace.key.parts, trace.paths, strict=True)]
+        positional, keywords = trace.python_signature.unbind(arguments, trace.key.structure)
+        text, blanks = to_text(trace.name, trace.function, self.arrays)
+        names = trace.graph.input_names[len(trace.graph.arguments) :]
+        return {
+            "arguments": [encode(list(positional), "args"), encode(dict(keywords), "kwargs")],
+            "text": text,
+            "blanks": blanks,
+            "captures": [self._capture(trace, x, name) for x, name in zip(trace.captures, names, strict=True)],
+            "result": encode(trace.result_of([Output(i) for i in range(len(trace.graph.outputs))]), "result"),
+            "device": None if trace.key.device is None else trace.key.device.short,
+        }
+
+    def _capture(self, trace: ConcreteFunction, x: Any, name: str) -> dict[str, Any]:
+        if x is None:
+            raise ExportError(f"{trace.name} cannot be saved: a variable that it uses, {name}, has been deleted")
+        if isinstance(x, Resource) and x.spec == GENERATOR:
+            return {"generator": None if x is default_generator() else self._array(f"generators/{name}", x._data.array)}
+        if isinstance(x, Variable):
+            return {"variable": self._owned(trace, x)}
+        if isinstance(x, Tensor):
+            if x._uid not in self._tensors:
+                self._tensors[x._uid] = self._array(f"captures/{name}", _host(x))
+            return {"array": self._tensors[x._uid]}
+        raise ExportError(f"{trace.name} cannot be saved: it closes over a {type(x).__name__}, {name}")
+
+    def _array(self, name: str, array: Any) -> str:
+        unique, n = name, 0
+        while unique in self.arrays:
+            n += 1
+            unique = f"{name}.{n}"
+        self.arrays[unique] = array
+        return unique
+
+    def _owned(self, trace: ConcreteFunction, variable: Variable) -> int:
+        """The number of a variable that a trace uses. Raises ExportError for one that the saved module does not own."""
+        if self._module is not None and variable._uid not in self._paths:
+            node = next((n for n in trace.graph.nodes for v in n.inputs if _stands_for(trace, v, variable)), None)
+            where = f", in {node.op.name} at {node.source[0]}:{node.source[1]}" if node and node.source else ""
+            raise ExportError(
+                f"{trace.name} uses the variable {variable.name!r}{where}, which is not part of the "
+                f"{type(self._module).__name__} that is saved: make it an attribute of the module"
+            )
+        return self._variable(variable)
+
+    def _variable(self, variable: Variable) -> int:
+        number = self._numbers.get(variable._uid)
+        if number is None:
+            number = self._numbers[variable._uid] = len(self.variables)
+            path = self._paths.get(variable._uid) or self._own_path(variable.name)
+            array = self._array(f"variables/{path}", _host(variable.read_value()))
+            self.variables.append({
+                "path": path,
+                "name": variable.name,
+                "array": array,
+                "shape": list(variable.shape),
+                "trainable": variable.trainable,
+            })  # fmt: skip
+        return number
+
+    def _own_path(self, name: str) -> str:
+        """A path for a variable that belongs to no module: its name, made unique."""
+        taken, unique, n = {v["path"] for v in self.variables}, name, 0
+        while unique in taken:
+            n += 1
+            unique = f"{name}_{n}"
+        return unique
+
+
+def _stands_for(trace: ConcreteFunction, value: Any, variable: Variable) -> bool:
+    return any(v is value and x is variable for v, x in zip(trace.graph.captures, trace.captures, strict=True))
+
+
+def _host(x: Tensor) -> Any:
+    return x.numpy()
+
+
+def _parameter(parameter: inspect.Parameter) -> dict[str, Any]:
+    described: dict[str, Any] = {"name": parameter.name, "kind": parameter.kind.name}
+    if parameter.default is not inspect.Parameter.empty:
+        with contextlib.suppress(LimelightError):  # calls of the loaded function have to give it then
+            described["default"] = encode(parameter.default, parameter.name)
+    return described
+
+
+def _argument(name: str, part: Any, path: str) -> Any:
+    """What stands for one leaf of a trace's arguments: a spec, or the plain value that the trace is bound to."""
+    match part:
+        case TensorPart():
+            return TensorSpec(part.shape, part.dtype)
+        case ValuePart() if not part.is_words:
+            return part.value
+        case ValuePart() if part.kind in (float, complex):
+            return part.kind(part.value)
+        case ValuePart() if part.kind is slice:
+            return _slice(part.value)
+        case VariablePart():
+            why = "a variable; read it before the call, or have the function close over it"
+        case ObjectPart():
+            why = f"{part.describe()}, a Python object; have the function close over it"
+        case _:
+            why = f"a {part.kind.__name__}; pass a plain number, string or tensor"
+    raise ExportError(f"{name} cannot be saved: its argument `{path}` is {why}")
+
+
+def _slice(words: str) -> slice:
+    """The slice that its repr stands for."""
+    inner = words.removeprefix("slice(").removesuffix(")").split(", ")
+    return slice(*[None if word == "None" else int(word) for word in inner])
