@@ -1,0 +1,35 @@
+"""The corpus of twins through `ll.function`: where a staged function differs from the plain one, that is said.
+
+At the first call, by an error or a warning at the line, where something would be lost or left behind; what Python does
+while tracing alone is told by `ll.explain.side_effects`, and what is baked in and has changed by `ll.explain.baked`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import staged_functions  # beside this file
+from test_twins import shell  # noqa: F401  # the fixture
+from twin import TWINS, differences, read
+
+COPIES = {  # each container that is an argument is a copy, and each tensor one of its own: which are the same is lost
+    *("aliases_among_containers", "array_added_to_in_place", "identity_of_tensors", "list_subclass"),
+    "same_object_bound_twice",
+}
+HISTORY = {"last_result_by_underscore", "output_history"}  # `_` and `Out` are globals, of which none is told
+
+
+@pytest.mark.slow  # all of them, in one order each
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+def test_a_staged_function_says_where_it_differs(path: Path, shell: Any) -> None:  # noqa: F811
+    twin = read(path)
+    order = twin.orders[0]
+    plain = staged_functions.run(twin.cells, order, shell, staged=False)
+    staged = staged_functions.run(twin.cells, order, shell, staged=True)
+    found = list(differences(plain, staged, order))
+    said = any(step.said for step in staged)
+    assert said or not found or path.stem in COPIES | HISTORY, f"{twin.about}:\n" + "\n".join(found)
+    left = [name for step in staged if not step.said for name, x in step.names.items() if "symbolic" in str(x)]
+    assert not left or said, f"{twin.about}: left symbolic and unsaid: {left}"
