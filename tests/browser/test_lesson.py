@@ -97,7 +97,7 @@ def test_a_published_lesson_needs_no_network_and_no_trust(
     (saved,) = lab_server.root.glob("*published*01_first_light.ipynb")
     executed = tmp_path / "executed.ipynb"
     executed.write_text(json.dumps(_without_trust(json.loads(saved.read_text()))))
-    assert executed.stat().st_size < 700_000
+    assert executed.stat().st_size < 200_000
 
     untrusted = open_notebook(executed)
     for beginning in ("%%stage train_step\n", "%trace_cache train_step", "%devices", "%graph train_step"):

@@ -40,6 +40,21 @@ def test_it_plays_by_keys_and_by_mouse(page_of_steps, chromium_context):
     expect(page.get_by_role("button", name="Step forward")).to_have_count(1)
 
 
+def test_it_opens_at_its_first_stop_and_goes_from_stop_to_stop(tmp_path, chromium_context):
+    path = tmp_path / "stops.html"
+    player = ll.widgets.steps(lambda x: ll.log(x) + ll.log(x * 2.0), ll.constant([0.0, 1.0]), stop_at="op:log,nan")
+    player.save(str(path))
+    page = chromium_context.new_page()
+    page.goto(path.as_uri())
+    count, slider = page.locator(".ll-steps .count"), page.get_by_role("slider")
+    expect(count).to_have_text(f"{player.stops[0] + 1} of {len(player.recording)}, a stop")
+    slider.focus()
+    page.keyboard.press("]")
+    expect(count).to_have_text(f"{player.stops[1] + 1} of {len(player.recording)}, a stop")
+    page.get_by_role("button", name="To the stop before").click()
+    expect(count).to_have_text(f"{player.stops[0] + 1} of {len(player.recording)}, a stop")
+
+
 def test_one_tab_stop_besides_what_scrolls(page_of_steps, chromium_context):
     page = chromium_context.new_page()
     page.goto(page_of_steps)

@@ -23,6 +23,7 @@ CELLS = [
     "ll.widgets.trace_cache(step)",
     "ll.widgets.tape(tape)",
     "ll.widgets.devices()",
+    "step(ll.ones((5, 2)))\nstep(ll.ones((7, 2)))\nstep.trace_count",
 ]
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
@@ -44,9 +45,17 @@ def test_an_executed_notebook_is_small_and_stores_no_widgets(executed):
     notebook = json.loads(executed.read_text(encoding="utf-8"))
     assert "widgets" not in notebook["metadata"]
     assert executed.stat().st_size < 150_000
-    for cell in notebook["cells"][1:]:
+    for cell in notebook["cells"][1:-1]:
         (shown,) = cell["outputs"]
-        assert set(shown["data"]) == {"text/plain", "text/html", "image/svg+xml"}
+        assert set(shown["data"]) == {"text/plain", "text/html"}
+
+
+def test_what_an_executed_notebook_shows_is_the_end_of_the_story(executed):
+    cells = json.loads(executed.read_text(encoding="utf-8"))["cells"]
+    said = ["".join(cell["outputs"][0]["data"]["text/plain"]) for cell in cells[1:]]
+    assert said[0].startswith("Graph of step: optimised, trace #3 of 3")
+    assert said[1].startswith("Trace cache of step: 3 traces, 1 hit")
+    assert said[-1] == "3"
 
 
 def test_every_figure_shows_in_converted_html_without_network(executed, chromium_context, watch):

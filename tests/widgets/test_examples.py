@@ -18,12 +18,14 @@ import numpy as np
 
 from limelight.graph.ir import Graph, Group
 from limelight_widgets import format as formats
+from limelight_widgets.figures import graph_files, overlays
 from limelight_widgets.figures.box_text import words
 from limelight_widgets.figures.first_sight import first_sight
 from limelight_widgets.figures.nested_layout import draw
 from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import GraphFold
 
+FILES = (graph_files.dot, graph_files.model_explorer, graph_files.listing)
 FILE = Path(__file__).parents[2] / "widgets" / "js" / "test" / "examples.json"
 
 
@@ -39,6 +41,7 @@ def example(name, graph, opened=()):
         "words": [[text.title, text.detail, text.kind] for text in (words(state, box) for box in picture.boxes)],
         "frames": [[frame.name, frame.label, frame.parent] for frame in picture.frames],
         "again": sorted(list(edge) for edge in picture.again),
+        "files": {write.__name__: write(state | {"title": name}, "traced") for write in FILES},
         "edges": [[source, target, count] for (source, target), count in picture.edges.items()],
         "places": {
             thing: [place.x, place.y, place.width, place.height]
@@ -194,6 +197,21 @@ NUMBERS = {
 }
 
 
+def overlaid(state):
+    """What overlays tell on the boxes of a step of which some ops were measured."""
+    graph = state["graphs"][0]
+    for k, node in enumerate(graph["nodes"][:-2]):
+        node["cost"] = [k * 1e-5, k % 3, 0, None if k == 4 else "inf" if k == 9 else k / 7]
+    graph["nodes"][0]["device"] = "GPU:0"
+    boxes = first_sight(state, 0, (820.0, 516.0)).picture.boxes
+    said = {
+        kind: {"boxes": {name: list(one) for name, one in overlays.told(state, boxes, kind).items()},
+               "legend": overlays.legend(state | {"title": "f"}, 0, kind)}
+        for kind in overlays.OVERLAYS
+    }  # fmt: skip
+    return {"state": state | {"title": "f"}, "boxes": [asdict(box) for box in boxes], "said": said}
+
+
 def formatted():
     """Numbers with the words for them."""
     counted, shortened = NUMBERS["counted"], NUMBERS["shortened"]
@@ -222,7 +240,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         sighted("repeated", trained(2, repeated=12)),
         sighted("scopes", graphs[-1]["state"]),
     ]
-    found = {"graphs": graphs, "sights": sights, "format": formatted()}
+    found = {"graphs": graphs, "sights": sights, "overlays": overlaid(trained(3)), "format": formatted()}
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):
         FILE.write_text(
             json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8"

@@ -2,7 +2,7 @@
 // no Node; build.json says from which sources it was made, and a test compares.
 
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -43,6 +43,11 @@ for (const name of readdirSync(join(HERE, "src/players"))) {
   const result = await esbuild.build({ ...COMMON, entryPoints: [join(HERE, "src/players", name)], format: "iife" });
   writeFileSync(join(OUT, `player_${name}`), result.outputFiles[0].contents);
 }
+// Where the server finds extensions of JupyterLab; package.json beside it is what the server reads.
+const extension = await esbuild.build({ ...COMMON, entryPoints: [join(HERE, "src/labextension/extension.js")], format: "iife" });
+const EXTENSION = join(HERE, "../limelight_widgets/labextensions/limelight/static");
+mkdirSync(EXTENSION, { recursive: true });
+writeFileSync(join(EXTENSION, "extension.js"), extension.outputFiles[0].contents);
 const sources = readdirSync(join(HERE, "src"), { recursive: true, withFileTypes: true })
   .filter((file) => file.isFile())
   .map((file) => join(file.parentPath, file.name))

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
 from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
 from limelight_widgets.players.steps import steps as steps
+from limelight_widgets.views.dashboard import DashboardView as DashboardView
+from limelight_widgets.views.dashboard import close_dashboard as close_dashboard
+from limelight_widgets.views.dashboard import dashboard as dashboard
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
 from limelight_widgets.views.explain import ExplainView as ExplainView
@@ -29,11 +32,12 @@ from limelight_widgets.views.trace_cache import CacheView as CacheView
 from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
 
-VIEWS: tuple[type[View], ...] = (CacheView, DevicesView, ExplainView, GraphView, TapeView)
+VIEWS: tuple[type[View], ...] = (CacheView, DashboardView, DevicesView, ExplainView, GraphView, TapeView)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
-TILES = ("TensorTile", "tensor_tile")
-"""What shows a single value: no view, since it follows nothing."""
+OTHERS = ("TensorTile", "tensor_tile", "steps", "close_dashboard")
+"""What shows a single value or a recording, which follow nothing and so are no views; and what closes one."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __all__ = [*(view.__name__ for view in VIEWS), "View", *(view.name for view in VIEWS), *TILES, "steps"]  # noqa: PLE0604  strings, by their types
+    names = [*(view.__name__ for view in VIEWS), *(view.name for view in VIEWS)]
+    __all__ = [*names, "View", *OTHERS]  # noqa: PLE0604  # strings, by their types

@@ -68,3 +68,11 @@ def test_a_value_passed_straight_through_a_call_keeps_its_edge(make, fake_functi
     out = outer.node("call", outer.input("x"), functions=(callee,))
     picture = visible(GraphFold(outer.graph(out)).state(), 0, opened("n0"))
     assert set(picture.edges) == {("i0", "n0.0/i0"), ("n0.0/i0", "o0")}
+
+
+def test_a_constant_that_is_written_on_its_readers_ties_none_of_them_to_another(make):
+    maker = make("f")
+    x, two = maker.input("x"), maker.node("constant", params={"value": 2.0})
+    product, total = maker.node("multiply", x, two), maker.node("add", x, two)
+    picture = visible(GraphFold(maker.graph(product, total)).state(), 0, folded=True)
+    assert set(picture.edges) == {("i0", "n1"), ("i0", "n2")}

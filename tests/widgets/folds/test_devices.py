@@ -84,3 +84,12 @@ def test_a_quiet_time_keeps_the_last_value():
     history.add(0.0, 5)
     history.add(1.0, 7)
     assert list(history.values()) == [5.0] * 20 + [7.0]
+
+
+def test_copies_that_were_missed_are_taken_from_the_engines_list_once():
+    made = [events.Copied("CPU:0", "CPU:1", 4, ".to()", None, "f32[1]", 0.1, time=float(i)) for i in range(3)]
+    fold = DevicesFold([], made[:1])
+    fold.apply(made[1])
+    fold.take_copies(made)
+    fold.take_copies(made)
+    assert fold.state()["copied"] == 3

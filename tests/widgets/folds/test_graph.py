@@ -115,3 +115,35 @@ def test_what_is_no_graph_is_refused():
         GraphFold(3)
     with pytest.raises(ValueError, match='"traced" or "optimised"'):
         GraphFold(3, "best")
+
+
+def test_a_trace_that_was_asked_for_stays_as_it_was_described_and_knows_of_newer_ones(staged, network, make):
+    staged.add(network)
+    newest, own = GraphFold(staged), GraphFold(staged, trace=0)
+    before = own.state()
+    assert "newer" not in before
+    small = make("step")
+    staged.add(small.graph(small.node("exp", small.input("x"))))
+    for fold in (newest, own):
+        assert fold.apply(traced(entry=1))
+    after = own.state()
+    assert (after["label"], after["newer"]) == ("trace #1 of 2", "#2 is newer")
+    assert after["sources"] is before["sources"], "described once: its cell may be called otherwise by now"
+    assert after["graphs"] is before["graphs"]
+    assert after["described"] == before["described"]
+    assert (newest.state()["label"], "newer" in newest.state()) == ("trace #2 of 2", False)
+
+
+def test_a_trace_is_found_by_its_number_when_those_before_it_have_gone(staged, network, make):
+    small = make("step")
+    staged.add(network)
+    staged.add(small.graph(small.node("exp", small.input("x"))))
+    fold = GraphFold(staged, trace=1)
+    del staged.trace_cache[0]
+    assert fold.apply(traced(entry=1))
+    assert [node["op"] for node in fold.state()["graphs"][0]["nodes"]] == ["exp"]
+    del staged.trace_cache[0]
+    staged.add(network)
+    staged.trace_cache[0].index = 2
+    assert fold.apply(traced(entry=2))
+    assert "has forgotten the trace that was shown here" in fold.state()["empty"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import limelight as ll
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.graph_outline import outline
@@ -198,3 +199,17 @@ def test_the_text_of_a_network_can_be_read():
     assert "│ │ conv1: Conv                   3  65.5 kB  kernel f32[3,3,3,16], bias" in text
     assert "Adam: 10 variables, one rule" in text
     assert "140 kB are kept for the backward pass: 65.5 kB of model.conv1" in text
+
+
+def test_layers_of_a_sequence_are_called_by_their_class() -> None:
+    model = ll.nn.Sequential(ll.nn.Dense(4, "relu"), ll.nn.Dense(3))
+
+    @ll.function
+    def apply(x):
+        return model(x)
+
+    apply(ll.ones((2, 5)))
+    groups = GraphFold(apply).state()["graphs"][0]["groups"]
+    named = [group for group in groups if group.get("cls") == "Dense"]
+    assert [group["label"] for group in named] == ["0: Dense", "1: Dense"]
+    assert [group["path"] for group in named] == ["model.layers.0", "model.layers.1"]

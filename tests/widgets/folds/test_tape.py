@@ -89,3 +89,12 @@ def test_a_used_tape_says_that_it_has_answered(fake_tape):
     for shown in (fold, TapeFold(tape)):
         assert "has answered" in shown.state()["empty"]
         assert "persistent=True" in shown.state()["empty"]
+
+
+def test_a_tape_that_answered_unseen_has_let_go(fake_tape):
+    tape = fake_tape(40)
+    fold = TapeFold(tape)
+    assert not fold.state()["released"]
+    tape.entries.clear()
+    fold.catch_up()
+    assert fold.state()["released"]

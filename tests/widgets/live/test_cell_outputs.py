@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from IPython.core.events import EventManager, available_events
 
 import limelight_widgets
 from limelight_widgets.live import cell_outputs, front_end
@@ -21,16 +22,21 @@ class Output:
         self.told.append(sure)
         cell_outputs.forget(self)
 
+    def cell_ended(self):
+        self.told.append("end")
+
 
 @pytest.fixture
 def execute(monkeypatch):
     """Makes a request the one that is executed: `execute(text, cell)`."""
     monkeypatch.setattr(cell_outputs, "_shown", {})
-    shell = SimpleNamespace(request={}, get_parent=lambda: shell.request)
+    manager = EventManager(None, available_events)
+    shell = SimpleNamespace(request={}, get_parent=lambda: shell.request, events=manager)
     monkeypatch.setattr(cell_outputs, "shell", lambda: shell)
     numbers = iter(range(100))
 
     def execute(text, cell=None, kind="execute_request"):
+        execute.shell = shell
         header = {"msg_type": kind, "msg_id": str(next(numbers))}
         metadata = {} if cell is None else {"cellId": cell}
         shell.request = {"header": header, "metadata": metadata, "content": {"code": text}}
@@ -126,3 +132,17 @@ def test_a_widget_for_layouts_stays(execute, staged, monkeypatch):
     handed_out.close()
     assert widget.comm is None
     assert widget.layout.comm is None
+
+
+def test_what_is_shown_hears_of_the_end_of_each_cell_until_it_is_gone(execute):
+    execute("one", "a")
+    (first,) = shown(Output())
+    manager = execute.shell.events
+    manager.trigger("post_run_cell", None)
+    execute("two", "b")
+    manager.trigger("post_run_cell", None)
+    assert first.told == ["end", "end"]
+    cell_outputs.forget(first)
+    manager.trigger("post_run_cell", None)
+    assert first.told == ["end", "end"]
+    assert manager.callbacks["post_run_cell"] == [], "nothing of ours is left where nothing is shown"

@@ -12,8 +12,8 @@ from limelight import events
 from limelight_widgets.live import front_end as frontend
 from limelight_widgets.live import view_script, wire
 from limelight_widgets.live.layout_widget import shared_engine
+from limelight_widgets.live.static_outputs import VIEW_MIME, WIDGET_MIME
 from limelight_widgets.views import view
-from limelight_widgets.views.view import WIDGET_MIME
 
 
 def until(condition, seconds=60.0):
@@ -62,8 +62,12 @@ def hear(shown, kind, number=0, looker="a"):
     shown.widget._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
 
 
-def updates(log, shown):
+def messages(log, shown):
     return [m for m in log if m.kind == "comm_msg" and m.comm is shown.widget.comm and m.data.get("method") == "custom"]
+
+
+def updates(log, shown):
+    return [m for m in messages(log, shown) if m.data["content"]["type"] != "static"]
 
 
 def openings(log):
@@ -85,7 +89,7 @@ def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
     monkeypatch.setenv(frontend.VARIABLE, "0")
     shown = limelight_widgets.trace_cache(staged)
     bundle = shown._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
+    assert set(bundle) == {"text/plain", "text/html"}
     assert not shown.is_live
     assert not events.wanted(events.CacheHit)
 
@@ -104,9 +108,9 @@ def test_a_view_whose_widget_somebody_else_closes_follows_no_more(show, log):
 
 def test_with_a_front_end_there_is_a_widget_beside_them(show, log):
     bundle = show._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml", WIDGET_MIME}
+    assert set(bundle) == {"text/plain", "text/html", WIDGET_MIME, VIEW_MIME}
     assert bundle[WIDGET_MIME]["model_id"] == show.widget.model_id
-    assert set(show.static().bundle()) == {"text/plain", "text/html", "image/svg+xml"}
+    assert set(show.static().bundle()) == {"text/plain", "text/html"}
 
 
 def test_the_widget_opens_with_the_state_of_that_moment(show, log):
@@ -301,3 +305,55 @@ def test_what_cannot_be_shown_is_refused_with_what_to_do():
 def test_a_view_prints_as_text(network, fake_tape):
     assert repr(limelight_widgets.graph(network)).startswith("Graph of step: ")
     assert repr(limelight_widgets.tape(fake_tape(40, 8))).startswith("Gradient tape: 2 entries, 48 B kept alive")
+
+
+def forms_told(log, shown):
+    contents = [m.data["content"] for m in messages(log, shown)]
+    return [content for content in contents if content["type"] == "static"]
+
+
+def test_the_static_forms_are_told_anew_where_a_cell_has_changed_what_is_shown(staged, network, show, log):
+    hear(show, "opened")
+    show.cell_ended()
+    assert forms_told(log, show) == [], "nothing has changed"
+    staged.add(network)
+    miss(0)
+    show.cell_ended()
+    show.cell_ended()
+    (told,) = forms_told(log, show)
+    assert told["model_id"] == show.widget.model_id
+    assert "1 trace" in told["forms"]["text/plain"]
+    assert told["forms"] == show.static().bundle()
+
+
+def test_what_a_cell_changed_before_its_page_was_ready_is_told_when_it_is(staged, network, show, log):
+    staged.add(network)
+    miss(0)
+    show.cell_ended()
+    assert forms_told(log, show) == [], "nobody could hear it"
+    hear(show, "opened")
+    assert len(forms_told(log, show)) == 1
+
+
+def test_where_no_widget_can_run_the_forms_are_displayed_again(staged, network, monkeypatch):
+    monkeypatch.setenv(frontend.VARIABLE, "0")
+    published = []
+    publisher = SimpleNamespace(publish=lambda data, metadata, **keys: published.append((data, keys)))
+    kernel = SimpleNamespace(kernel=object(), display_pub=publisher)
+    monkeypatch.setattr(frontend, "shell", lambda: kernel)
+    shown = limelight_widgets.trace_cache(staged)
+    shown._ipython_display_()
+    shown.cell_ended()
+    staged.add(network)
+    shown.cell_ended()
+    (first, keys), (second, later) = published
+    assert (keys["update"], later["update"]) == (False, True)
+    assert keys["transient"] == later["transient"]
+    assert "has no traces" in first["text/plain"]
+    assert "1 trace" in second["text/plain"]
+
+
+def test_without_a_kernel_ipython_shows_the_bundle(staged, monkeypatch):
+    monkeypatch.setenv(frontend.VARIABLE, "0")
+    with pytest.raises(NotImplementedError):
+        limelight_widgets.trace_cache(staged)._ipython_display_()

@@ -40,6 +40,8 @@ export class Store {
   /** @param {any} content @param {DataView[]} buffers */
   hear(content, buffers) {
     if (content?.type === "update") this.ready = this.take(buffers, content.number, content.answer);
+    // What is to be saved beside the widget, for the extension of JupyterLab that holds the output.
+    if (content?.type === "static") document.dispatchEvent(new CustomEvent("limelight-static", { detail: content }));
   }
 
   /**

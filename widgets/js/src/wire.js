@@ -8,6 +8,7 @@ export async function unpack(parts) {
   const [json, ...buffers] = Array.from(parts, bytesOf);
   const stream = new Blob([/** @type {any} */ (json)]).stream().pipeThrough(new DecompressionStream("deflate"));
   const text = await new Response(stream).text();
+  if (!buffers.length) return JSON.parse(text); // looking at every value takes ten times as long
   return JSON.parse(text, (_key, value) => {
     const index = value?.buffer;
     return typeof index === "number" && Object.keys(value).length === 1 ? floats(buffers[index - 1]) : value;

@@ -7,7 +7,7 @@ import { hidden } from "../src/graph/offscreen-counts.js";
 import { fitted, settled } from "../src/graph/camera.js";
 import { firstSight, MOST_BOXES } from "../src/graph/first-sight.js";
 import { saved } from "../src/graph/lanes.js";
-import { level, typeSize } from "../src/graph/labels.js";
+import { level, typeSize, written } from "../src/graph/labels.js";
 import { lineCounts, sentence, short } from "../src/graph/line-counts.js";
 import { passSummary } from "../src/graph/passes.js";
 import { layered } from "../src/graph/layered-layout.js";
@@ -349,4 +349,13 @@ test("labels grow until they can be read, and are left out where they do not fit
 
 test("the bytes of a value", () => {
   assert.deepEqual(["f32[2,3]", "i64[]", "bool[8]", "f32[?,3]", "generator"].map(bytesOf), [24, 8, 8, 0, 0]);
+});
+
+test("the title of a fusion group is shortened before it is left out", () => {
+  const title = { size: 11, full: "◉ fused 1: 3 ops in one go", short: "◉ fused 1", width: 190, height: 60 };
+  assert.deepEqual(written(title, 1), { text: title.full, type: 11 });
+  assert.equal(written(title, 0.6).text, title.short);
+  assert.ok(written(title, 0.6).type * 0.6 >= 10.5 - 1e-9);
+  assert.equal(written(title, 0.1).type, 0);
+  assert.equal(written({ ...title, short: undefined }, 0.6).type, 0);
 });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from limelight_widgets.figures.layered_layout import Point
@@ -37,7 +37,7 @@ class Words:
         return width + 14.0, 24.0 + (14.0 if self.detail else 0.0) + (14.0 if self.tags else 0.0)
 
 
-def words(state: State, box: Box, tags: Sequence[str] = ()) -> Words:
+def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:
     """The words on `box`, a box of a picture of `state` with these `tags`."""
     graph = state["graphs"][box.graph]
     if box.kind == "input":
@@ -55,17 +55,20 @@ def words(state: State, box: Box, tags: Sequence[str] = ()) -> Words:
         return _group_words(graph["groups"][box.index], box, tags)
     node = graph["nodes"][box.index]
     names, specs = " ".join(node.get("names", ())), ", ".join(node.get("out", ()))
+    if node["kind"] == "error":
+        return _words("", node["op"], node["said"], "error", at(state, node))
     added = [node["device"]] if "device" in node else []
     added += [node["became"][2]] if "became" in node and node["became"][2] else []
     said = _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
     return replace(said, tags=_tags(tags, box))
 
 
-def _group_words(group: State, box: Box, tags: Sequence[str]) -> Words:
+def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
     if box.more:
         return _words("", f"{box.more:,} more", "equal to these", "group", "")
     forward = box.lane in {"", "forward"}  # kind and line are said once for a layer and its gradient
-    kind = group.get("cls", "") if forward and group["kind"] == "module" else ""
+    told = group["label"].endswith(f": {group.get('cls')}")  # of a layer of a sequence
+    kind = group.get("cls", "") if forward and group["kind"] == "module" and not told else ""
     ops: int = group["ops"] if "ops" in group else group["size"]
     detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
     detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
@@ -75,7 +78,7 @@ def _group_words(group: State, box: Box, tags: Sequence[str]) -> Words:
     return replace(said, tags=_tags(tags, box))
 
 
-def _tags(tags: Sequence[str], box: Box) -> str:
+def _tags(tags: Collection[str], box: Box) -> str:
     """The variables that a box of the forward pass uses: by name where there is room. And the outputs that it gives."""
     results = " ".join(tag for tag in tags if tag.startswith("▶"))
     used = [] if box.lane in {"backward", "update"} else [tag for tag in tags if not tag.startswith("▶")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from limelight_widgets.figures.static_forms import Figure, Table, figure
-from limelight_widgets.figures.table_picture import Column, drawn_table, line_text
+from limelight_widgets.figures.table_picture import Column, drawn_table, line_text, shares, table_of
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.format import bytes_text, counted, seconds_text
 
 
@@ -27,6 +30,23 @@ def devices_figure(state: State) -> Figure:
     numbers = frozenset({"ops, calls or copies"})
     table = Table(columns_of_table, rows, numbers, sentences=[state["note"]], wrapped=wrapped)
     return figure("Devices", summary, picture, table)
+
+
+def live_figure(answer: Any) -> Figure:
+    """The answer of `limelight.explain.live_tensors`: the largest buffers, who holds each, and its line."""
+    records = answer.records
+    summary = f"{counted(answer.count, 'buffer')}, {bytes_text(answer.nbytes)}"
+    columns = [
+        Column("bytes", [bytes_text(one.nbytes) for one in records], True, shares([one.nbytes for one in records])),
+        Column("device", [one.device for one in records]),
+        Column("tensor", [one.spec for one in records]),
+        Column("held by", [", ".join(one.names) or "nothing with a name" for one in records], widest=40),
+        Column("line", [line_text(line_state(one.line)) for one in records]),
+        Column("code", ["" if one.line is None else one.line.text for one in records], widest=36),
+    ]
+    note = "Lines are known of what was made while a view or another listener was open."
+    return figure("Live tensors", summary, drawn_table("Live tensors", summary, columns),
+                  table_of(columns, answer.count - len(records), note))  # fmt: skip
 
 
 def peak_text(device: State) -> str:

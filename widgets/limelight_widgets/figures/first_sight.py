@@ -21,8 +21,9 @@ from limelight_widgets.folds.fold import State
 MOST_BOXES = 40
 WRAPS = 0.7  # of a lane's nodes that a group holds for its frame to be left out
 FEW = 4
+FEW_BOXES = 12  # a picture of fewer says too little
 MOST_TRIALS = 24
-MOST_NODES = 1_000_000  # walked over in all trials
+MOST_NODES = 250_000  # walked over in all trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,11 @@ def first_sight(state: State, graph: int, room: Point) -> Sight:
 def _opened(state: State, graph: int, room: Point) -> Sight:
     described = state["graphs"][graph]
 
-    def seen(opened: Set[str], dissolved: Set[str]) -> Picture:
-        return visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved)
+    def seen(opened: Set[str], dissolved: Set[str], most: int | None = None) -> Picture:
+        return visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved, most=most)
 
     def trial(opened: Set[str], dissolved: Set[str]) -> Sight | None:
-        picture = seen(opened, dissolved)
+        picture = seen(opened, dissolved, MOST_BOXES)
         if len(picture.boxes) > MOST_BOXES:  # is not laid out: that takes most of the time
             return None
         return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved))
@@ -73,16 +74,22 @@ def _opened(state: State, graph: int, room: Point) -> Sight:
             best = more
             break
     refused: set[str] = set()
-    for _ in range(min(MOST_TRIALS, ceil(MOST_NODES / (len(described["nodes"]) + 1)))):
-        found = _worth_most(state, best.picture, refused)
-        if found is None:
-            break
-        more = trial((best.open or frozenset()) | set(found[0]), best.dissolved | set(found[1]))
-        if more is not None and more.scale >= best.scale:  # it can be read as well
-            best = more
+    left = min(MOST_TRIALS, ceil(MOST_NODES / (len(described["nodes"]) + 1)))
+    while left > 0 and (found := _worth_most(state, best.picture, refused)) is not None:
+        for opened, without_frame in _ways(*found, few=len(best.picture.boxes) < FEW_BOXES):
+            more = trial((best.open or frozenset()) | set(opened), best.dissolved | set(without_frame))
+            left -= 1
+            if more is not None and more.scale >= best.scale:  # it can be read as well
+                best = more
+                break
         else:
             refused.update(found[0])
     return best
+
+
+def _ways(opened: list[str], dissolved: list[str], *, few: bool) -> list[tuple[list[str], list[str]]]:
+    """How groups may be opened: as they are; where little is shown so far, without frames, or all but the gradient."""
+    return [(opened, dissolved), *([(opened, opened), (opened[:1], opened[:1])] if few else [])]
 
 
 def _wrappers(graph: State) -> set[str]:
@@ -137,6 +144,7 @@ def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str]
     both = [best]
     if best.path:
         both += [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+    both.sort(key=lambda box: box.lane == "backward")
     dissolved: list[str] = []
     for box in both:
         steps = _steps(state["graphs"][box.graph], box.index)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from math import log10
+from textwrap import wrap
 
 from limelight_widgets.figures import svg
 from limelight_widgets.figures.box_text import Words
 from limelight_widgets.figures.first_sight import Sight, first_sight
 from limelight_widgets.figures.lanes import lanes_of, saved
 from limelight_widgets.figures.layered_layout import Point, Strip
-from limelight_widgets.figures.nested_layout import Rectangle
+from limelight_widgets.figures.nested_layout import Rectangle, draw
 from limelight_widgets.figures.op_listing import listing
 from limelight_widgets.figures.outline_text import outline_table
+from limelight_widgets.figures.overlays import NOT_MEASURED, Told, legend, told
 from limelight_widgets.figures.static_forms import Figure, figure
 from limelight_widgets.figures.visible_boxes import Frame, Picture
 from limelight_widgets.folds.fold import State
@@ -20,6 +24,8 @@ from limelight_widgets.format import bytes_text, counted, shortened
 ROOM = (860.0, 640.0)  # for the picture, of the 900 pixels that a figure is wide
 MARGIN = 16.0
 HEAD = 30.0
+NOTE = 15.0  # a line below the picture
+NOTE_CHARACTER = 5.8
 
 
 def graph_figure(state: State, which: str) -> Figure:
@@ -30,23 +36,46 @@ def graph_figure(state: State, which: str) -> Figure:
     graph = state["graphs"][chosen["graph"]]
     heading = f"Graph of {shortened(state['title'], 60)}"
     summary = _summary(state, graph, chosen["key"])
-    sight = first_sight(state, chosen["graph"], ROOM)
+    sight, known = _overlaid(state, first_sight(state, chosen["graph"], ROOM))
     rows = listing(state, chosen)
-    return figure(heading, summary, _svg(sight, heading, summary), rows, outline_table(graph, rows.sentences))
+    if "failed" in state:
+        rows = replace(rows, sentences=[state["failed"]["error"], *rows.sentences])
+    note = legend(state, chosen["graph"], state["overlay"]) if "overlay" in state else ""
+    if note:
+        rows = replace(rows, sentences=[note, *rows.sentences])
+    return figure(
+        heading, summary, _svg(sight, heading, summary, known, note), rows, outline_table(graph, rows.sentences)
+    )
+
+
+def _overlaid(state: State, sight: Sight) -> tuple[Sight, dict[str, Told]]:
+    """The sight with what an overlay tells in the second line of each box, laid out for it."""
+    if "overlay" not in state:
+        return sight, {}
+    known = told(state, sight.picture.boxes, state["overlay"])
+    by_name = {
+        name: replace(word, detail=known[name].text) if name in known else word for name, word in sight.words.items()
+    }
+    drawing = draw(sight.picture, {name: word.size() for name, word in by_name.items()}, sight.manner)
+    return replace(sight, words=by_name, drawing=drawing), known
 
 
 def _summary(state: State, graph: State, key: str) -> str:
-    parts = [key if len(state["variants"]) > 1 else "as it is"]
+    if "failed" in state:
+        return f"{state['label']}: {shortened(state['failed']['error'], 64)}"
+    parts = [key if len(state["variants"]) > 1 else "traced" if "running" in state else "as it is"]
     if "label" in state:
         parts = [f"{parts[0]}, {state['label']}"]
     parts += [counted(len(graph["nodes"]), "op"), counted(len(graph["inputs"]), "input")]
     return ", ".join([*parts, counted(len(graph["outputs"]), "output")])
 
 
-def _svg(sight: Sight, heading: str, summary: str) -> str:
+def _svg(sight: Sight, heading: str, summary: str, known: Mapping[str, Told], note: str) -> str:
     picture, by_name, drawing = sight.picture, sight.words, sight.drawing
     width = max(drawing.width + 2 * MARGIN, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN)
     left = (width - drawing.width) / 2
+    notes = wrap(note, int((width - 2 * MARGIN) / NOTE_CHARACTER))
+    below = drawing.height + 2 * MARGIN + HEAD - 8
     frames = [frame for frame in _outside_in(picture) if frame.name in drawing.frames]
     body = [
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
@@ -56,12 +85,16 @@ def _svg(sight: Sight, heading: str, summary: str) -> str:
         *(_frame(frame, drawing.frames[frame.name]) for frame in frames),
         *(_edge(sight, edge, points) for edge, points in drawing.edges.items() if not _is_told(sight, edge)),
         *(_frame_title(frame, drawing.frames[frame.name]) for frame in frames),
-        *(_box(by_name[name], place) for name, place in drawing.boxes.items()),
+        *(_box(by_name[name], place, known.get(name)) for name, place in drawing.boxes.items()),
         *_saved(sight),
         "</g>",
+        *(
+            svg.label(line, MARGIN, below + NOTE * i, 11, fill=svg.QUIET, font_family=svg.SANS)
+            for i, line in enumerate(notes)
+        ),
     ]
     described = f"{summary}. " + "; ".join(_spoken(by_name[box.name]) for box in picture.boxes[:40])
-    return svg.document(width, drawing.height + 2 * MARGIN + HEAD - 8, heading, described, body)
+    return svg.document(width, below + NOTE * len(notes), heading, described, body)
 
 
 def _outside_in(picture: Picture) -> list[Frame]:
@@ -90,21 +123,32 @@ def _frame_title(frame: Frame, place: Rectangle) -> str:
     return ground + svg.label(title, place.x + 10, place.y + 16, 11, fill=svg.QUIET)
 
 
-def _box(box: Words, place: Rectangle) -> str:
+def _box(box: Words, place: Rectangle, known: Told | None = None) -> str:
     middle = place.x + place.width / 2
     title = f"{svg.GLYPH[box.kind]} {box.title}".strip()
     round_ends = box.kind in {"input", "output", "constant", "decision"}
     outline = svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height,
-        rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind], stroke=svg.EDGE,
-        stroke_width=2 if box.kind in {"call", "group"} else 1,
+        rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind],
+        stroke=svg.FAILED if box.kind == "error" else svg.EDGE,
+        stroke_width=2 if box.kind in {"call", "group", "error"} else 1,
+        stroke_dasharray="3 3" if known is not None and known.text == NOT_MEASURED else None,
     )  # fmt: skip
+    if known is not None and known.share is not None:
+        outline += _bar(place, known.share)
     if not box.detail:
         return outline + svg.label(title, middle, place.y + 16, 12, anchor="middle")
     first = svg.label(title, middle, place.y + 16, 12, anchor="middle", font_weight="bold")
     second = svg.label(box.detail, middle, place.y + 30, 11, anchor="middle", fill=svg.QUIET)
     third = svg.label(box.tags, middle, place.y + 44, 11, anchor="middle") if box.tags else ""
     return outline + first + second + third
+
+
+def _bar(place: Rectangle, share: float) -> str:
+    width = max(share * (place.width - 6), 1.0 if share else 0.0)
+    return svg.element(
+        "rect", x=place.x + 3, y=place.y + place.height - 5, width=width, height=4, rx=2, fill=svg.ACCENT
+    )
 
 
 def _strip(strip: Strip) -> str:

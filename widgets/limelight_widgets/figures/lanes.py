@@ -1,5 +1,7 @@
 """Forward, backward and update in lanes that mirror each other: each box beside its gradient.
 
+The loss has the end of the forward lane to itself: it comes after all of the model, and its gradient begins there.
+
 `js/src/graph/lanes.js` does the same for the live view; the tests hold both to the same examples.
 """
 
@@ -21,6 +23,7 @@ COLUMN_GAP = 32.0  # between lanes that stand side by side: what is kept is writ
 BAND_GAP = 18.0
 TITLE = 19.0  # room for the name of a lane
 MARGIN = 7.0
+LOSS_TITLE = 14.0  # room for the name of the loss, within the gap before its first box
 
 Edge = tuple[int, int]
 
@@ -32,6 +35,7 @@ class Lanes:
     of: dict[str, int]
     partners: dict[str, str]
     updates: frozenset[str]
+    losses: frozenset[str]
 
 
 def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
@@ -49,10 +53,12 @@ def lanes_of(picture: Picture, *, joined: bool = False) -> Lanes | None:
     for source, target in picture.edges:
         if target in outputs:
             of[target] = of.get(around[source], 0)
+    losses = {thing.name for thing in outermost if thing.lane == "loss"}
+    losses |= {target for source, target in picture.edges if target in outputs and around[source] in losses}
     forward = {thing.path: thing.name for thing in outermost if thing.path and not NUMBER.get(thing.lane, 0)}
     gradients = [thing for thing in outermost if thing.lane == "backward" and thing.path in forward]
     updates = frozenset(thing.name for thing in outermost if thing.lane == "update")
-    return Lanes(of, {thing.name: forward[thing.path] for thing in gradients}, updates)
+    return Lanes(of, {thing.name: forward[thing.path] for thing in gradients}, updates, frozenset(losses))
 
 
 def outermost_of(picture: Picture) -> dict[str, str]:
@@ -84,6 +90,7 @@ def in_lanes(
     lanes: Sequence[int],
     partners: Sequence[int],
     updates: Sequence[bool],
+    losses: Sequence[bool],
     limit: float,
     *,
     across: bool,
@@ -96,10 +103,11 @@ def in_lanes(
         lanes: the lane of each box.
         partners: for each box that whose gradient it is, -1 for none.
         updates: whether each box is of the update: edges into it are not drawn.
+        losses: whether each box is of the loss.
         limit: the height beyond which all lanes go on in another band.
         across: whether the picture will be turned, so that lanes are rows.
     """
-    ranks = _ranks_in_lanes(edges, lanes, partners)
+    ranks = _ranks_in_lanes(edges, lanes, partners, losses)
     count = max(ranks) + 1
     drawn = [updates[a] == updates[b] for a, b in edges]
     parts = [_Part(sizes, edges, drawn, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
@@ -109,7 +117,8 @@ def in_lanes(
         part.drawing.order()
         part.drawing.place(RANK_GAP)
     starts = band_starts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP)
-    return _Stack(parts, starts, heights, across=across).layout(len(sizes), len(edges))
+    first = min((rank for rank, loss in zip(ranks, losses, strict=True) if loss), default=count)
+    return _Stack(parts, starts, heights, first, across=across).layout(len(sizes), len(edges))
 
 
 class _Part:
@@ -135,13 +144,18 @@ class _Part:
         )
 
 
-def _ranks_in_lanes(edges: Sequence[Edge], lanes: Sequence[int], partners: Sequence[int]) -> list[int]:
+def _ranks_in_lanes(
+    edges: Sequence[Edge], lanes: Sequence[int], partners: Sequence[int], losses: Sequence[bool]
+) -> list[int]:
     count = len(lanes)
 
     def own(lane: int) -> list[Edge]:
         return [(a, b) for a, b in edges if a != b and lanes[a] == lane == lanes[b]]
 
     ranks: list[float] = [float(rank) for rank in ranks_of(count, own(0))]
+    model = max((ranks[box] for box in range(count) if lanes[box] == 0 and not losses[box]), default=-1.0)
+    short = model + 1 - min((ranks[box] for box in range(count) if losses[box]), default=inf)
+    ranks = [rank + max(short, 0.0) if losses[box] else rank for box, rank in enumerate(ranks)]
     last = max((ranks[a] for a, b in edges if lanes[a] == 0 and lanes[b] == 1), default=0.0)
     backward, update = own(1), own(2)
     for box in range(count):
@@ -176,8 +190,9 @@ class _Stack:
     """The lanes side by side in every band."""
 
     def __init__(
-        self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], *, across: bool
+        self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], loss: int, *, across: bool
     ) -> None:
+        self.loss = loss
         self.parts = parts
         self.starts = starts
         self.band = [bisect(starts, rank) - 1 for rank in range(len(heights))]
@@ -206,14 +221,24 @@ class _Stack:
                 continue
             left = min(drawing.x[cell] - drawing.sizes[cell][0] / 2 for cell in cells)
             right = max(drawing.x[cell] + drawing.sizes[cell][0] / 2 for cell in cells)
-            named = all(strip.lane != LANES[part.lane] for strip in self.strips)
-            inset = TITLE if self.across and named else MARGIN
+            of_loss = [drawing.rank[cell] >= self.loss for cell in cells] if part.lane == 0 else [False]
+            lane = "loss" if all(of_loss) else LANES[part.lane]
+            split = any(of_loss) and not all(of_loss)
+            named = all(strip.lane != lane for strip in self.strips)
+            inset = TITLE if self.across and (named or split) else MARGIN
             width = right - left + inset + MARGIN
-            self.strips.append(Strip(LANES[part.lane], named, self.cross, self.turn, width, height))
+            strip = Strip(lane, named, self.cross, self.turn, width, height)
+            self.strips += self._split(strip, self.starts[at]) if split else [strip]
             self.shifts[at, part.lane] = self.cross + inset - left
             self.cross += width + self.between
         self.cross += BAND_GAP - self.between
         self.gaps.append(self.cross - BAND_GAP / 2)
+
+    def _split(self, strip: Strip, start: int) -> list[Strip]:
+        """A forward strip whose end is the loss."""
+        cut = self.tops[self.loss] - self.tops[start] + self.top - LOSS_TITLE
+        loss = replace(strip, lane="loss", named=True, y=strip.y + cut)
+        return [replace(strip, height=cut), loss]
 
     def layout(self, boxes: int, edges: int) -> Layout:
         centres: list[Point] = [(0.0, 0.0)] * boxes
@@ -225,7 +250,12 @@ class _Stack:
             for i, edge in enumerate(part.edges):
                 bends[edge] = self._bends(part.drawing, i, points)
         height = self.bottom + 2 * self.turn
-        strips = [replace(strip, height=self.bottom) for strip in self.strips]
+        cut = {(strip.x, strip.y + strip.height) for strip in self.strips} & {(s.x, s.y) for s in self.strips}
+        end = self.turn + self.bottom
+        strips = [
+            strip if (strip.x, strip.y + strip.height) in cut else replace(strip, height=end - strip.y)
+            for strip in self.strips
+        ]
         return Layout(centres, bends, self.cross - BAND_GAP, height, strips=strips)
 
     def _points(self, part: _Part) -> list[Point]:

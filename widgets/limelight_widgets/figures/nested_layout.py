@@ -138,7 +138,8 @@ class _Plan:
             of = [self.lanes.of.get(name, 0) for name in members]
             partners = named_partners(self.lanes, members)
             updates = [name in self.lanes.updates for name in members]
-            return in_lanes(sizes, edges, of, partners, updates, limit, across=self.across)
+            losses = [name in self.lanes.losses for name in members]
+            return in_lanes(sizes, edges, of, partners, updates, losses, limit, across=self.across)
         entering = sorted({self.place[name] for name in self.entered.get(frame, ())})
         leaving = sorted({self.place[name] for name in self.left.get(frame, ())})
         layout = layered(sizes, edges, entering, leaving, limit)

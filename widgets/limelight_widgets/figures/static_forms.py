@@ -42,7 +42,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A view that was: its text, its HTML and its picture, "" for none. Displays itself without a widget."""
+    """A view that was: its text, its HTML, and its picture, "" for none. Displays itself without a widget.
+
+    The HTML holds the picture as well, so that the bundle has it once: a notebook keeps all of a bundle.
+    """
 
     text: str
     html: str
@@ -53,7 +56,7 @@ class Figure:
 
     def bundle(self) -> dict[str, str]:
         """The forms by MIME type."""
-        forms = {"text/plain": self.text, "text/html": self.html, "image/svg+xml": self.svg}
+        forms = {"text/plain": self.text, "text/html": self.html}
         return {kind: form for kind, form in forms.items() if form}
 
     def __repr__(self) -> str:

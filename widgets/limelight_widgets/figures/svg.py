@@ -16,6 +16,7 @@ INK = "#1f1f1f"
 QUIET = "#595959"
 RULE = "#8a8a8a"
 ACCENT = "#0072b2"
+FAILED = "#b03a00"
 FILL = {
     "input": "#cfe6f5",
     "output": "#cfe6f5",
@@ -28,10 +29,11 @@ FILL = {
     "op": "#ffffff",
     "fused": "#f7f2c4",
     "decision": "#cfe6f5",
+    "error": "#fbd9d3",
 }
 """Pale tints of the Okabe-Ito colours, on which `INK` has a contrast above 12 to 1; each also has a glyph."""
 
-LANE = {"forward": "#f5f4f0", "backward": "#f8eff4", "update": "#edf5f1"}
+LANE = {"forward": "#f5f4f0", "loss": "#eef3f8", "backward": "#f8eff4", "update": "#edf5f1"}
 """The grounds of lanes."""
 
 GLYPH = {
@@ -46,6 +48,7 @@ GLYPH = {
     "op": "",
     "fused": "◉",
     "decision": "◇",
+    "error": "✗",
 }
 
 
@@ -74,15 +77,19 @@ def document(width: float, height: float, title: str, description: str, body: It
     head = element("title", text(title)) + element("desc", text(description))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_number(width)}" height="{_number(height)}" '
-        f'viewBox="0 0 {_number(width)} {_number(height)}" role="img">' + head + backdrop + "".join(body) + "</svg>"
+        f'viewBox="0 0 {_number(width)} {_number(height)}" role="img" font-family={quoteattr(MONO)}>'
+        + head
+        + backdrop
+        + "".join(body)
+        + "</svg>"
     )
 
 
 def label(
     characters: str, x: float, y: float, size: float = 12, *, fill: str = INK, anchor: str | None = None, **more: object
 ) -> str:
-    """A line of monospaced text whose base line starts (or is anchored) at (x, y)."""
-    family = more.pop("font_family", MONO)
+    """A line of text whose base line starts (or is anchored) at (x, y); monospaced, as `document` says once."""
+    family = more.pop("font_family", None)
     content = text(characters)
     return element("text", content, x=x, y=y, font_family=family, font_size=size, fill=fill, text_anchor=anchor, **more)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, figure
 from limelight_widgets.figures.table_picture import MOST_TABLE_ROWS, Column, drawn_table, line_text, shares, table_of
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
-from limelight_widgets.format import bytes_text, counted
+from limelight_widgets.format import bytes_text, counted, seconds_text
 
 
 def tape_figure(state: State) -> Figure:
@@ -50,6 +51,52 @@ def saved_figure(tape: Any) -> Figure:
     note = "A tensor is freed with the last rule that needs it; ll.recompute_grad(f) keeps none of those made inside f."
     return figure("Saved for the gradient", summary, drawn_table("Saved for the gradient", summary, columns),
                   table_of(columns, len(saved) - len(shown), note))  # fmt: skip
+
+
+def flow_figure(flow: Any) -> Figure:
+    """The answer of `limelight.explain.gradient_flow`: the ops of the gradient, bars by the logarithm of the norm."""
+    steps = flow.steps[:MOST_TABLE_ROWS]
+    head = str(flow).partition("\n")[0]
+    summary = head.rpartition(", ")[2] if not flow.steps else head.partition(", ")[2]
+    logs = [math.log10(one.norm) if 0 < one.norm < math.inf else None for one in steps]
+    known = [one for one in logs if one is not None]
+    least, span = min(known, default=0.0), (max(known, default=0.0) - min(known, default=0.0)) or 1.0
+    columns = [
+        Column("#", [str(i) for i in range(len(steps))], True),
+        Column("op", [one.op for one in steps]),
+        Column("gradient", [one.spec for one in steps]),
+        Column("norm", [f"{one.norm:.3g}" for one in steps], True,
+               [0.0 if one is None else 0.1 + 0.9 * (one - least) / span for one in logs]),
+        Column("", [f"⚠ {one.state}" if one.state else "" for one in steps]),
+        Column("line", [line_text(line_state(one.line)) for one in steps]),
+        Column("code", ["" if one.line is None else one.line.text for one in steps], widest=50),
+    ]  # fmt: skip
+    heading = f"Gradient of {flow.name} on its way back"
+    note = "Bars are logarithmic. Vanishing: below a millionth of the largest before; exploding: above a million."
+    return figure(heading, summary, drawn_table(heading, summary, columns),
+                  table_of(columns, len(flow.steps) - len(steps), note))  # fmt: skip
+
+
+def recomputations_figure(answer: Any) -> Figure:
+    """The answer of `limelight.explain.recomputations`: each tensor that is kept, and what recomputing it costs."""
+    heading, records = f"Kept for the gradient of {answer.name}", answer.records[:MOST_TABLE_ROWS]
+    if not records:
+        return figure(heading, str(answer), None, None)
+    summary = f"{counted(len(answer.records), 'tensor')}, {bytes_text(sum(one.nbytes for one in answer.records))}"
+    columns = [
+        Column("made by", [one.op for one in records]),
+        Column("tensor", [one.spec for one in records]),
+        Column("saves", [bytes_text(one.nbytes) for one in records], True, shares([one.nbytes for one in records])),
+        Column("costs", [seconds_text(one.seconds) for one in records], True),
+        Column("runs again", [", ".join(one.again) for one in records], widest=40),
+        Column("line", [line_text(line_state(one.line)) for one in records]),
+    ]
+    note = (
+        "Dropping a tensor and recomputing it saves its bytes and costs the time of what runs again, as measured here."
+    )
+    note += " ll.recompute_grad(f) keeps none of those made inside f."
+    return figure(heading, summary, drawn_table(heading, summary, columns),
+                  table_of(columns, len(answer.records) - len(records), note))  # fmt: skip
 
 
 def _op(entry: Any) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 
@@ -69,7 +69,9 @@ class Picture:
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
     again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
     bytes: dict[tuple[str, str], int] = field(default_factory=dict)  # that an edge carries, in a folded picture
-    tags: dict[str, list[str]] = field(default_factory=dict)  # what is told on a box: variables, and "▶ output"
+    tags: dict[str, dict[str, None]] = field(
+        default_factory=dict
+    )  # in order, what is told on a box: variables, and "▶ output"
 
 
 def by_default(_name: str, default: bool) -> bool:
@@ -84,6 +86,7 @@ def visible(
     *,
     folded: bool = False,
     dissolved: Set[str] = frozenset(),
+    most: int | None = None,
 ) -> Picture:
     """The picture of a graph of a graph fold's state.
 
@@ -93,10 +96,12 @@ def visible(
         is_open: which groups and calls are open.
         folded: whether variables, and nodes that say little, are told on the boxes that use them.
         dissolved: open groups without a frame: what is in them stands in what is around them.
+        most: the number of boxes beyond which nobody asks for edges.
     """
     builder = _Builder(state["graphs"], is_open, folded=folded, dissolved=dissolved)
     builder.walk(graph)
-    builder.connect()
+    if most is None or len(builder.picture.boxes) <= most:
+        builder.connect()
     return builder.picture
 
 
@@ -111,7 +116,6 @@ class _Instance:
     boxes: list[str] = field(default_factory=list)  # for each node its box, "" for an open call and an inline constant
     calls: dict[int, list[_Instance]] = field(default_factory=dict)
     caller: tuple[_Instance, int] | None = None
-    producers: list[tuple[int, int]] = field(default_factory=list)
 
 
 class _Builder:
@@ -122,6 +126,7 @@ class _Builder:
         self.dissolved = dissolved
         self.carried: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self.keys: dict[int, list[str]] = {}
+        self.values: dict[int, tuple[list[int], list[int]]] = {}
         self.picture = Picture()
         self.instances: list[_Instance] = []
 
@@ -141,28 +146,24 @@ class _Builder:
         frames, closed, more = self._groups(instance, graph)
         rounds = _rounds(graph, closed)
         for k, given in enumerate(graph["inputs"]):
-            instance.producers.append((-1, k))
             if not (self.folded and is_variable(given)):
                 self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
         hulls = self._hulls(instance, graph, frames, closed)
         entered: list[_Instance] = []
-        seen: set[int | str] = set()
+        seen: set[str] = set()
+        names = {group: f"{instance.path}g{hiding}" for group, hiding in closed.items() if hiding >= 0}
+        boxes, folded = instance.boxes, self.folded
         for index, node in enumerate(graph["nodes"]):
-            instance.producers += [(index, j) for j in range(len(node.get("out", ())))]
-            group = node.get("group", -1)
-            hiding = closed.get(group, -1)
-            if node.get("inline") or (self.folded and _folds(node)):
-                instance.boxes.append("")
+            if "inline" in node or (folded and _folds(node)):
+                boxes.append("")
                 continue
-            if hiding >= 0:
-                name = f"{instance.path}g{hiding}"
-                instance.boxes.append(name)
-                if hiding not in seen:
-                    seen.add(hiding)
-                    parent = frames[graph["groups"][hiding]["parent"]]
-                    about = self._lane_and_path(instance.graph, hiding)
-                    box = Box(name, "group", instance.graph, hiding, parent, 0, *about, more.get(hiding, 0))
-                    self.picture.boxes.append(box)
+            group = node.get("group", -1)
+            if group in names:  # hidden: most nodes of a large graph are
+                name = names[group]
+                boxes.append(name)
+                if name not in seen:
+                    seen.add(name)
+                    self._add_closed(instance, closed[group], frames, more)
                 continue
             if index in rounds:
                 instance.boxes.append(f"{instance.path}g{group}+")
@@ -180,7 +181,13 @@ class _Builder:
             _unfold(graph["nodes"], instance.boxes)
         return entered
 
-    def _add_rest(self, instance: _Instance, group: int, parent: str, more: int, seen: set[int | str]) -> None:
+    def _add_closed(self, instance: _Instance, group: int, frames: Mapping[int, str], more: Mapping[int, int]) -> None:
+        parent = frames[self.graphs[instance.graph]["groups"][group]["parent"]]
+        about = self._lane_and_path(instance.graph, group)
+        name = f"{instance.path}g{group}"
+        self.picture.boxes.append(Box(name, "group", instance.graph, group, parent, 0, *about, more.get(group, 0)))
+
+    def _add_rest(self, instance: _Instance, group: int, parent: str, more: int, seen: set[str]) -> None:
         """One box for the rounds of a loop that are not shown."""
         name = f"{instance.path}g{group}+"
         if name not in seen:
@@ -278,12 +285,11 @@ class _Builder:
     def connect(self) -> None:
         """Finds all edges."""
         for instance in self.instances:
-            for index, node in enumerate(self.graphs[instance.graph]["nodes"]):
-                if node.get("inline"):
-                    continue
-                for position, value in enumerate(node.get("in", ())):
-                    for target in self._targets(instance, index, position, len(node["in"])):
-                        self._connect(instance, value, target)
+            for index, position, value in self._leaving(instance):
+                count = len(self.graphs[instance.graph]["nodes"][index]["in"])
+                for target in self._targets(instance, index, position, count):
+                    self._connect(instance, value, target)
+        for instance in self.instances:
             for index, calls in instance.calls.items():
                 self._go_round(self.graphs[instance.graph]["nodes"][index].get("loop", 0), calls[-1])
         root = self.instances[0]
@@ -292,6 +298,28 @@ class _Builder:
                 self._result(root, value, k)
             else:
                 self._connect(root, value, f"o{k}")
+
+    def _leaving(self, instance: _Instance) -> Iterator[tuple[int, int, int]]:
+        """What comes from elsewhere into the box of a node: the node, the place among its inputs, the value."""
+        boxes, makers = instance.boxes, self._values(instance.graph)[0]
+        for index, node in enumerate(self.graphs[instance.graph]["nodes"]):
+            box = boxes[index]
+            for position, value in enumerate(node.get("in", ())):
+                if not box or makers[value] < 0 or boxes[makers[value]] != box:
+                    yield index, position, value
+
+    def _values(self, graph: int) -> tuple[list[int], list[int]]:
+        """For each numbered value the node that makes it, -1 for an input, and its place among what that gives."""
+        known = self.values.get(graph)
+        if known is None:
+            inputs, nodes = self.graphs[graph]["inputs"], self.graphs[graph]["nodes"]
+            makers, places = [-1] * len(inputs), list(range(len(inputs)))
+            for index, node in enumerate(nodes):
+                count = len(node.get("out", ()))
+                makers += (index,) * count
+                places += range(count)
+            known = self.values[graph] = makers, places
+        return known
 
     def _result(self, root: _Instance, value: int, k: int) -> None:
         """Tells an output of the graph on the box that it comes from."""
@@ -302,9 +330,7 @@ class _Builder:
             self._tag(source, f"▶ {name}")
 
     def _tag(self, target: str, name: str) -> None:
-        tags = self.picture.tags.setdefault(target, [])
-        if name not in tags:
-            tags.append(name)
+        self.picture.tags.setdefault(target, {})[name] = None
 
     def _go_round(self, loop: int, body: _Instance) -> None:
         """What a loop's body gives goes into its next round."""
@@ -327,7 +353,8 @@ class _Builder:
         if (instance.path, value) in values:
             return
         values.add((instance.path, value))
-        index, output = instance.producers[value]
+        makers, places = self._values(instance.graph)
+        index, output = makers[value], places[value]
         graph = self.graphs[instance.graph]
         spec = graph["inputs"][output]["spec"] if index < 0 else graph["nodes"][index]["out"][output]
         self.picture.bytes[edge] = self.picture.bytes.get(edge, 0) + bytes_of(spec)
@@ -351,7 +378,8 @@ class _Builder:
         sources, waiting = [], [(instance, value)]
         while waiting:
             place, number = waiting.pop()
-            index, output = place.producers[number]
+            makers, places = self._values(place.graph)
+            index, output = makers[number], places[number]
             graph = self.graphs[place.graph]
             if index < 0 and self.folded and is_variable(graph["inputs"][output]):
                 self._tag(target, graph["inputs"][output]["name"])
@@ -397,16 +425,19 @@ def _folds(node: State) -> bool:
 
 
 def _unfold(nodes: Sequence[State], boxes: list[str]) -> None:
-    """Nodes that are told on the box of another are found there."""
+    """Nodes that are told on the box of another are found there, except what is `inline`: no edge leads from that."""
     for index in range(len(nodes) - 1, -1, -1):
-        if "folded_into" in nodes[index] and not _is_read(nodes[index]):
-            boxes[index] = boxes[nodes[index]["folded_into"]]
+        node = nodes[index]
+        if "folded_into" in node and "inline" not in node and not _is_read(node):
+            boxes[index] = boxes[node["folded_into"]]
 
 
 def _rounds(graph: State, closed: Mapping[int, int]) -> dict[int, int]:
     """The nodes of open groups that are rounds of an unrolled loop, but for the first: for each how many rounds."""
     rest: dict[int, int] = {}
     before: Counter[int] = Counter()
+    if not any("period" in group.get("repeat", ()) for group in graph["groups"]):
+        return rest
     for index, node in enumerate(graph["nodes"]):
         group = node.get("group", -1)
         repeat = graph["groups"][group].get("repeat", {}) if group >= 0 else {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable
 
 from limelight import events
+from limelight.core.device_counts import Counts
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 
@@ -68,7 +70,7 @@ class DevicesFold:
         copies: those that were made before.
     """
 
-    kinds: tuple[type[events.Event], ...] = (events.OpRan, events.Allocated, events.Freed, events.Copied)
+    kinds: tuple[type[events.Event], ...] = (events.Copied,)
 
     def __init__(self, devices: Iterable[tuple[str, str, int, int]], copies: Iterable[events.Copied] = ()) -> None:
         self._version = 1
@@ -76,10 +78,17 @@ class DevicesFold:
         self._copies: dict[tuple[object, ...], State] = {}
         self._copied = [0, 0]  # copies, bytes
         self._unlisted = 0
+        self._newest_copy = -math.inf
         for name, full, live, peak in devices:
             self._devices[name] = _device(name, full, live, peak)
+        self.take_copies(copies)
+
+    def take_copies(self, copies: Iterable[events.Copied]) -> None:
+        """Takes in those of the engine's own list that it has not been told of."""
         for copy in copies:
-            self._copy(copy)
+            if copy.time > self._newest_copy:
+                self._copy(copy)
+                self._version += 1
 
     def apply(self, event: events.Event) -> bool:
         if isinstance(event, events.OpRan):
@@ -121,6 +130,20 @@ class DevicesFold:
             device["history"].add(time, live)
             self._version += 1
 
+    def take_counts(self, name: str, counts: Counts, live: int, time: float) -> None:
+        """Takes in what was counted on a device since the last time, and the bytes that are alive now."""
+        device = self._device(name)
+        if not (counts.ops or counts.calls) and live == device["live"] and counts.peak <= live:
+            return
+        device["ops"] += counts.ops
+        device["calls"] += counts.calls
+        device["seconds"] += counts.seconds
+        device["exact"] &= counts.exact
+        device["history"].add(time, live)
+        device["history"].touch(time, max(counts.peak, live))
+        device["live"], device["peak"] = live, max(device["peak"], counts.peak, live)
+        self._version += 1
+
     def state(self) -> State:
         devices = [
             {**device, "history": device["history"].values(), "history_seconds": device["history"].seconds}
@@ -146,6 +169,7 @@ class DevicesFold:
         device["history"].add(time, device["live"])
 
     def _copy(self, event: events.Copied) -> None:
+        self._newest_copy = max(self._newest_copy, event.time)
         self._copied[0] += 1
         self._copied[1] += event.nbytes
         key = (event.source_device, event.target_device, event.cause, event.source, event.what)

@@ -1,16 +1,25 @@
-"""The fold behind the graph view: one trace of a staged function, traced and optimised."""
+"""The fold behind the graph view: one trace of a staged function, traced and optimised.
+
+A trace that runs is shown as far as it has come, and one that failed up to what failed, until there is a newer one.
+"""
 
 from __future__ import annotations
 
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, Literal
 
 from limelight import events
 from limelight.core.collector import collector_paused
+from limelight.staging import partial_trace
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
+from limelight_widgets.folds.partial_graphs import partial_state
+from limelight_widgets.folds.pass_history import of_passes, of_traces
 from limelight_widgets.folds.version_links import link
+from limelight_widgets.format import counted
 
 Which = Literal["traced", "optimised"]
 
@@ -18,13 +27,17 @@ Which = Literal["traced", "optimised"]
 class GraphFold:
     """Describes one trace of a staged function, or a graph as it is.
 
-    A staged function is held weakly and described anew after it is traced; a graph is described once and not held.
+    A staged function is held weakly, and followed from trace to trace, unless it is one trace that is shown: that one
+    is described once, with its lines as they were called then, and the state says which is newer. A graph is not held.
 
     Args:
         subject: a staged function (it has `trace_cache`), an entry of a trace cache or a concrete function (they have
             `graph`), or a graph (it has `nodes`).
         which: the version that is shown first.
         trace: index of a function's trace, -1 for the newest.
+        costs: those of the ops of a call, as `limelight.explain.costs` measures them.
+        overlay: what is told on the boxes at first.
+        diff: indices of two of a function's traces, which are compared instead.
 
     Raises:
         TypeError: `subject` is none of these.
@@ -33,41 +46,74 @@ class GraphFold:
 
     kinds: tuple[type[events.Event], ...]
 
-    def __init__(self, subject: Any, which: Which = "optimised", trace: int = -1) -> None:
+    def __init__(
+        self,
+        subject: Any,
+        which: Which = "optimised",
+        trace: int = -1,
+        costs: Any = None,
+        overlay: str = "",
+        diff: Any = None,
+    ) -> None:
         if which not in {"traced", "optimised"}:
             raise ValueError(f'which={which!r}: a graph view shows "traced" or "optimised"')
         self._which = which
         self._trace = trace
+        self._diff = diff
+        self._overlay = {"overlay": overlay} if overlay else {}
+        self._costs = None if costs is None else (costs.entry.index, dict(_cost_states(costs)))
         self._version = 1
         self._stale = False
         self._opened = False  # whether there was something to show
+        self._grown = 0  # nodes of a trace that runs, as it was shown
+        self.seconds = 0.0  # that it took to describe the last state
+        self._number: int | None = None  # of the one trace that is shown, where the newest is not followed
+        self._described: tuple[Any, State] = (None, {})  # what was described last, and what made of it
         self._function: weakref.ref[Any] | None = None
         self._function_id: int | None = None
         self.kinds = ()
         if hasattr(subject, "trace_cache"):
-            self.kinds = (events.Traced, events.CacheCleared)
+            self.kinds = (events.TraceBegun, events.TraceFailed, events.Traced, events.CacheCleared)
             self._function, self._function_id = weakref.ref(subject), subject.id
             self._state = self._of_function(subject)
+            if trace != -1 and subject.trace_cache:
+                self._number = subject.trace_cache[trace].index
         else:
             self._state = self._of_graph(subject)
         self._opened = True
 
     def apply(self, event: events.Event) -> bool:
-        if not isinstance(event, events.Traced | events.CacheCleared) or event.function_id != self._function_id:
+        if not isinstance(event, self.kinds) or getattr(event, "function_id", None) != self._function_id:
+            return False
+        self._grown = 0
+        if isinstance(event, events.TraceBegun):  # most are over before there is anything to see
             return False
         self._version += 1
         self._stale = True
         return True
+
+    @property
+    def runs(self) -> bool:
+        """Whether the function is being traced."""
+        return self._function_id is not None and partial_trace.size(self._function_id) is not None
+
+    def grow(self) -> bool:
+        """Shows what a trace that runs has written since it was last shown; whether one runs."""
+        size = None if self._function_id is None else partial_trace.size(self._function_id)
+        if size is not None and size > self._grown:
+            self._grown = size
+            self._version += 1
+            self._stale = True
+        return size is not None
 
     def choose(self, function_id: int, index: int) -> None:
         """Shows the trace whose number is `index`, if it is one of this function's and still there."""
         function = self._function() if self._function is not None else None
         if function is None or function_id != self._function_id:
             return
-        for position, entry in enumerate(function.trace_cache):
-            if entry.index == index:
-                self._trace, self._stale = position, True
-                self._version += 1
+        if any(entry.index == index for entry in function.trace_cache):
+            self._number, self._stale = index, True
+            self._version += 1
 
     def catch_up(self) -> None:
         function = self._function() if self._function is not None else None
@@ -75,11 +121,19 @@ class GraphFold:
             self._version += 1
             self._stale = True
 
+    @property
+    def _mark(self) -> str:
+        """Tells states apart, also those of two functions that one view shows in turn."""
+        return f"{self._function_id}:{self._version}"
+
     def state(self) -> State:
         function = self._function() if self._function is not None else None
         if self._stale and function is not None:
+            start = time.perf_counter()
             self._state = self._of_function(function)
+            self.seconds = time.perf_counter() - start
         self._stale = False
+        self._state["revision"] = self._mark
         return self._state
 
     def since(self, mark: int) -> tuple[State, int]:
@@ -88,20 +142,72 @@ class GraphFold:
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
         head = {"kind": "graph", "title": function.name, "which": self._which, "traces": len(cache)}
+        if self._diff is not None and (len(cache) or not self._opened):
+            return head | self._of_two(function.name, cache)
+        partial = partial_trace.of(self._function_id or 0) if self._trace == -1 else None
+        if partial is not None and (partial.error or self._grown):
+            return head | partial_state(partial)
         nothing: State = {"variants": [], "graphs": [], "sources": [], "rules": {}}
         if not cache and (self._trace == -1 or self._opened):
             said = "has forgotten its traces" if getattr(function, "trace_count", 0) else "has not been traced yet"
             return head | nothing | {"empty": f"{function.name} {said}. Call it once, and its graph appears here."}
-        if not -len(cache) <= self._trace < len(cache):
+        index = self._position(cache)
+        if index is None:
             if self._opened:
                 return head | nothing | {"empty": f"{function.name} has forgotten the trace that was shown here."}
             kept = f"has {len(cache)} traces, numbered from 0" if cache else "has no traces"
             raise IndexError(f"{function.name} {kept}; there is no {self._trace}")
-        index = self._trace % len(cache)
         entry = cache[index]
-        names = function.output_names(entry) if hasattr(function, "output_names") else ()  # a staged cell knows them
         head["label"] = _label(entry.index, index, len(cache))
-        return head | {"trace": index, "signature": str(entry.signature)} | _variants(entry, names)
+        if self._number is not None and index + 1 < len(cache):
+            head["newer"] = f"#{cache[-1].index + 1} is newer"
+        described = self._with_costs(entry, self._of_entry(function, entry))
+        return head | {"trace": index, "signature": str(entry.signature)} | self._overlay | described
+
+    def _of_two(self, name: str, cache: Any) -> State:
+        """From one trace to another."""
+        for index in self._diff:
+            if not -len(cache) <= index < len(cache):
+                raise IndexError(f"{name} has {counted(len(cache), 'trace')}, numbered from 0; there is no {index}")
+        one, two = [cache[index] for index in self._diff]
+        numbers = (one.index + 1, two.index + 1)
+        describer = Describer()
+        variants = [{"key": "traced", "graph": describer.graph(two.graph)}]
+        history = of_traces(describer, one.graph, two.graph, (f"trace #{numbers[0]}", f"trace #{numbers[1]}"))
+        if history is None:
+            return {
+                "variants": [],
+                "graphs": [],
+                "sources": [],
+                "rules": {},
+                "empty": "These traces are too large to compare.",
+            }
+        said = {"which": "history", "label": f"trace #{numbers[0]} to #{numbers[1]}"}
+        return {"variants": variants, "passes": [], "history": history} | said | describer.state()
+
+    def _position(self, cache: Sequence[Any]) -> int | None:
+        """Where the trace that is shown stands in the cache now; None where it is not there."""
+        if self._number is not None:
+            return next((position for position, entry in enumerate(cache) if entry.index == self._number), None)
+        return self._trace % len(cache) if -len(cache) <= self._trace < len(cache) else None
+
+    def _of_entry(self, function: Any, entry: Any) -> State:
+        """What is described of a trace, once: a cell may have another number since, or have been run again."""
+        key = (entry.index, id(entry.graph), id(_optimised(entry)[0]))
+        if self._described[0] != key:
+            known = hasattr(function, "output_names")  # by a staged cell
+            names = function.output_names(entry) if known else ()
+            self._described = key, _variants(entry, names) | {"described": self._mark}
+        return self._described[1]
+
+    def _with_costs(self, entry: Any, described: State) -> State:
+        """What is described of a trace, with what a measured call of it said of its nodes."""
+        if self._costs is None or self._costs[0] != entry.index:
+            return described
+        nodes = described["graphs"][described["variants"][1]["graph"]]["nodes"]
+        for k, cost in self._costs[1].items():
+            nodes[k]["cost"] = cost
+        return described | {"described": f"{described['described']} measured {id(self._costs)}"}
 
     def _of_graph(self, subject: Any) -> State:
         if not hasattr(subject, "graph") and not hasattr(subject, "nodes"):
@@ -111,7 +217,15 @@ class GraphFold:
             )
         graph = getattr(subject, "graph", subject)
         variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
-        return {"kind": "graph", "title": graph.name, "which": self._which} | variants
+        return {"kind": "graph", "title": graph.name, "which": self._which} | self._overlay | variants
+
+
+def _cost_states(costs: Any) -> Iterator[tuple[int, list[object]]]:
+    """Of each node of the graph that ran its place and cost; JSON has no infinity."""
+    for k, node in enumerate(costs.graph.nodes):
+        if node in costs.of:
+            seconds, nans, infinities, norm = costs.of[node]
+            yield k, [seconds, nans, infinities, "inf" if norm is not None and not isfinite(norm) else norm]
 
 
 def _label(number: int, position: int, kept: int) -> str:
@@ -134,7 +248,9 @@ def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
         ]
         changed = link(describer, entry.graph, optimised, records)
         passes = [_pass(record) | ({"changed": changed[i]} if i in changed else {}) for i, record in enumerate(records)]
-    return {"variants": variants, "passes": passes} | describer.state()
+        told = of_passes(describer, entry.graph, optimised, records)
+    history = {} if told is None else {"history": told}
+    return {"variants": variants, "passes": passes} | history | describer.state()
 
 
 def _optimised(entry: Any) -> tuple[Any, Sequence[Any]]:

@@ -109,7 +109,7 @@ class Describer:
                 described["attrs"] = attributes
         if node.device:
             described["device"] = short_device(str(node.device))
-        if stack := self._stack(node, function):
+        if stack := self.stack(node.stack, function):
             described["stack"] = stack
         if called:
             if rounds := _rounds(node):
@@ -125,15 +125,15 @@ class Describer:
             self._alive.append(spec)
         return text
 
-    def _stack(self, node: Any, function: str) -> list[list[object]]:
-        """Where a node comes from, innermost first: [file, line, function]; nodes of one line share the list."""
-        key = (id(node.stack), function)
+    def stack(self, lines: Sequence[Any], function: str) -> list[list[object]]:
+        """Where a node of a function comes from, innermost first: [file, line, function]; shared by nodes of a line."""
+        key = (id(lines), function)
         known = self._stacks.get(key)
         if known is None:
             # From the outside in, so that the function's own file is the first to be shown.
-            outer = [[*self._excerpts.at(one), one.function] for one in reversed(own_stack(node.stack, function))]
+            outer = [[*self._excerpts.at(one), one.function] for one in reversed(own_stack(lines, function))]
             known = self._stacks[key] = outer[::-1]
-            self._alive.append(node.stack)
+            self._alive.append(lines)
         return known
 
     def _line(self, node: State) -> tuple[str, int]:
@@ -260,6 +260,8 @@ def _number_text(number: Any) -> str:
 
 
 def _kind(node: Any) -> str:
+    if hasattr(node, "error"):
+        return "error"
     if node.functions:
         return "call"
     if str(node.op) == "constant":

@@ -48,6 +48,7 @@ _INDEXING = frozenset(
     {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"}
 )
 _NUMBER = re.compile(r"\d+")
+_LAYER = re.compile(r"(\d+): (\w+)")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
@@ -187,6 +188,9 @@ def _repeat_title(tree: Hierarchy, group: Group) -> str:
     if ends and len(ends) == len(titles) and len({match[1] for match in ends}) == 1:
         numbers = sorted(int(match[2]) for match in ends)
         return f"{ends[0][1]}{numbers[0]}–{numbers[-1]}"
+    layers = [match for title in titles if (match := _LAYER.fullmatch(title))]
+    if layers and len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
+        return f"{layers[0][1]}–{layers[-1][1]}: {layers[0][2]}"
     return group.title.partition(" (call ")[0]
 
 

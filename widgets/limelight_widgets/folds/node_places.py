@@ -7,6 +7,7 @@ graph has a backward pass; all others are "forward".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from limelight_widgets.folds.source_excerpts import own_stack
 Lane = Literal["forward", "loss", "backward", "update"]
 LANES: tuple[Lane, ...] = ("forward", "loss", "backward", "update")
 _GRADIENT = "gradient/"
+_LAYER = re.compile(r"layers\.(\d+)")
 _MADE_BY_PYTHON = "<"  # names such as "<lambda>" and "<module>"
 
 
@@ -113,7 +115,9 @@ def _scopes(call: Any, scope: str) -> tuple[Segment, ...]:
 
 
 def _of_call(call: Any) -> Segment:
-    title = call.name if call.ordinal == 1 else f"{call.name} (call {call.ordinal})"
+    layer = _LAYER.fullmatch(call.name)  # of a sequence, which says nothing by its name
+    name = f"{layer[1]}: {call.cls}" if layer and call.kind == "module" else call.name
+    title = name if call.ordinal == 1 else f"{name} (call {call.ordinal})"
     return Segment(call.key, call.kind, title, call.cls if call.kind != "variable" else "", call.at, call.defined)
 
 

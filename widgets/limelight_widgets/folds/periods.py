@@ -70,11 +70,13 @@ def _best_at(
         if later < 0:
             return None
         period = later - position
-        if mismatch.get(period, -1) < position:
-            mismatch[period] = _first_mismatch(symbols, position, period)
-        run = Run(position, period, (mismatch[period] - position) // period + 1)
-        if run.count > 1 and worth(run):
-            return run
+        end = mismatch.get(period, -1)
+        if end < position:
+            end = mismatch[period] = _first_mismatch(symbols, position, period)
+        if end - position >= period:  # nearly everywhere it is not: no run is made then
+            run = Run(position, period, (end - position) // period + 1)
+            if worth(run):
+                return run
         later = following[later]
     return None
 

@@ -57,10 +57,11 @@ class TapeFold:
 
     def catch_up(self) -> None:
         tape = self._tape()
-        if tape is not None:
-            for index, record in enumerate(tape.entries):
-                if index >= self._entries:
-                    self._append(index, record)
+        entries = () if tape is None else tape.entries
+        self._released = bool(self._rows) and not entries
+        for index, record in enumerate(entries):
+            if index >= self._entries:
+                self._append(index, record)
 
     def state(self) -> State:
         return self._totals() | {"from": 0, "rows": self._rows[:]}

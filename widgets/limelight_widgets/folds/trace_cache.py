@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from limelight import events
+from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
@@ -34,6 +35,7 @@ class CacheFold:
         self._newest: list[int] | None = None
         self._chosen: list[list[int]] = []
         self._diff: State | None = None
+        self._what_if: State | None = None
         for function in functions:
             self._known[function.id] = weakref.ref(function)
             self._refresh(function)
@@ -45,6 +47,8 @@ class CacheFold:
             return False
         if isinstance(event, events.CacheCleared):
             return self._clear(event)
+        if event.function_id not in self._known:
+            self._meet(event.function_id)
         entry = self._entry(event.function_id, event.function, event.entry)
         if isinstance(event, events.CacheHit):
             entry["hits"] += 1
@@ -58,9 +62,20 @@ class CacheFold:
         self._version += 1
         return True
 
+    def _meet(self, function_id: int) -> None:
+        """A function that was traced first while this was open: from now on it is asked itself."""
+        function = next((one for one in staged_functions() if one.id == function_id), None)
+        if function is not None:
+            self._known[function_id] = weakref.ref(function)
+
     def choose(self, chosen: list[list[int]], diff: State | None) -> None:
         """Marks entries, each a function's id and an index, and what distinguishes two."""
         self._chosen, self._diff = chosen, diff
+        self._version += 1
+
+    def answer(self, what_if: State) -> None:
+        """Shows what a call would do that somebody has typed."""
+        self._what_if = what_if
         self._version += 1
 
     def _clear(self, event: events.CacheCleared) -> bool:
@@ -86,7 +101,7 @@ class CacheFold:
         shown = [_shown(function_id, function) for function_id, function in self._functions.items()]
         empty = "" if any(function["entries"] for function in shown) else self._sentence()
         state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
-        return state | {"chosen": self._chosen, "diff": self._diff}
+        return state | {"chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
 
     def since(self, mark: int) -> tuple[State, int]:
         return ({} if mark == self._version else self.state()), self._version

@@ -18,6 +18,9 @@ class Shown(Protocol):
     def replaced(self, sure: bool) -> None:
         """No cell shows it any more; not `sure` where two cells of the same text could have been taken for one."""
 
+    def cell_ended(self) -> None:
+        """A cell has ended, and may have changed what this shows."""
+
 
 class _Run(NamedTuple):
     cell: Hashable
@@ -33,6 +36,7 @@ def note(shown: Shown) -> None:
     run = _current_run()
     if run is None:
         return
+    _listen()
     before, others = _shown.get(run.cell, (run, []))
     if before.number != run.number:
         _shown[run.cell] = (run, [shown])
@@ -41,6 +45,21 @@ def note(shown: Shown) -> None:
                 one.replaced(run.sure)
     elif not any(one is shown for one in others):
         _shown[run.cell] = (run, [*others, shown])
+
+
+def _listen() -> None:
+    """From now on, what outputs show hears of the end of each cell."""
+    running: Any = shell()
+    if _cell_ended not in running.events.callbacks["post_run_cell"]:
+        running.events.register("post_run_cell", _cell_ended)
+
+
+def _cell_ended(_result: object) -> None:
+    for one in {id(one): one for _, others in list(_shown.values()) for one in others}.values():
+        one.cell_ended()
+    if not _shown:
+        running: Any = shell()
+        running.events.unregister("post_run_cell", _cell_ended)
 
 
 def forget(shown: Shown) -> None:

@@ -19,6 +19,7 @@ from limelight_widgets.folds.fold import Fold, State
 
 INTERVAL = 0.05  # seconds between two updates
 SLOW_INTERVAL = 1.0  # while the front end lags behind
+LOOK = 0.1  # seconds between two looks at what sends no events
 LINGER = 4  # times that the thread looks in vain for more before it ends
 
 
@@ -29,12 +30,20 @@ class Pulse:
         beat: does the work; returns the seconds to wait before the next beat.
         settle: called when there has been no work for a while, before the thread ends.
         pending: whether there is work.
+        stays: whether it goes on, and beats every `LOOK` seconds, although there is none: to look for itself.
     """
 
-    def __init__(self, beat: Callable[[], float], settle: Callable[[], object], pending: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        beat: Callable[[], float],
+        settle: Callable[[], object],
+        pending: Callable[[], bool],
+        stays: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._beat = beat
         self._settle = settle
         self._pending = pending
+        self._stays = stays
         self._lock = threading.Lock()
         self._hurried = threading.Event()
         self.running = False
@@ -56,8 +65,10 @@ class Pulse:
 
     def _run(self) -> None:
         idle = 0
-        while idle <= LINGER:
-            wait = self._beat() if self._pending() else INTERVAL
+        while idle <= LINGER or self._stays():
+            looks = idle > LINGER
+            wait = self._beat() if looks or self._pending() else INTERVAL
+            wait = max(wait, LOOK) if looks else wait
             self._hurried.wait(wait)
             self._hurried.clear()
             idle = 0 if self._pending() else idle + 1
@@ -75,6 +86,8 @@ class Feed:
         fold: used by one thread at a time.
         publish: called with the fold on the feed's thread (or on that of `flush`); returns the seconds to wait before
             it wants to be called again.
+        followed: told when it opens and when it closes.
+        looks: whether the fold is to be refreshed all the time, since what it shows sends no events.
         refresh: called before each publication, to compare the fold with the engine's own accounts; its second argument
             says whether there is time for it, because nothing is going on or somebody asked.
     """
@@ -84,15 +97,20 @@ class Feed:
         fold: Fold,
         publish: Callable[[Fold], float],
         refresh: Callable[[Fold, bool], None] | None = None,
+        *,
+        looks: bool = False,
+        followed: Callable[[bool], None] = lambda on: None,
     ) -> None:
         self.fold = fold
+        self._followed = followed
+        self._looks = looks
         self._publish = publish
         self._refresh = refresh
         self._queue: deque[events.Event] = deque()
         self._dirty = False
         self._lock = threading.RLock()
         self._subscription: events.Subscription | None = None
-        self._pulse = Pulse(self._beat, lambda: self._beat(settled=True), self._has_work)
+        self._pulse = Pulse(self._beat, lambda: self._beat(settled=True), self._has_work, self._goes_on)
         _alive.add(self)
 
     @property
@@ -104,7 +122,10 @@ class Feed:
         with self._lock:
             if not self.is_open:
                 self._subscription = events.listen(self._on_event, *self.fold.kinds)
+                self._followed(True)
                 self.fold.catch_up()
+                if self._looks:
+                    self.poke()
 
     def close(self) -> None:
         """Stops listening; what has come in is still folded and published."""
@@ -112,6 +133,7 @@ class Feed:
             if self._subscription is not None:
                 self._subscription.close()
                 self._subscription = None
+                self._followed(False)
                 self._pulse.hurry()
 
     def poke(self) -> None:
@@ -129,6 +151,8 @@ class Feed:
         """The state now."""
         with self._lock:
             self._fold_queue()
+            if not self.is_open:
+                self.fold.catch_up()
             if self._refresh is not None:
                 self._refresh(self.fold, True)
             return self.fold.state()
@@ -142,6 +166,9 @@ class Feed:
         self._queue.append(event)
         if not self._pulse.running:
             self._pulse.wake()
+
+    def _goes_on(self) -> bool:
+        return self._looks and self.is_open
 
     def _has_work(self) -> bool:
         return self._dirty or bool(self._queue)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -22,34 +22,40 @@ _MOST_ROWS: Final = 40
 
 
 class StepsPlayer:
-    """A recording that is displayed as a player; `recording` is what it shows. `save` writes it as a page."""
+    """A recording that is displayed as a player; `recording` is what it shows. `save` writes it as a page.
 
-    def __init__(self, recording: Recording) -> None:
+    `stops` are the numbers of the steps at which it stops; it opens at the first.
+    """
+
+    def __init__(self, recording: Recording, stops: Sequence[int] = ()) -> None:
         self.recording = recording
+        self.stops = tuple(stops)
 
     def __repr__(self) -> str:
-        return _text(self.recording)
+        return _text(self.recording, self.stops)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": player_html(self.recording)}
+        return {"text/plain": repr(self), "text/html": player_html(self.recording, self.stops)}
 
     def save(self, path: str) -> None:
         """Writes the player as an HTML page of its own, which needs neither kernel nor network."""
         title = escape(f"{self.recording.name}, step by step")
+        player = player_html(self.recording, self.stops)
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8">'
-            f'<meta name="color-scheme" content="light dark"><title>{title}</title>{player_html(self.recording)}'
+            f'<meta name="color-scheme" content="light dark"><title>{title}</title>{player}'
         )
         with open(path, "w", encoding="utf-8") as file:
             file.write(page + "</html>\n")
 
 
-def packed(recording: Recording) -> dict[str, Any]:
+def packed(recording: Recording, stops: Sequence[int] = ()) -> dict[str, Any]:
     """The recording as JSON: each step an array, its line an index into `sources` and a number."""
     sources = excerpts(recording)
     number = {file: i for i, file in enumerate(sources)}
     steps = [_step(one, number, sources) for one in recording.steps]
-    return {"name": recording.name, "cut": recording.is_cut, "sources": list(sources.values()), "steps": steps}
+    head = {"name": recording.name, "cut": recording.is_cut, "stops": list(stops)}
+    return {**head, "sources": list(sources.values()), "steps": steps}
 
 
 def _step(one: Step, number: Mapping[str, int], sources: Mapping[str, Excerpt]) -> list[Any]:
@@ -69,10 +75,10 @@ def _rounded(x: Any) -> Any:
     return float(f"{x:.5g}") if isinstance(x, float) else list(x) if isinstance(x, tuple) else x
 
 
-def player_html(recording: Recording) -> str:
+def player_html(recording: Recording, stops: Sequence[int] = ()) -> str:
     """The player as a piece of a page."""
     name = f"ll-steps-{uuid.uuid4().hex}"
-    data = json.dumps(packed(recording), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    data = json.dumps(packed(recording, stops), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     style, script = [(_STATIC / f"player_steps.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")]
     return (
@@ -101,14 +107,21 @@ def _table(recording: Recording) -> str:
     )
 
 
-def _text(recording: Recording) -> str:
+def _text(recording: Recording, stops: Sequence[int]) -> str:
     lines = str(recording).splitlines()
+    marks = [f"stops at step {number + 1}: {recording.steps[number].text}" for number in stops[:_MOST_ROWS]]
+    lines[1:1] = marks
     shown = [line if len(line) <= TEXT_WIDTH else f"{line[: TEXT_WIDTH - 1]}…" for line in lines[:200]]
     return "\n".join([*shown, *([f"… {len(lines) - 200} more lines"] if len(lines) > 200 else [])])
 
 
 def steps(
-    F: Recording | Callable[..., Any], *args: Any, gradient_of: Any = None, most: int = 1000, **kwargs: Any
+    F: Recording | Callable[..., Any],
+    *args: Any,
+    gradient_of: Any = None,
+    most: int = 1000,
+    stop_at: str = "",
+    **kwargs: Any,
 ) -> StepsPlayer:
     """A player of the call `F(*args, **kwargs)`, or of a recording that `ll.explain.steps` has made.
 
@@ -120,16 +133,16 @@ def steps(
         *args: the arguments of the call.
         gradient_of: see `ll.explain.steps`.
         most: see `ll.explain.steps`.
+        stop_at: where the player stops, as "line:7,op:matmul,nan,error"; see `Recording.stops`.
         **kwargs: arguments by name.
 
     Raises:
-        ArgumentError: `F` is neither.
+        ArgumentError: `F` is neither, or `stop_at` has another condition.
 
     >>> import limelight as ll
     >>> player = steps(lambda x: x * 2.0, ll.constant(3.0))
     >>> len(player.recording.of("run"))
     1
     """
-    if isinstance(F, Recording):
-        return StepsPlayer(F)
-    return StepsPlayer(recorded(F, *args, gradient_of=gradient_of, most=most, **kwargs))
+    recording = F if isinstance(F, Recording) else recorded(F, *args, gradient_of=gradient_of, most=most, **kwargs)
+    return StepsPlayer(recording, recording.stops(stop_at))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from limelight.core.device_counts import Tally
 from limelight.core.devices import list_devices
-from limelight.memory import memory_info, recent_copies
+from limelight.memory import drop_tally, keep_tally, memory_info, recent_copies
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.devices import DevicesFold
@@ -13,9 +14,6 @@ from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
-
-ASK_AFTER = 2.0  # seconds between two looks at the engine's own count of live bytes while ops run, at least
-ASK_SHARE = 0.02  # of the time at most goes into such looks
 
 
 class DevicesWidget(ViewWidget):
@@ -29,22 +27,36 @@ class DevicesView(View):
 
     name = "devices"
     widget_type = DevicesWidget
+    looks = True
 
     def __init__(self) -> None:
+        self._tally: Tally | None = None
         super().__init__(DevicesFold(_accounts(), recent_copies()))
-        self._next = 0.0
 
     def _figure(self, state: State) -> Figure:
         return devices_figure(state)
 
+    def _followed(self, on: bool) -> None:
+        """Counts while somebody looks, and only then: ops are off their shortest path meanwhile."""
+        if on and self._tally is None:
+            self._tally = keep_tally()
+        elif not on and self._tally is not None:
+            tally, self._tally = self._tally, None
+            drop_tally(tally)
+
     def _refresh(self, fold: Fold, at_leisure: bool) -> None:
-        """Asks the engine what lives where: it counts when asked, which takes a while, so not at every update."""
+        """Takes what was counted since the last time; compares it, at leisure, with what lives, which takes a while."""
         now = time.perf_counter()
-        if isinstance(fold, DevicesFold) and (at_leisure or now > self._next):
+        if not isinstance(fold, DevicesFold):
+            return
+        if self._tally is not None:
+            for name, (counts, live) in self._tally.take().items():
+                fold.take_counts(name, counts, live, now)
+        if at_leisure:
             for name, full, live, peak in _accounts():
                 fold.reconcile(name, full, live, peak, now)
-            done = time.perf_counter()
-            self._next = done + max(ASK_AFTER, (done - now) / ASK_SHARE)
+            if not self.is_live:
+                fold.take_copies(recent_copies())
 
 
 def _accounts() -> list[tuple[str, str, int, int]]:

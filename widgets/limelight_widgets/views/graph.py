@@ -17,20 +17,29 @@ What its script in the page (`js/src/graph`) does, and why so:
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import threading
+from os import PathLike
+from typing import Any, Final, Literal
 
 import anywidget
 import traitlets
 
+from limelight.errors import ArgumentError
+from limelight.explain import Costs
+from limelight_widgets.figures import graph_files
 from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.figures.overlays import OVERLAYS, Overlay
 from limelight_widgets.figures.static_forms import Figure
-from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold, Which
 from limelight_widgets.live.layout_widget import shared_engine
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views import selection
 from limelight_widgets.views.view import View
+
+LOOK: Final = 0.4  # seconds between two looks at a trace that runs, at least
+SHARE: Final = 20  # times as long as the last look took: it takes the trace's own time
 
 
 class GraphWidget(ViewWidget):
@@ -50,31 +59,98 @@ class GraphView(View):
 
     name = "graph"
     widget_type = GraphWidget
+    _timer: threading.Timer | None = None  # until the next look at a trace that runs
 
-    def __init__(self, subject: Any, which: Which = "optimised", trace: int = -1) -> None:
-        super().__init__(GraphFold(subject, which, trace))
+    def __init__(
+        self,
+        subject: Any,
+        which: Which = "optimised",
+        trace: int = -1,
+        costs: Any = None,
+        overlay: str = "",
+        diff: Any = None,
+    ) -> None:
+        super().__init__(GraphFold(subject, which, trace, costs, overlay, diff))
         self._which = which
         selection.follow(self)
+
+    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+        """Looks at a trace that runs from time to time."""
+        if self._timer is None and isinstance(fold, GraphFold) and fold.runs:
+            self._look_again(LOOK)
+
+    def _look_again(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._look)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _look(self) -> None:
+        fold = self._feed.fold
+        assert isinstance(fold, GraphFold)
+        self._timer = None
+        self._feed.change(GraphFold.grow)
+        if fold.runs and self.is_live:
+            self._look_again(max(LOOK, SHARE * fold.seconds))
 
     def show_trace(self, function_id: int, index: int) -> None:
         """Switches to the trace `index`, where this is a view of that function."""
         self._feed.change(lambda fold: fold.choose(function_id, index))
 
+    def save(self, path: str | PathLike[str]) -> str:
+        """Writes the graph as it stands to a file: `.svg`, `.png`, `.dot`, `.json`, `.me.json` or `.txt`.
+
+        A file of that name is replaced. `.me.json` is for Model Explorer; a PNG needs `cairosvg`.
+
+        Args:
+            path: the file's name.
+
+        Returns:
+            what was written, in a sentence.
+
+        Raises:
+            ArgumentError: nothing is traced yet, or the name ends otherwise.
+            ImportError: for a PNG something must be installed.
+            OSError: the file cannot be written.
+
+        >>> import limelight as ll, pathlib, tempfile
+        >>> double = ll.function(lambda x: x + x)
+        >>> y = double(ll.ones(3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     said = graph(double).save(f"{folder}/double.svg")
+        ...     pathlib.Path(folder, "double.svg").read_text()[:4]
+        '<svg'
+        """
+        state = self.state()
+        return graph_files.write(path, state, self._which, lambda: self._figure(state))
+
     def _figure(self, state: State) -> Figure:
         return graph_figure(state, self._which)
 
 
-def graph(subject: Any, which: Literal["optimised", "traced"] = "optimised", trace: int = -1) -> GraphView:
+def graph(
+    subject: Any,
+    which: Literal["optimised", "traced"] = "optimised",
+    trace: int = -1,
+    *,
+    costs: Costs | None = None,
+    overlay: Overlay | None = None,
+    diff: tuple[int, int] | None = None,
+) -> GraphView:
     """The graph of a staged function, of one of its traces, or a graph as it is.
 
     Args:
         subject: a staged function, an entry of its trace cache, a concrete function, or a graph.
         which: the version shown first; the view switches between both.
         trace: which trace of a staged function, counted from 0; -1 is the newest, and follows new ones.
+        costs: what the ops of a call take and give, from `limelight.explain.costs`; for overlays of what is measured.
+        overlay: what is told on the boxes at first: "time", "bytes", "device", "nan" or "grad".
+        diff: two traces to compare, counted from 0.
 
     Raises:
         TypeError: `subject` has no graph.
-        ValueError: `which` is neither "optimised" nor "traced".
+        ValueError: `which` is neither "optimised" nor "traced", or there is no such overlay.
         IndexError: there is no such trace.
     """
-    return GraphView(subject, which, trace)
+    if overlay is not None and overlay not in OVERLAYS:
+        raise ArgumentError(f"overlay={overlay!r}: a graph view tells {', '.join(OVERLAYS)}")
+    return GraphView(subject, which, trace, costs, overlay or "", diff)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from limelight.staging.function import alive as staged_functions
@@ -10,10 +11,13 @@ from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import differences
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.trace_cache import CacheFold
+from limelight_widgets.live import what_if
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views import selection
 from limelight_widgets.views.view import View
+
+MOST = 2_000  # characters of a call that somebody types
 
 
 class CacheWidget(ViewWidget):
@@ -30,11 +34,15 @@ class CacheView(View):
 
     def __init__(self, functions: tuple[Any, ...], *, only: bool) -> None:
         super().__init__(CacheFold(functions, only=only))
+        self._only = weakref.ref(functions[0]) if only else None
 
     def _figure(self, state: State) -> Figure:
         return cache_figure(state)
 
     def _asked(self, kind: str, message: dict[str, Any]) -> None:
+        if kind == "would":
+            said = what_if.answer(str(message.get("call", ""))[:MOST], self._only and self._only())
+            self._feed.change(lambda fold: fold.answer(said))
         if kind != "chosen":
             return
         chosen = [[int(function), int(index)] for function, index in message["traces"]]

@@ -17,17 +17,16 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from limelight import forking
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
-from limelight_widgets.live import cell_outputs, wire
+from limelight_widgets.live import cell_outputs, static_outputs, wire
 from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
 from limelight_widgets.live.front_end import has_front_end
 from limelight_widgets.live.widget import AHEAD, ViewWidget
 
-WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 MOST_CLOSED = 32  # widgets that nobody looks at any more, kept for a page that is loaded again
 GIVE_UP = 600  # updates without an answer after which nobody is looking
 
@@ -44,6 +43,20 @@ def _renew_locks() -> None:
 forking.in_child(_renew_locks)
 
 
+class Channel(Protocol):
+    """What carries a view's updates to the page: its widget, or its part of a dashboard's (`live.panel`)."""
+
+    @property
+    def comm(self) -> Any:
+        """The connection to the page; None where it is closed."""
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        """Sends a message to all pages that show it."""
+
+    def close(self) -> None:
+        """Takes it off the page."""
+
+
 class View:
     """A live view. Display it, and it follows the engine until its output goes away.
 
@@ -57,17 +70,22 @@ class View:
     name: ClassVar[str]
     """The name of its function in `ll.widgets`, of its magic and of its script."""
     widget_type: ClassVar[type[ViewWidget]]
+    looks: ClassVar[bool] = False
+    """Whether it looks for itself while it is open, ten times a second, at what sends no events."""
 
     def __init__(self, fold: Fold) -> None:
-        self._feed = Feed(fold, self._publish, self._refresh)
+        self._feed = Feed(fold, self._publish, self._refresh, looks=self.looks, followed=self._followed)
         self._lock = threading.Lock()
         _alive.add(self)
-        self._made: ViewWidget | None = None
+        self._made: Channel | None = None
         self._mark = 0
         self._sent = 0
         self._seen = 0
         self._lookers: set[str] = set()
         self._handed_out = False
+        self._told: State | None = None  # what the static forms in its output show
+        self._is_part = False
+        self._interval = INTERVAL
 
     def state(self) -> State:
         """What the view shows."""
@@ -86,30 +104,47 @@ class View:
     def widget(self) -> ViewWidget:
         """The Jupyter widget; made, and live, from the first time that it is asked for until `close()`."""
         self._handed_out = True
-        return self._widget()
+        made: ViewWidget = self._widget()
+        return made
 
     def shown_widget(self) -> ViewWidget:
         """The widget for the output of the cell that is running; closed when a later run shows something else there."""
         cell_outputs.note(self)
-        return self._widget()
+        made: ViewWidget = self._widget()
+        return made
 
-    def _widget(self) -> ViewWidget:
+    def _widget(self) -> Any:
         with self._lock:
             if self._made is None or self._made.comm is None:
                 self._sent = self._seen = 0
                 self._feed.open()
-                self._made = self.widget_type(self._heard, wire.pack(self.state()))
+                self._made = self._new_widget(wire.pack(self.state()))
                 self._mark = self._feed.fold.since(0)[1]
             return self._made
+
+    def _new_widget(self, snapshot: list[bytes]) -> ViewWidget:
+        return self.widget_type(self._heard, snapshot)
+
+    def join(self, channel: Channel, interval: float) -> list[bytes]:
+        """Becomes part of a dashboard, which has the widget: updates go to `channel`, every `interval` seconds at most.
+
+        Returns the snapshot that is drawn at first; it follows the engine once the page says that it is seen.
+        """
+        self._made, self._is_part, self._interval = channel, True, interval
+        return wire.pack(self.state())
+
+    def hear(self, kind: str, message: dict[str, Any]) -> None:
+        """A message of the page to this part of a dashboard."""
+        self._heard(kind, message)
 
     def close(self) -> None:
         """Stops following the engine, and takes the widget off the page."""
         self._feed.close()
         _closed.pop(id(self), None)
         cell_outputs.forget(self)
-        if self._made is not None:
-            self._made.close()
-            self._made = None
+        made, self._made = self._made, None
+        if made is not None:
+            made.close()
 
     def replaced(self, sure: bool) -> None:
         """The output that showed it has gone; unless `sure`, somebody may still look (see `cell_outputs`)."""
@@ -123,11 +158,41 @@ class View:
         return self.static().text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = dict(self.static().bundle())
         if has_front_end():
-            model_id = self.shown_widget().model_id
-            bundle[WIDGET_MIME] = {"version_major": 2, "version_minor": 0, "model_id": model_id}
-        return bundle
+            return self._forms(self.state()) | static_outputs.widget_forms(self.shown_widget().model_id)
+        return self._forms(self.state())
+
+    def _ipython_display_(self) -> None:
+        """Where no widget can run but somebody keeps the outputs: shown so that it can be shown anew."""
+        if has_front_end() or not static_outputs.are_kept():
+            raise NotImplementedError  # then IPython asks for the bundle
+        cell_outputs.note(self)
+        static_outputs.display(self._forms(self.state()), self._display_id)
+
+    def cell_ended(self) -> None:
+        """Makes the static forms in the output anew, where what they show has changed; called after each cell."""
+        if self._made is None or self._lookers:
+            self._tell_forms()
+
+    def _tell_forms(self) -> None:
+        if self._told is None:
+            return  # it is shown inside something else, whose forms are not of now
+        state = self.state()
+        if state == self._told:
+            return
+        forms, widget = self._forms(state), self._made
+        if widget is None:
+            static_outputs.display(forms, self._display_id, update=True)
+        elif widget.comm is not None:
+            widget.send({"type": "static", "model_id": getattr(widget, "model_id", ""), "forms": forms})
+
+    @property
+    def _display_id(self) -> str:
+        return f"limelight-{id(self):x}"
+
+    def _forms(self, state: State) -> dict[str, str]:
+        self._told = state
+        return self._figure(state).bundle()
 
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError
@@ -135,10 +200,13 @@ class View:
     def _refresh(self, fold: Fold, at_leisure: bool) -> None:
         """Compares the fold with the engine's own accounts, where it has some."""
 
+    def _followed(self, on: bool) -> None:
+        """Told when it begins and ceases to follow the engine."""
+
     def _publish(self, fold: Fold) -> float:
         widget = self._made
         if widget is None or widget.comm is None:
-            return INTERVAL
+            return self._interval
         update, mark = fold.since(self._mark)
         if update:
             self._mark = mark
@@ -147,9 +215,9 @@ class View:
         if behind > GIVE_UP:
             self._lookers.clear()
             self._feed.close()
-        return INTERVAL if behind <= AHEAD else SLOW_INTERVAL
+        return self._interval if behind <= AHEAD else SLOW_INTERVAL
 
-    def _send(self, widget: ViewWidget, kind: str, state: State) -> None:
+    def _send(self, widget: Channel, kind: str, state: State) -> None:
         """Sends a state; every fourth wants an answer: a slow front end slows the updates, not the engine."""
         self._sent += 1
         answer = kind == "state" or self._sent % 4 == 0
@@ -160,7 +228,9 @@ class View:
         """A message of the front end, or of the widget when it is closed; comes on any thread."""
         looker = str(message.get("view", ""))
         if kind == "opened":
-            self._lookers.add(looker)
+            if looker not in self._lookers:
+                self._lookers.add(looker)
+                self._tell_forms()  # of what the cell has done since it showed this
             if not self._feed.is_open or int(message.get("number", 0)) != self._sent:
                 self._wake()
         elif kind == "seen":
@@ -172,7 +242,8 @@ class View:
             self._lookers.discard(looker)
             if not self._lookers:
                 self._feed.close()
-                _retire(self)
+                if not self._is_part:
+                    _retire(self)
         elif kind == "gone":
             self._lookers.clear()
             self._feed.close()

@@ -12,11 +12,16 @@ import { callLabel } from "./visible-boxes.js";
  *
  * @typedef {object} GraphState what a graph fold says
  * @property {string} title @property {string} which @property {string} [empty]
- * @property {string} [label] which trace it is @property {string} [signature]
+ * @property {string} [label] which trace it is @property {string} [newer] which is newer
+ * @property {string} [described] the same in states with the same graphs @property {string} [signature]
  * @property {{key: string, graph: number}[]} variants @property {Graph[]} graphs
  * @property {{label: string, first: number, text: string[]}[]} sources
  * @property {Record<string, string>} rules
  * @property {Pass[]} [passes]
+ * @property {import("./pass-slider.js").History} [history] the graph through the passes
+ * @property {string} [revision] the same for the same state, when it is sent again
+ * @property {string} [overlay] what is told on the boxes at first
+ * @property {{node: number, error: string}} [failed] the node that stands for what failed, of a trace that did
  *
  * @typedef {object} Pass
  * @property {string} name @property {number} before @property {number} removed @property {number} added
@@ -38,12 +43,13 @@ const TAG_WIDTH = 26; // characters of all variables of a box together; beyond, 
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
-  decision: "◇",
+  decision: "◇", error: "✗",
 });
 
 export const KINDS = /** @type {Record<string, string>} */ ({
   input: "input", output: "output", constant: "constant", variable: "variable access", call: "nested function",
   group: "group of ops", decision: "decision", random: "random op", effect: "op with an effect", op: "op",
+  error: "error",
 });
 
 /** @param {GraphState} state @param {Box} box @returns {Words} */
@@ -63,6 +69,7 @@ export function wordsOf(state, box) {
   }
   if (box.kind === "group") return groupWords(graph.groups[box.index], box);
   const node = graph.nodes[box.index];
+  if (node.kind === "error") return words(node.op, node.said ?? "", "error");
   const mark = node.became?.[2] ?? "";
   const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
   return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
@@ -72,7 +79,8 @@ export function wordsOf(state, box) {
 function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, box) {
   if (box.more) return words(`${number(box.more)} more`, "equal to these", "group");
   const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
-  const of = forward && kind === "module" && cls ? cls : "";
+  const told = label.endsWith(`: ${cls}`); // of a layer of a sequence
+  const of = forward && kind === "module" && cls && !told ? cls : "";
   const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), forward && at ? `line ${at[1]}` : ""];
   return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
 }
@@ -141,15 +149,35 @@ export function positionsOf(state, box) {
 
 /** Indices of the nodes in a group and in the groups inside it. @param {Graph} graph @param {number} group */
 export function membersOf(graph, group) {
-  const inside = graph.groups.map((_, index) => {
-    for (let at = index; at >= 0; at = graph.groups[at].parent) if (at === group) return true;
-    return false;
-  });
-  return graph.nodes.flatMap((node, index) => (inside[node.group ?? -1] ? [index] : []));
+  const { own, inner } = contentsOf(graph);
+  /** @type {number[]} */
+  const found = [];
+  const waiting = [group];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    for (const node of own[at]) found.push(node);
+    waiting.push(...inner[at]);
+  }
+  return found.sort((a, b) => a - b);
+}
+
+/** @type {WeakMap<Graph, {own: number[][], inner: number[][]}>} */
+const contents = new WeakMap();
+
+/** What each group has directly in it: nodes, and groups. @param {Graph} graph */
+function contentsOf(graph) {
+  const known = contents.get(graph);
+  if (known) return known;
+  /** @type {{own: number[][], inner: number[][]}} */
+  const made = { own: graph.groups.map(() => []), inner: graph.groups.map(() => []) };
+  graph.nodes.forEach(({ group = -1 }, index) => group >= 0 && made.own[group].push(index));
+  graph.groups.forEach(({ parent }, index) => parent >= 0 && made.inner[parent].push(index));
+  contents.set(graph, made);
+  return made;
 }
 
 /** @param {GraphState} state @param {number} graph @param {number[]} nodes @returns {Position[]} */
 function deepPositions(state, graph, nodes) {
+  /** @type {Position[]} */
   const found = [];
   const seen = new Set();
   /** @type {[number, number[]][]} */

@@ -52,12 +52,15 @@ export class Camera {
     this.scale = 1;
     this.dragged = false;
     this.touched = false; // by the reader
+    this.slid = [0, 0]; // how far the picture as it was drawn has been moved as a whole, while it is dragged
     this.onMove = () => {};
     this.listen(signal);
   }
 
   apply() {
     this.onMove();
+    this.slid = [0, 0];
+    this.svg.style.translate = "";
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
 
@@ -68,6 +71,12 @@ export class Camera {
     Object.assign(this, fitted(view, drawing));
     this.touched = false;
     this.apply();
+  }
+
+  /** The scale at which all of a drawing is seen. @param {{width: number, height: number}} drawing */
+  scaleOf(drawing) {
+    const view = this.view();
+    return view.width && drawing.width ? fitted(view, drawing).scale : this.scale;
   }
 
   /** @param {number} factor @param {number} [atX] @param {number} [atY] the point that stays where it is */
@@ -86,6 +95,16 @@ export class Camera {
     this.y += byY;
     this.touched = true;
     this.apply();
+  }
+
+  /** The same while dragging: nothing is drawn anew until the end, which a large picture would be too slow for. @param {number} byX @param {number} byY */
+  slide(byX, byY) {
+    this.x += byX;
+    this.y += byY;
+    this.touched = true;
+    this.slid = [this.slid[0] + byX, this.slid[1] + byY];
+    this.svg.style.translate = `${this.slid[0]}px ${this.slid[1]}px`;
+    this.onMove();
   }
 
   /** Moves as little as is needed to show a place of the picture. @param {Rectangle} place */
@@ -129,15 +148,22 @@ export class Camera {
         if (event.button !== 0) return;
         this.dragged = false;
         let [x, y] = [event.clientX, event.clientY];
+        const by = this.enlarged(); // asked once: each time the page must lay itself out
         const stop = new AbortController();
         const options = { signal: AbortSignal.any([signal, stop.signal]) };
         window.addEventListener("pointermove", (move) => {
             if (!this.dragged && Math.hypot(move.clientX - x, move.clientY - y) < 4) return;
+            if (!this.dragged) svg.classList.add("ll-sliding");
             this.dragged = true;
-            this.pan((move.clientX - x) / this.enlarged(), (move.clientY - y) / this.enlarged());
+            this.slide((move.clientX - x) / by, (move.clientY - y) / by);
             [x, y] = [move.clientX, move.clientY];
           }, options);
-        for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => stop.abort(), options);
+        const drop = () => {
+          stop.abort();
+          svg.classList.remove("ll-sliding");
+          if (this.dragged) this.apply();
+        };
+        for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, drop, options);
       }, { signal });
   }
 }

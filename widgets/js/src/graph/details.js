@@ -2,6 +2,7 @@
 
 import { button, h } from "../dom.js";
 import { bytes, counted, number } from "../format.js";
+import { crossingsList, keptList } from "./kept-tensors.js";
 import { passSummary } from "./passes.js";
 import { across, stepsTo } from "./box-paths.js";
 import { lineKey } from "./line-key.js";
@@ -30,7 +31,7 @@ const MOST_OPS = 6; // of a group that are named
  * @returns {HTMLElement[]}
  */
 export function details(state, variant, box, links) {
-  if (!box) return overview(state, links);
+  if (!box) return overview(state, variant, links);
   const graph = state.graphs[box.graph];
   if (box.kind === "input") {
     const { name, spec, captured } = graph.inputs[box.index];
@@ -48,9 +49,9 @@ export function details(state, variant, box, links) {
     return [heading(decisionTitle(op), "decision"), list([["value", `${name}  ${spec}`], ["chooses", among]])];
   }
   if (box.kind === "group") {
-    return groupDetails(state, graph.groups[box.index], box, links);
+    return [...groupDetails(state, graph.groups[box.index], box, links), ...keptList(state, variant, box, links)];
   }
-  return nodeDetails(state, variant, box, links);
+  return [...nodeDetails(state, variant, box, links), ...keptList(state, variant, box, links)];
 }
 
 /** @param {GraphState} state @param {import("./visible-boxes.js").Group} group @param {Box} box @param {Links} links */
@@ -95,6 +96,7 @@ function nodeDetails(state, variant, box, links) {
   const graph = state.graphs[box.graph];
   const node = graph.nodes[box.index];
   const values = valuesOf(graph);
+  if (node.kind === "error") return errorDetails(state, node, values, links);
   /** @type {[string, Node | string][]} */
   const facts = [
     ["gives", (node.out ?? []).map((spec, k) => `${node.names[k]}  ${spec}`).join("\n") || "nothing"],
@@ -111,6 +113,19 @@ function nodeDetails(state, variant, box, links) {
   const rule = state.rules[node.op];
   if (rule) facts.push(["gradient", h("code", { class: "ll-rule" }, rule)]);
   return [heading(titleOf(node), node.kind), list(facts), ...(box.opens ? [opener(box, links)] : [])];
+}
+
+/**
+ * What ended a trace: the error, of what, and where.
+ * @param {GraphState} state @param {import("./visible-boxes.js").GraphNode} node @param {{name: string, spec: string}[]} values
+ * @param {Links} links
+ */
+function errorDetails(state, node, values, links) {
+  /** @type {[string, Node | string][]} */
+  const facts = [["error", h("span", { class: "ll-error-text" }, state.failed?.error ?? "")]];
+  if (node.in) facts.push(["of", node.in.map((value) => `${values[value].name}  ${values[value].spec}`).join("\n")]);
+  if (node.stack?.length) facts.push(["line", breadcrumb(state, node.stack, links)]);
+  return [heading(node.op, "error"), list(facts)];
 }
 
 /** Each function that a node calls: "dense(x f32[8,16]) → f32[8,4], 7 ops". @param {GraphState} state @param {import("./visible-boxes.js").GraphNode} node */
@@ -170,11 +185,13 @@ function opener({ name }, links) {
   return button("Open", () => links.toggle(name), { class: "ll-button" }, "⊞ Open");
 }
 
-/** What is shown while nothing is chosen: what the optimiser did, and a hint. @param {GraphState} state @param {Links} links */
-function overview(state, links) {
+/** What is shown while nothing is chosen: what the optimiser did, what is kept, and a hint. @param {GraphState} state @param {string} variant @param {Links} links */
+function overview(state, variant, links) {
+  const shown = state.variants.find(({ key }) => key === variant)?.graph ?? 0;
+  const kept = crossingsList(state, variant, shown, links);
   const hint = h("p", { class: "ll-quiet" }, "Choose a box or a line of code to see what belongs to it.");
   const passes = state.passes ?? [];
-  if (!passes.length) return [hint];
+  if (!passes.length) return [hint, ...kept];
   const root = state.variants.find(({ key }) => key === "optimised")?.graph ?? 0;
   const optimised = state.graphs[root];
   const fusions = optimised.fusions?.length ?? 0;
@@ -186,6 +203,7 @@ function overview(state, links) {
     ...(inside ? [h("div", { class: "ll-pass" }, h("code", {}, "fuse"), ` ${counted(inside, "group")} in functions that it calls`)] : []),
     ...(others.length ? [h("p", { class: "ll-quiet" }, `nothing to do for ${others.join(", ")}${called ? " in the graph itself" : ""}`)] : []),
     hint,
+    ...kept,
   ];
 }
 

@@ -24,8 +24,9 @@ import { visible } from "./visible-boxes.js";
 export const MOST_BOXES = 40;
 const WRAPS = 0.7; // of a lane's nodes that a group holds for its frame to be left out
 const FEW = 4;
+const FEW_BOXES = 12; // a picture of fewer says too little
 const MOST_TRIALS = 24;
-const MOST_NODES = 1_000_000; // walked over in all trials
+const MOST_NODES = 250_000; // walked over in all trials
 
 /**
  * Begins with the closed graph and opens the group that is worth most, as long as the picture can be read.
@@ -45,21 +46,36 @@ export function firstSight(state, graph, room, small = room) {
 function opened(state, graph, room) {
   const [all, most] = [wrappers(state.graphs[graph]), MOST_TRIALS];
   const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved) =>
-    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved), room, open, true, dissolved);
-  const closed = trial(new Set(), new Set());
+    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES);
+  const none = new Set();
+  const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true);
   const row = allSteps(state.graphs[graph], all);
   const first = [row, all].map((dissolved) => trial(new Set(dissolved), dissolved)).find((one) => better(one, closed));
   let best = first ?? closed;
   const refused = new Set();
   const { nodes } = state.graphs[graph];
-  for (let left = Math.min(most, Math.ceil(MOST_NODES / (nodes.length + 1))); left > 0; left--) {
+  for (let left = Math.min(most, Math.ceil(MOST_NODES / (nodes.length + 1))); left > 0; ) {
     const next = worthMost(state, best.picture, refused);
     if (!next) break;
-    const more = trial(new Set([...(best.open ?? []), ...next.open]), new Set([...best.dissolved, ...next.dissolved]));
-    if (better(more, best)) best = more;
-    else next.open.forEach((name) => refused.add(name));
+    const before = best;
+    for (const { open, dissolved } of ways(next, before.picture.boxes.length < FEW_BOXES)) {
+      const more = trial(new Set([...(before.open ?? []), ...open]), new Set([...before.dissolved, ...dissolved]));
+      left -= 1;
+      if (better(more, before)) best = more;
+      if (best !== before) break;
+    }
+    if (best === before) next.open.forEach((name) => refused.add(name));
   }
   return best;
+}
+
+/**
+ * How groups may be opened: as they are; where little is shown so far, without frames, or all but the gradient.
+ * @param {{open: string[], dissolved: string[]}} groups @param {boolean} few
+ */
+function ways({ open, dissolved }, few) {
+  const first = open.slice(0, 1);
+  return [{ open, dissolved }, ...(few ? [{ open, dissolved: open }, { open: first, dissolved: first }] : [])];
 }
 
 /** Whether a picture with more in it can be read as well. @param {Sight} more @param {Sight} best */
@@ -102,6 +118,7 @@ function worthMost({ graphs }, { boxes }, refused) {
   if (!best) return null;
   const { path, lane } = best;
   const both = [best, ...boxes.filter((box) => box.kind === "group" && path && box.path === path && box.lane !== lane)];
+  both.sort((a, b) => Number(a.lane === "backward") - Number(b.lane === "backward"));
   const dissolved = both.flatMap((box) => {
     const inside = steps(graphs[box.graph], box.index).map((group) => box.name.replace(/\d+$/, String(group)));
     return inside.length ? [box.name, ...inside] : [];
@@ -131,12 +148,14 @@ function steps({ groups }, group) {
 /**
  * The picture in the manner that fits best.
  * @param {GraphState} state @param {Picture} picture @param {Room} room @param {Set<string> | null} open @param {boolean} folded
- * @param {Set<string>} [dissolved] @returns {Sight}
+ * @param {Set<string>} [dissolved] @param {number} [limit] boxes of a picture that is looked at: to lay out takes most of the time
+ * @returns {Sight}
  */
-function laidOut(state, picture, room, open, folded, dissolved = new Set()) {
-  const far = picture.boxes.length > 4 * MOST_BOXES; // it will not be shown: no need to know how it would look
+function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity) {
+  if (picture.boxes.length > limit) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
   const sizes = new Map(picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))]));
   let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
+  const far = picture.boxes.length > 4 * MOST_BOXES;
   for (const manner of far ? [{}] : manners(picture, room)) {
     const { width, height } = draw(picture, sizes, manner);
     const scale = Math.min(room.width / width, room.height / height, 1);

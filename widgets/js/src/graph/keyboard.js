@@ -14,6 +14,7 @@ const HELP = [
   ["fused:1  was:shared", "in the search: by fusion group, by what passes did (in the traced graph)"],
   ["l", "show the listing of the ops, or the code"],
   ["+  −  f", "zoom in; zoom out; fit"],
+  ["[  ]  t", "the pass before, the next pass (of Passes); the change as text"],
   ["p", "larger type, for a projector; back"],
   ["drag, Ctrl and wheel", "pan; zoom"],
 ];
@@ -39,6 +40,9 @@ const KEYS = {
   f: (view) => view.fit(),
   l: (view) => view.side?.turn(),
   p: (view) => view.project(),
+  "[": (view) => view.slider?.go(view.slider.stop - 1),
+  "]": (view) => view.slider?.go(view.slider.stop + 1),
+  t: (view) => view.slider?.turn(),
   "+": (view) => view.camera?.zoom(1.25),
   "=": (view) => view.camera?.zoom(1.25),
   "-": (view) => view.camera?.zoom(1 / 1.25),

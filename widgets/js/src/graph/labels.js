@@ -16,6 +16,17 @@ export function typeSize({ size, characters, width, height }, scale) {
   return wanted <= most ? wanted : 0;
 }
 
+/**
+ * What is written at a scale, and in what size: all of a label, or where that has no room the short form that it may have.
+ * @param {{size: number, full: string, short?: string, width: number, height: number}} label @param {number} scale
+ * @returns {{text: string, type: number}} type 0 for nothing
+ */
+export function written({ full, short, ...label }, scale) {
+  const type = typeSize({ ...label, characters: full.length }, scale);
+  if (type || !short) return { text: full, type };
+  return { text: short, type: typeSize({ ...label, characters: short.length }, scale) };
+}
+
 /** Scales that look alike. @param {number} scale */
 export function level(scale) {
   return scale >= LEAST / 11 ? 0 : Math.round(Math.log2(scale) * STEPS) / STEPS;
@@ -38,9 +49,10 @@ export class Labels {
     this.stage.classList.toggle("ll-far", at < 0.45);
     this.stage.classList.toggle("ll-dense", at < 0.2);
     for (const text of /** @type {Iterable<SVGElement>} */ (this.stage.querySelectorAll("text[data-width]"))) {
-      const { width = "0", height = "0", size = "12" } = text.dataset;
-      const label = { size: Number(size), characters: text.textContent?.length ?? 0, width: Number(width), height: Number(height) };
-      const type = typeSize(label, at);
+      const { width = "0", height = "0", size = "12", full = text.textContent ?? "", short } = text.dataset;
+      const label = { size: Number(size), full, short, width: Number(width), height: Number(height) };
+      const { text: said, type } = written(label, at);
+      if (said !== text.textContent) text.textContent = said;
       text.style.fontSize = type && type !== label.size ? `${type.toFixed(1)}px` : "";
       text.style.display = type ? "" : "none";
     }

@@ -1,5 +1,5 @@
 // Forward, backward and update in lanes that mirror each other: each box beside its gradient. See figures/lanes.py, which
-// does the same in Python; the tests hold both to the same examples.
+// does the same in Python; the tests hold both to the same examples. The loss has the end of the forward lane to itself.
 
 import { bandStarts, Drawing, ranksOf, TURN } from "./layered-layout.js";
 
@@ -17,6 +17,7 @@ const COLUMN_GAP = 32; // between lanes that stand side by side: what is kept is
 const BAND_GAP = 18;
 const TITLE = 19; // room for the name of a lane
 const MARGIN = 7;
+const LOSS_TITLE = 14; // room for the name of the loss, within the gap before its first box
 
 /**
  * The lane of each box and frame that stands by itself, and the box of the forward lane whose gradient it is; null where
@@ -46,7 +47,9 @@ export function lanesOf({ boxes, frames, edges }, joined = false) {
     if (partner) partners.set(name, partner);
   }
   const updates = new Set(outermost.flatMap(({ name, lane }) => (lane === "update" ? [name] : [])));
-  return { of, partners, updates };
+  const losses = new Set(outermost.flatMap(({ name, lane }) => (lane === "loss" ? [name] : [])));
+  for (const { source, target } of edges.values()) if (outputs.has(target) && losses.has(root(source))) losses.add(target);
+  return { of, partners, updates, losses };
 }
 
 /**
@@ -76,11 +79,12 @@ export function saved(picture) {
 /**
  * @param {Point[]} sizes @param {[number, number][]} edges @param {number[]} lanes of each box
  * @param {number[]} partners for each box that whose gradient it is, -1 for none
- * @param {boolean[]} updates whether each box is of the update: edges into it are not drawn @param {number} limit
+ * @param {boolean[]} updates whether each box is of the update: edges into it are not drawn
+ * @param {boolean[]} losses whether each box is of the loss @param {number} limit
  * @param {boolean} across @returns {Layout}
  */
-export function inLanes(sizes, edges, lanes, partners, updates, limit, across) {
-  const ranks = ranksInLanes(sizes.length, edges, lanes, partners);
+export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, across) {
+  const ranks = ranksInLanes(sizes.length, edges, lanes, partners, losses);
   const count = Math.max(...ranks) + 1;
   const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
   const parts = LANES.map((_, lane) => new Part(sizes, edges, drawn, lanes, ranks, lane, count)).filter(({ members }) => members.length);
@@ -90,7 +94,8 @@ export function inLanes(sizes, edges, lanes, partners, updates, limit, across) {
     drawing.order();
     drawing.place(RANK_GAP);
   }
-  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP), heights, across);
+  const loss = ranks.reduce((first, rank, box) => (losses[box] ? Math.min(first, rank) : first), count);
+  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP), heights, loss, across);
 }
 
 /** The boxes of one lane, drawn by themselves. */
@@ -111,11 +116,14 @@ class Part {
 
 /**
  * @param {number} count @param {[number, number][]} edges @param {number[]} lanes @param {number[]} partners
- * @returns {number[]}
+ * @param {boolean[]} losses @returns {number[]}
  */
-function ranksInLanes(count, edges, lanes, partners) {
+function ranksInLanes(count, edges, lanes, partners, losses) {
   const own = (/** @type {number} */ lane) => edges.filter(([a, b]) => a !== b && lanes[a] === lane && lanes[b] === lane);
   const ranks = ranksOf(count, own(0));
+  const model = ranks.reduce((most, rank, box) => (lanes[box] === 0 && !losses[box] ? Math.max(most, rank) : most), -1);
+  const first = ranks.reduce((least, rank, box) => (losses[box] ? Math.min(least, rank) : least), Infinity);
+  losses.forEach((loss, box) => loss && (ranks[box] += Math.max(model + 1 - first, 0)));
   const turns = edges.filter(([a, b]) => lanes[a] === 0 && lanes[b] === 1).map(([a]) => ranks[a]);
   const last = turns.reduce((most, rank) => Math.max(most, rank), 0);
   const backward = own(1);
@@ -154,9 +162,9 @@ function between(box, edges, ranks, partners, last) {
 /**
  * The lanes side by side in every band.
  * @param {Point[]} sizes @param {[number, number][]} edges @param {Part[]} parts @param {number[]} starts
- * @param {number[]} heights @param {boolean} across @returns {Layout}
+ * @param {number[]} heights @param {number} loss the first rank of the loss @param {boolean} across @returns {Layout}
  */
-function stacked(sizes, edges, parts, starts, heights, across) {
+function stacked(sizes, edges, parts, starts, heights, loss, across) {
   const band = heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
   const tops = [0];
   for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
@@ -178,16 +186,25 @@ function stacked(sizes, edges, parts, starts, heights, across) {
       if (!cells.length) continue;
       const left = Math.min(...cells.map((cell) => drawing.x[cell] - drawing.sizes[cell][0] / 2));
       const right = Math.max(...cells.map((cell) => drawing.x[cell] + drawing.sizes[cell][0] / 2));
-      const named = !strips.some((strip) => strip.lane === LANES[lane]);
-      const inset = across && named ? TITLE : MARGIN;
-      strips.push({ lane: LANES[lane], named, x: cross, y: turn, width: right - left + inset + MARGIN, height });
+      const ofLoss = lane === 0 ? cells.map((cell) => drawing.rank[cell] >= loss) : [false];
+      const title = ofLoss.every(Boolean) ? "loss" : LANES[lane];
+      const split = ofLoss.includes(true) && ofLoss.includes(false);
+      const named = !strips.some((strip) => strip.lane === title);
+      const inset = across && (named || split) ? TITLE : MARGIN;
+      const strip = { lane: title, named, x: cross, y: turn, width: right - left + inset + MARGIN, height };
+      const cut = tops[loss] - tops[start] + top - LOSS_TITLE;
+      if (split) strips.push({ ...strip, height: cut }, { ...strip, lane: "loss", named: true, y: turn + cut });
+      else strips.push(strip);
       shifts.set(`${at} ${lane}`, cross + inset - left);
       cross += right - left + inset + MARGIN + between;
     }
     cross += BAND_GAP - between;
     gaps.push(cross - BAND_GAP / 2);
   });
-  for (const strip of strips) strip.height = bottom;
+  for (const strip of strips) {
+    const goesOn = strips.some((other) => other.x === strip.x && other.y === strip.y + strip.height);
+    if (!goesOn) strip.height = turn + bottom - strip.y;
+  }
   /** @type {Point[]} */
   const centres = sizes.map(() => [0, 0]);
   /** @type {Point[][]} */

@@ -17,19 +17,39 @@ function countsOf(state, root) {
   /** @type {Map<string, Count>} */
   const found = new Map();
   for (const graph of places(state.graphs, root).keys()) {
-    for (const { stack = [] } of state.graphs[graph].nodes) {
+    for (const { stack, times } of stacksOf(state.graphs[graph])) {
       const seen = new Set();
       for (const [source, line] of stack) {
         if (seen.has(source)) continue;
         seen.add(source);
         const key = lineKey(source, line);
         const count = found.get(key) ?? { ...NONE };
-        count[graph === root ? "own" : "inside"] += 1;
+        count[graph === root ? "own" : "inside"] += times;
         found.set(key, count);
       }
     }
   }
   return found;
+}
+
+/** The different ways to the nodes of a graph: many nodes come from one line. @param {import("./visible-boxes.js").Graph} graph */
+function stacksOf({ nodes }) {
+  /** @type {Map<number, {stack: import("./box-text.js").Position[], times: number}[]>} by the innermost line */
+  const found = new Map();
+  for (const { stack } of nodes) {
+    if (!stack?.length) continue;
+    const alike = found.get(stack[0][1]);
+    const same = alike?.find((one) => one.stack === stack || equal(one.stack, stack));
+    if (same) same.times += 1;
+    else if (alike) alike.push({ stack, times: 1 });
+    else found.set(stack[0][1], [{ stack, times: 1 }]);
+  }
+  return [...found.values()].flat();
+}
+
+/** @param {import("./box-text.js").Position[]} a @param {import("./box-text.js").Position[]} b */
+function equal(a, b) {
+  return a.length === b.length && a.every(([source, line], i) => source === b[i][0] && line === b[i][1]);
 }
 
 /** @param {GraphState} state @param {string} variant @returns {Map<string, LineCount>} by `lineKey` */

@@ -135,7 +135,8 @@ class Plan {
     const of = members.map((name) => lanes.of.get(name) ?? 0);
     const partners = members.map((name) => members.indexOf(lanes.partners.get(name) ?? ""));
     const updates = members.map((name) => lanes.updates.has(name));
-    return inLanes(sizes, edges, of, partners, updates, limit, this.across);
+    const losses = members.map((name) => lanes.losses.has(name));
+    return inLanes(sizes, edges, of, partners, updates, losses, limit, this.across);
   }
 
   /** @returns {Drawing} */

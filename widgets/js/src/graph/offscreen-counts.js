@@ -9,6 +9,7 @@ import { counted } from "../format.js";
  * @typedef {"above" | "below" | "left" | "right"} Side
  */
 
+const PAUSE = 60; // milliseconds
 const STEP = 0.7; // of the view that a click moves by
 /** @type {Record<Side, [string, number, number]>} sign, and where to look */
 const SIDES = { above: ["▴", 0, -1], below: ["▾", 0, 1], left: ["◂", -1, 0], right: ["▸", 1, 0] };
@@ -46,17 +47,18 @@ export class OffscreenCounts {
     });
   }
 
-  /** Counts anew, once in a frame at most. @param {() => Iterable<Rectangle>} boxes */
+  /** Counts anew, not in every frame of a movement. @param {() => Iterable<Rectangle>} boxes */
   update(boxes) {
     if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
+    this.frame = window.setTimeout(() => {
       this.frame = 0;
       const { clientWidth: width, clientHeight: height } = this.camera.svg;
       const counts = hidden(boxes(), this.camera, { width, height });
       for (const { side, sign } of this.signs) {
-        sign.hidden = !counts[side] || !width;
-        sign.textContent = `${SIDES[side][0]} ${counted(counts[side], "box", "boxes")} ${side === "above" || side === "below" ? side : `to the ${side}`}`;
+        const text = `${SIDES[side][0]} ${counted(counts[side], "box", "boxes")} ${side === "above" || side === "below" ? side : `to the ${side}`}`;
+        if (sign.hidden !== (!counts[side] || !width)) sign.hidden = !sign.hidden;
+        if (sign.textContent !== text) sign.textContent = text;
       }
-    });
+    }, PAUSE);
   }
 }

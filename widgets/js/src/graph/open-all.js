@@ -6,6 +6,7 @@
  */
 
 export const MOST_BOXES = 1000;
+const GAPS = [16, 34]; // around a box, in a layered drawing
 
 /**
  * The names of all groups and calls, outermost first, whose opening leaves at most `most` boxes.
@@ -41,6 +42,18 @@ export function openable(graphs, root, most = MOST_BOXES) {
     });
   }
   return { names, complete };
+}
+
+/**
+ * The manner in which many boxes come out about as wide as high as the room: a long chain in columns, not as a thread.
+ * @param {Iterable<[number, number]>} sizes @param {{width: number, height: number}} room @param {import("./layout.js").Manner} manner
+ * @returns {import("./layout.js").Manner}
+ */
+export function widely(sizes, { width, height }, manner) {
+  let area = 0;
+  for (const [across, down] of sizes) area += (across + GAPS[0]) * (down + GAPS[1]);
+  const along = manner.across ? width / height : height / width;
+  return { ...manner, limit: Math.max(Math.sqrt(area * along), manner.across ? width : height) };
 }
 
 /** The boxes of a graph all of whose groups are closed. @param {Graph} graph */

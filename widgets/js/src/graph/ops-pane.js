@@ -47,6 +47,9 @@ export class OpsPane {
     this.id = uniqueId("ll-ops");
     /** @type {Row[]} */
     this.rows = [];
+    /** @type {(() => Row[]) | null} */
+    this.waiting = null;
+    this.wanted = ["", ""]; // the names of the row to light, and of one to light in its place
     /** @type {Map<number, string>} for each graph where it is listed */
     this.paths = new Map();
     this.at = -1;
@@ -60,20 +63,30 @@ export class OpsPane {
     new ResizeObserver(() => this.paint()).observe(this.element);
   }
 
-  /** @param {Row[]} rows @param {Map<number, string>} paths */
+  /** @param {() => Row[]} rows made when somebody looks @param {Map<number, string>} paths */
   draw(rows, paths) {
-    [this.rows, this.paths] = [rows, paths];
+    [this.waiting, this.rows, this.paths] = [rows, [], paths];
     this.at = -1;
+    this.wanted = ["", ""];
+    this.paint();
+  }
+
+  /** Lists what is waiting. */
+  list() {
+    const rows = this.waiting?.();
+    if (!rows) return;
+    [this.waiting, this.rows] = [null, rows];
     this.element.scrollTop = 0;
     this.sheet.style.setProperty("block-size", `${rows.length * ROW}px`);
     this.element.setAttribute("aria-label", `Listing: ${counted(rows.filter(({ name }) => name).length, "op")}`);
-    this.paint();
+    this.find();
   }
 
   /** Draws the rows in view. */
   paint() {
+    if (this.element.hidden || !this.element.clientHeight) return;
+    this.list();
     const { scrollTop, clientHeight } = this.element;
-    if (!clientHeight) return;
     const [first, end] = range(scrollTop, clientHeight, ROW, this.rows.length);
     this.sheet.replaceChildren(...this.rows.slice(first, end).map((row, k) => this.row(row, first + k)));
     this.element.setAttribute("aria-activedescendant", this.at >= 0 ? `${this.id}-${this.at}` : "");
@@ -99,11 +112,16 @@ export class OpsPane {
 
   /** Lights the row of a box; of a box that stands at a second place, that of the first. @param {string | null} name @param {string} [first] */
   light(name, first = "") {
-    const find = (/** @type {string} */ wanted) => this.rows.findIndex((row) => row.name === wanted);
-    this.at = name ? find(name) : -1;
-    if (this.at < 0 && first) this.at = find(first);
-    if (this.at >= 0) this.element.scrollTop = scrolledTo(this.at, this.element.scrollTop, this.element.clientHeight, ROW);
+    this.wanted = [name ?? "", first];
+    this.find();
     this.paint();
+  }
+
+  /** Finds the row that is to be lit. */
+  find() {
+    const rows = this.wanted.filter(Boolean).map((wanted) => this.rows.findIndex(({ name }) => name === wanted));
+    this.at = rows.find((row) => row >= 0) ?? -1;
+    if (this.at >= 0) this.element.scrollTop = scrolledTo(this.at, this.element.scrollTop, this.element.clientHeight, ROW);
   }
 
   /** @param {KeyboardEvent} event */

@@ -17,13 +17,32 @@ export class Outline {
     this.actions = actions;
     this.tree = h("ul", { role: "tree", "aria-label": "Graph outline", onkeydown: (/** @type {KeyboardEvent} */ e) => this.onKey(e) });
     this.summary = h("summary", {}, "Outline");
-    this.element = h("details", { class: "ll-outline-pane" }, this.summary, this.tree);
+    this.element = /** @type {HTMLDetailsElement} */ (h("details", { class: "ll-outline-pane" }, this.summary, this.tree));
     /** @type {Map<string, HTMLElement>} */
     this.items = new Map();
+    /** @type {(() => void) | null} lists what is to be listed when somebody looks */
+    this.waiting = null;
+    /** @type {string | null} */
+    this.chosen = null;
+    this.element.addEventListener("toggle", () => this.list());
   }
 
   /** @param {Picture} picture @param {Map<string, Words>} words */
   draw(picture, words) {
+    this.summary.textContent = `Outline: ${picture.boxes.length} boxes`;
+    this.waiting = () => this.fill(picture, words);
+    this.list();
+  }
+
+  list() {
+    if (!this.waiting || !this.element.open) return;
+    this.waiting();
+    this.waiting = null;
+    this.choose(this.chosen);
+  }
+
+  /** @param {Picture} picture @param {Map<string, Words>} words */
+  fill(picture, words) {
     this.items.clear();
     const children = new Map([["", this.tree], ...picture.frames.map(({ name }) => /** @type {const} */ ([name, h("ul", { role: "group" })]))]);
     const frames = new Map(picture.frames.map((frame) => [frame.name, frame]));
@@ -53,13 +72,11 @@ export class Outline {
       placeFrames(parent);
       place(name, parent, words.get(name)?.full ?? name, null, opens ?? false);
     }
-    const first = this.items.values().next().value;
-    if (first) first.tabIndex = 0;
-    this.summary.textContent = `Outline: ${picture.boxes.length} boxes`;
   }
 
   /** @param {string | null} name */
   choose(name) {
+    this.chosen = name;
     for (const [key, item] of this.items) {
       item.setAttribute("aria-selected", String(key === name));
       item.tabIndex = key === name ? 0 : -1;

@@ -18,26 +18,48 @@ import { saved } from "./lanes.js";
  * @property {(box: Box) => string} where the line of code behind a box, "" if it is not known
  */
 
+const SLICE = 12; // milliseconds of making elements after which the page has its turn
+
+/** Waits when there has been no pause for a while, so that the page stays alive. @returns {() => Promise<void> | undefined} */
+export function breather() {
+  let last = performance.now();
+  return () => {
+    if (performance.now() - last < SLICE) return undefined;
+    return new Promise((resolve) => {
+      setTimeout(() => {
+        last = performance.now();
+        resolve();
+      });
+    });
+  };
+}
+
 /**
  * @param {Picture} picture @param {Drawing} drawing @param {Map<string, Words>} words @param {Actions} actions
- * @param {string} arrow the id of the marker that edges end in
+ * @param {string} arrow the id of the marker that edges end in @param {() => Promise<void> | undefined} breathe
  */
-export function scene(picture, drawing, words, actions, arrow) {
+export async function scene(picture, drawing, words, actions, arrow, breathe) {
   const frames = outsideIn(picture.frames).flatMap((frame) => {
     const place = drawing.frames.get(frame.name);
     return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
   });
   const lane = laneNumbers(picture, drawing);
   const updates = new Set(picture.boxes.filter((box) => box.lane === "update").map(({ name }) => name));
-  const edges = [...picture.edges].flatMap(([key, edge]) => {
+  const edges = [];
+  for (const [key, edge] of picture.edges) {
     const path = drawing.edges.get(key);
     const across = lane(edge.source) !== lane(edge.target) || (drawing.strips && updates.has(edge.target) && !updates.has(edge.source));
-    return path ? [edgeElement(path, edge, Boolean(across))] : [];
-  });
-  const boxes = picture.boxes.flatMap((box) => {
+    if (path) edges.push(edgeElement(path, edge, Boolean(across)));
+    const pause = breathe();
+    if (pause) await pause;
+  }
+  const boxes = [];
+  for (const box of picture.boxes) {
     const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
-    return place && text ? [boxElement(box, text, place, actions)] : [];
-  });
+    if (place && text) boxes.push(boxElement(box, text, place, actions));
+    const pause = breathe();
+    if (pause) await pause;
+  }
   return s(
     "g",
     {},
@@ -55,7 +77,8 @@ function laneNumbers(picture, { strips, boxes }) {
   if (!strips) return () => "";
   return (/** @type {string} */ name) => {
     const { x = 0, y = 0 } = boxes.get(name) ?? {};
-    return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height)?.lane ?? "";
+    const lane = strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height)?.lane ?? "";
+    return lane === "loss" ? "forward" : lane; // the end of the forward lane
   };
 }
 
@@ -105,12 +128,13 @@ function frameOutline({ name, fused }, { x, y, width, height }) {
 /** The frame's title: closes a group or a call, chooses a fusion group. @param {Frame} frame @param {Rectangle} place @param {Actions} actions */
 function frameTitle({ name, label, fused }, { x, y, width }, actions) {
   const text = `${fused ? GLYPHS.fused : "⊟"} ${shortened(label, 48)}`;
+  const short = `${text.split(" ", fused ? 3 : 2).join(" ")}`.replace(/:$/, ""); // "◉ fused 1"
   const act = fused ? () => actions.select(name) : () => actions.toggle(name);
   return s(
     "g",
     { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
     s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
-    s("text", { x: x + 9, y: y + 14, dataset: { width: width - 16, height: 60, size: 11 } }, text),
+    s("text", { x: x + 9, y: y + 14, dataset: { width: width - 10, height: 60, size: 11, full: text, short } }, text),
     s("title", {}, fused ? label : `Close ${label}`),
   );
 }

@@ -26,7 +26,7 @@ export class SidePanes {
     this.ops = new OpsPane(chooseOp);
     this.ops.element.hidden = true;
     this.tabs = h("div", { class: "ll-tabs", role: "group", "aria-label": "Beside the graph" });
-    this.details = h("div", { class: "ll-details", role: "region", "aria-label": "Details", "aria-live": "polite" });
+    this.details = h("div", { class: "ll-details", role: "group", "aria-label": "Details", "aria-live": "polite" });
     this.element = h("div", { class: "ll-side" }, this.tabs, this.source.element, this.ops.element, this.details);
     /** @type {import("./visible-boxes.js").Graph | null} what is shown */
     this.of = null;
@@ -39,7 +39,7 @@ export class SidePanes {
     if (this.of === state.graphs[graph] && this.versions === versions) return;
     [this.of, this.versions] = [state.graphs[graph], versions];
     this.source.draw(state, lineCounts(state, variant));
-    this.ops.draw(rowsOf(state, graph), places(state.graphs, graph));
+    this.ops.draw(() => rowsOf(state, graph), places(state.graphs, graph));
     this.drawTabs();
   }
 

@@ -1,6 +1,8 @@
 // The bar above a graph.
 
 import { button, h } from "../dom.js";
+import { OVERLAYS } from "./overlays.js";
+import { saveMenu } from "./save-menu.js";
 
 /** @param {import("./view.js").GraphView} view */
 export function toolbar(view) {
@@ -24,8 +26,13 @@ export function toolbar(view) {
     tool("Larger type, for a projector", () => view.project(), "A"),
     tool("Keys", () => view.showHelp(), "?"),
   ];
+  const options = Object.entries(OVERLAYS).map(([name, [label]]) => h("option", { value: name }, label));
+  const overlays = /** @type {HTMLSelectElement} */ (
+    h("select", { class: "ll-button ll-overlays", "aria-label": "Told on the boxes", title: "Told on the boxes" }, h("option", { value: "" }, "Overlay"), ...options)
+  );
+  overlays.addEventListener("change", () => view.tell(overlays.value));
   const heading = h("span", { class: "ll-heading" }, title, variants, count);
   const matches = h("span", { class: "ll-quiet ll-matches", "aria-hidden": "true" }); // said in the status below as well
-  const element = h("div", { class: "ll-bar" }, heading, h("span", { class: "ll-tools" }, matches, search, ...tools));
-  return { element, title, variants, count, search, matches };
+  const element = h("div", { class: "ll-bar" }, heading, h("span", { class: "ll-tools" }, matches, search, overlays, ...tools, saveMenu(view)));
+  return { element, title, variants, count, search, matches, overlays };
 }

@@ -10,13 +10,16 @@ import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
-import { openable } from "./open-all.js";
+import { openable, widely } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
-import { arrowMarker, scene } from "./scene.js";
+import { arrowMarker, breather, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
 import { lineKey, placeOfKey } from "./line-key.js";
+import { nameLandmark } from "../landmark.js";
+import { drawShares, legend, told } from "./overlays.js";
+import { PassSlider } from "./pass-slider.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible-boxes.js";
 import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
@@ -42,6 +45,9 @@ export class GraphView {
     /** @type {GraphState | null} */
     this.state = null;
     this.variant = "";
+    /** @type {GraphState | null} as it came */
+    this.given = null;
+    this.overlay = ""; // what is told on the boxes besides
     /** @type {Map<string, boolean>} what the reader opened and closed */
     this.opened = new Map();
     /** @type {string | null} */
@@ -54,6 +60,8 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    this.spread = false; // whether all is open, and is laid out for all to be seen
+    this.turn = 0; // how often something was to be drawn
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
     this.sight = null;
     this.looked = ""; // the room for which that was
@@ -78,6 +86,7 @@ export class GraphView {
       this.labels?.draw(this.camera?.scale ?? 1);
       this.offscreen?.update(() => this.drawing.boxes.values());
     };
+    this.legend = h("p", { class: "ll-legend", hidden: true });
     this.canvas.append(...this.offscreen.signs.map(({ sign }) => sign));
     this.side = new SidePanes({
       chooseLine: (key) => this.chooseLine(key),
@@ -90,11 +99,12 @@ export class GraphView {
     this.outline = new Outline({ select: (name) => this.choose(name), toggle: (name) => this.toggle(name) });
     this.help = keyHelp();
     this.message = h("p", { class: "ll-empty" });
+    this.slider = new PassSlider(this);
     this.body = h("div", { class: "ll-body" }, this.canvas, this.side.element);
     this.status = h("span", { class: "ll-quiet", role: "status" });
     this.bar = toolbar(this);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
-    root.append(this.bar.element, this.message, this.help, this.body, this.foot);
+    root.append(this.bar.element, this.slider.element, this.legend, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
     this.canvas.addEventListener("pointerover", (event) => {
       const box = /** @type {Element} */ (event.target).closest?.(".ll-box");
@@ -108,14 +118,24 @@ export class GraphView {
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
   show(state) {
-    if (state === this.state) return;
+    if (state === this.given || (this.given && state.revision !== undefined && state.revision === this.given.revision)) return; // it was sent again
+    this.given = state;
     const first = this.state === null;
+    if (this.state && state.described !== undefined && state.described === this.state.described) {
+      Object.assign(this.state, { label: state.label, newer: state.newer }); // the same graph: what is open stays open
+      return this.drawHead(this.state);
+    }
+    if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
     this.state = state;
+    this.slider?.take(state.history, true);
+    if (first && state.overlay) this.overlay = state.overlay;
+    if (this.bar) this.bar.overlays.value = this.overlay;
+    if (this.root) nameLandmark(this.root, `Graph of ${state.title}`);
     const keys = state.variants.map(({ key }) => key);
     if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
     this.forget();
     if (!first && state.label) this.say(`${state.label} is shown`);
-    this.redraw();
+    this.redraw().then(() => state.failed && state === this.state && this.choose(`n${state.failed.node}`));
   }
 
   /** Another graph: nothing that was opened or chosen in the last one means anything here. */
@@ -124,7 +144,7 @@ export class GraphView {
     this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
     this.chosen = this.line = null;
-    this.fitted = false;
+    this.fitted = this.spread = false;
     this.sight = null;
     this.results.renew();
   }
@@ -133,10 +153,26 @@ export class GraphView {
     return this.state?.variants.find(({ key }) => key === this.variant)?.graph ?? -1;
   }
 
+  /** Tells something else on the boxes, "" for nothing. @param {string} overlay */
+  async tell(overlay) {
+    this.overlay = overlay;
+    if (this.bar) this.bar.overlays.value = overlay;
+    await this.redraw();
+    if (overlay && this.state) this.say(legend(this.state, this.graph, overlay));
+  }
+
+  /** @param {GraphState} state @param {number} graph */
+  drawLegend(state, graph) {
+    if (!this.legend) return;
+    this.legend.hidden = !this.overlay;
+    this.legend.textContent = this.overlay ? legend(state, graph, this.overlay) : "";
+  }
+
   /** @param {string} key */
   switchTo(key) {
     this.variant = key;
     this.forget();
+    this.slider?.draw();
     this.redraw();
   }
 
@@ -160,18 +196,32 @@ export class GraphView {
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
     const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded, sight.dissolved);
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
+    const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
+    for (const [name, { text }] of overlaid) {
+      const word = words.get(name);
+      if (word) words.set(name, { ...word, detail: text, full: `${word.full}, ${text}` });
+    }
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const key = [graph, JSON.stringify(sight.manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
-    const drawing = await this.layouts.of(key, picture, sizes, sight.manner);
+    const manner = this.spread && this.body ? widely(sizes.values(), { width: this.body.clientWidth || 900, height: this.tallest() }, sight.manner) : sight.manner;
+    const key = [graph, this.overlay, JSON.stringify(manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
+    const drawing = await this.layouts.of(key, picture, sizes, manner);
     if (!drawing || state !== this.state) return;
-    const before = anchor ? this.placeOf(anchor) : null;
-    [this.picture, this.drawing] = [picture, drawing];
     const actions = {
       select: (/** @type {string} */ name) => this.camera?.dragged || this.choose(name),
       toggle: (/** @type {string} */ name) => this.toggle(name),
       where: (/** @type {Box} */ box) => (box.kind === "node" ? placeOf(state, positionsOf(state, box)[0]) : ""),
     };
-    this.stage?.replaceChildren(scene(picture, drawing, words, actions, this.arrow));
+    const turn = (this.turn += 1);
+    const made = await scene(picture, drawing, words, actions, this.arrow, breather());
+    if (turn !== this.turn || state !== this.state) return;
+    const before = anchor ? this.placeOf(anchor) : null;
+    [this.picture, this.drawing] = [picture, drawing];
+    const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
+    this.stage?.replaceChildren(made);
+    if (this.stage) drawShares(this.stage, drawing, overlaid);
+    this.slider?.draw();
+    this.drawLegend(state, graph);
+    this.labels?.draw(scale ?? 1, true); // before the page lays itself out: text takes most of the time, and what is small has none
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
@@ -229,7 +279,7 @@ export class GraphView {
 
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
-    this.fitted = false;
+    this.fitted = this.spread = false;
     this.sight = null;
     return this.redraw();
   }
@@ -254,15 +304,15 @@ export class GraphView {
 
   /** @param {GraphState} state */
   drawHead(state) {
-    const trace = state.label ?? "";
+    const trace = [state.label, state.newer].filter(Boolean).join(", ");
     const signature = state.signature ?? "";
     this.bar?.title.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
     this.bar?.title.setAttribute("title", [state.title, trace, signature].filter(Boolean).join("\n"));
-    const labels = /** @type {Record<string, string>} */ ({ traced: "Traced", optimised: "Optimised" });
+    const labels = /** @type {Record<string, string>} */ ({ traced: "Traced", optimised: "Optimised", history: state.passes?.length ? "Passes" : "Compared" });
     if (this.bar) replaceKeepingFocus(
       this.bar.variants,
       ...(state.variants.length < 2 ? [] : state.variants).map(({ key }) =>
-        button(`Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
+        button(key === "history" ? "Show it from version to version" : `Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
       ),
     );
     for (const part of [this.body, this.foot]) part?.toggleAttribute("hidden", this.graph < 0);
@@ -435,6 +485,7 @@ export class GraphView {
     for (const index of state.graphs[graph].groups.keys()) this.opened.set(`g${index}`, false);
     const { names, complete } = open ? openable(state.graphs, graph) : { names: [], complete: true };
     for (const name of names) this.opened.set(name, true);
+    this.spread = open;
     this.choose(null);
     this.fitted = false;
     await this.redraw();

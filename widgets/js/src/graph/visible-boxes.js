@@ -14,7 +14,10 @@
  * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
  * @property {string} [came] why an optimised node is there that stands for none
  * @property {number} [folded_into] the node on whose box it is told, in a folded picture @property {Lane} [lane]
- * @property {string[]} [tags] @property {string} [path]
+ * @property {string[]} [tags] @property {string} [path] @property {string} [said] of an error
+ * @property {number} [born] @property {number} [gone] stops of a history at which it comes and goes
+ * @property {[number, number[]][]} [ins] what it reads from a stop of a history on, where that changes
+ * @property {[number, number, number, number | string | null]} [cost] seconds, NaN, infinities and the norm ("inf" for one that is none) of a run
  *
  * @typedef {object} Group
  * @property {string} label @property {string} kind @property {number} parent @property {number} size
@@ -29,6 +32,7 @@
  * @property {string} name @property {{name: string, spec: string, captured?: boolean, folded?: boolean}[]} inputs
  * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
  * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
+ * @property {{from: number, to: number, bytes: number, values: number, spec?: string}[]} [crossings] what the backward pass reads of the forward pass, by pair of innermost groups, heaviest first
  * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
  *
  * @typedef {object} Box
@@ -60,19 +64,20 @@
  * @typedef {object} Instance a graph at one place of the picture
  * @property {string} path @property {number} graph @property {string} frame @property {number[]} chain
  * @property {string[]} boxes for each node its box, "" for an open call and an inline constant
- * @property {Map<number, Instance[]>} calls @property {[number, number][]} producers
+ * @property {Map<number, Instance[]>} calls
  */
 
 /**
  * @param {Graph[]} graphs @param {number} graph @param {IsOpen} isOpen
  * @param {boolean} [folded] whether variables, and nodes that say little, are told on the boxes that use them
  * @param {Set<string>} [dissolved] open groups without a frame: what is in them stands in what is around them
+ * @param {number} [most] boxes beyond which nobody asks for edges
  * @returns {Picture}
  */
-export function visible(graphs, graph, isOpen, folded = false, dissolved = new Set()) {
+export function visible(graphs, graph, isOpen, folded = false, dissolved = new Set(), most = Infinity) {
   const builder = new Builder(graphs, isOpen, folded, dissolved);
   builder.walk(graph);
-  builder.connect();
+  if (builder.picture.boxes.length <= most) builder.connect();
   return builder.picture;
 }
 
@@ -121,30 +126,29 @@ class Builder {
     const rounds = this.rounds(graph, closed);
     const hulls = this.hulls(instance, graph, frames, closed);
     graph.inputs.forEach((input, k) => {
-      instance.producers.push([-1, k]);
       if (this.folded && isVariable(input)) return;
       this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
     });
     /** @type {Instance[]} */
     const entered = [];
     const seen = new Set();
+    const names = graph.groups.map((_, group) => `${path}g${group}`); // shared by all nodes in a closed group
+    const hidden = Int32Array.from(graph.groups, (_, group) => closed.get(group) ?? -1);
     graph.nodes.forEach((node, index) => {
-      node.out?.forEach((_, j) => instance.producers.push([index, j]));
       const group = node.group ?? -1;
-      const hiding = closed.get(group) ?? -1;
+      const hiding = group < 0 ? -1 : hidden[group];
       if (node.inline || (this.folded && folds(node))) {
         instance.boxes.push("");
         return;
       }
       if (hiding >= 0) {
-        const name = `${path}g${hiding}`;
+        const name = names[hiding];
         instance.boxes.push(name);
-        if (!seen.has(hiding)) {
-          const parent = frames.get(graph.groups[hiding].parent) ?? "";
-          const about = { ...laneAndPath(graph.groups[hiding], graph, hiding), ...(more.has(hiding) ? { more: more.get(hiding) } : {}) };
-          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true, ...about });
-        }
-        seen.add(hiding);
+        if (seen.has(name)) return;
+        seen.add(name);
+        const parent = frames.get(graph.groups[hiding].parent) ?? "";
+        const about = { ...laneAndPath(graph.groups[hiding], graph, hiding), ...(more.has(hiding) ? { more: more.get(hiding) } : {}) };
+        this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true, ...about });
         return;
       }
       const rest = rounds.get(index);
@@ -181,6 +185,7 @@ class Builder {
   hulls(instance, graph, frames, closed) {
     /** @type {Map<string, [number, number, number]>} */
     const shown = new Map();
+    if (this.folded) return new Map();
     for (const { fused, group = -1 } of graph.nodes) {
       if (!fused || (closed.get(group) ?? -1) >= 0) continue;
       const key = `${fused}@${group}`;
@@ -188,7 +193,6 @@ class Builder {
     }
     /** @type {Map<string, string>} */
     const names = new Map();
-    if (this.folded) return names;
     for (const [key, [number, group, count]] of shown) {
       const name = `${instance.path}f${number}${group >= 0 ? `@g${group}` : ""}`;
       const label = fusionLabel(number, graph.fusions?.[number - 1].nodes.length ?? count, count);
@@ -256,6 +260,7 @@ class Builder {
     const rest = new Map();
     /** @type {Map<number, number>} */
     const before = new Map();
+    if (!groups.some(({ repeat }) => repeat?.period && !repeat.members)) return rest;
     nodes.forEach((node, index) => {
       const { repeat } = groups[node.group ?? -1] ?? {};
       if (!repeat?.period || repeat.members || closed.get(node.group ?? -1) !== -1) return;
@@ -294,11 +299,13 @@ class Builder {
 
   connect() {
     for (const instance of this.instances) {
+      const { boxes } = instance;
+      const { makers } = valuesIn(this.graphs[instance.graph]);
       this.graphs[instance.graph].nodes.forEach((node, index) => {
-        node.in?.forEach((value, position) => {
-          for (const target of this.targets(instance, index, position, node.in?.length ?? 0)) {
-            this.join(instance, value, target);
-          }
+        node.in?.forEach((value, position, { length }) => {
+          const maker = makers[value];
+          if (boxes[index] && maker >= 0 && boxes[maker] === boxes[index]) return; // nothing leaves the box
+          for (const target of this.targets(instance, index, position, length)) this.join(instance, value, target);
         });
       });
     }
@@ -332,14 +339,15 @@ class Builder {
   }
 
   /** Adds the bytes of a value to an edge, once. @param {Instance} instance @param {number} value @param {string} key */
-  weigh({ path, graph, producers }, value, key) {
+  weigh({ path, graph }, value, key) {
     const edge = this.picture.edges.get(key);
     const values = this.carried.get(key) ?? new Set();
     const name = `${path}${value}`;
     if (!edge || values.has(name)) return;
     this.carried.set(key, values.add(name));
-    const [index, output] = producers[value];
     const { inputs, nodes } = this.graphs[graph];
+    const { makers, places } = valuesIn(this.graphs[graph]);
+    const [index, output] = [makers[value], places[value]];
     edge.bytes = (edge.bytes ?? 0) + bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
   }
 
@@ -380,8 +388,9 @@ class Builder {
     const waiting = [[instance, value]];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [place, wanted] = next;
-      const [index, output] = place.producers[wanted];
       const graph = this.graphs[place.graph];
+      const { makers, places } = valuesIn(graph);
+      const [index, output] = [makers[wanted], places[wanted]];
       if (index < 0 && this.folded && isVariable(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
       else if (index < 0) found.push(`${place.path}i${output}`);
       else if (place.boxes[index]) found.push(place.boxes[index]);
@@ -423,8 +432,38 @@ function keyOf(graph, group) {
   return known[group];
 }
 
+/** @type {WeakMap<Graph, {makers: Int32Array, places: Int32Array}>} */
+const numbered = new WeakMap();
+
+/** For each numbered value the node that makes it, -1 for an input, and its place among what that gives. @param {Graph} graph */
+function valuesIn(graph) {
+  const known = numbered.get(graph);
+  if (known) return known;
+  const count = graph.nodes.reduce((sum, { out }) => sum + (out?.length ?? 0), graph.inputs.length);
+  const [makers, places] = [new Int32Array(count).fill(-1), new Int32Array(count)];
+  graph.inputs.forEach((_, k) => (places[k] = k));
+  let value = graph.inputs.length;
+  graph.nodes.forEach(({ out }, index) => out?.forEach((_, place) => ([makers[value], places[value++]] = [index, place])));
+  const made = { makers, places };
+  numbered.set(graph, made);
+  return made;
+}
+
 /** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
 export function bytesOf(spec) {
+  const known = sizes.get(spec);
+  if (known !== undefined) return known;
+  const size = countBytes(spec);
+  if (sizes.size < MOST_SPECS) sizes.set(spec, size);
+  return size;
+}
+
+const MOST_SPECS = 10_000;
+/** @type {Map<string, number>} */
+const sizes = new Map();
+
+/** @param {string} spec */
+function countBytes(spec) {
   const [, bits, dimensions] = /[a-z]+(\d*)\[([\d,]*)\]$/.exec(spec) ?? ["", "0", ""];
   return Math.ceil(Number(bits || 8) / 8) * dimensions.split(",").filter(Boolean).reduce((size, one) => size * Number(one), 1);
 }
@@ -444,17 +483,20 @@ function folds(node) {
   return node.folded_into !== undefined || isRead(node);
 }
 
-/** Nodes that are told on the box of another are found there. @param {Graph} graph @param {string[]} boxes */
+/**
+ * Nodes that are told on the box of another are found there; but no edge leads from what is written on its readers.
+ * @param {Graph} graph @param {string[]} boxes
+ */
 function unfoldInto({ nodes }, boxes) {
   for (let index = nodes.length - 1; index >= 0; index--) {
     const into = nodes[index].folded_into;
-    if (into !== undefined && !isRead(nodes[index])) boxes[index] = boxes[into] ?? "";
+    if (into !== undefined && !nodes[index].inline && !isRead(nodes[index])) boxes[index] = boxes[into] ?? "";
   }
 }
 
 /** @param {string} path @param {number} graph @param {string} frame @param {number[]} chain @returns {Instance} */
 function newInstance(path, graph, frame, chain) {
-  return { path, graph, frame, chain, boxes: [], calls: new Map(), producers: [] };
+  return { path, graph, frame, chain, boxes: [], calls: new Map() };
 }
 
 /** @param {number} number @param {number} ops @param {number} shown how many of them are in the frame with this label */

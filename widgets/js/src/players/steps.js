@@ -5,7 +5,7 @@
  *   numbers: string[], rows: number, columns: number, shades: string, sampled: boolean}} Value */
 /** @typedef {{kind: string, file: number | null, line: number, text: string, sees: [string, string][], records: string[],
  *   depth: number, value: Value | null}} Step */
-/** @typedef {{name: string, sources: [string, number, string[]][], steps: any[][]}} Recording */
+/** @typedef {{name: string, sources: [string, number, string[]][], steps: any[][], stops?: number[]}} Recording */
 
 const KINDS = ["trace", "pass", "run", "backward", "error"];
 /** @type {Record<string, string>} */
@@ -152,7 +152,7 @@ class Player {
     this.first = 1;
     this.kinds = KINDS.filter((kind) => this.steps.some((step) => step.kind === kind));
     this.range = make("input", { type: "range", min: 1, max: this.steps.length, value: 1, "aria-label": `Step of ${recording.name}`,
-      title: "Arrow keys: a step; Home, End; T, P, R, B: to tracing, passes, run, backward; L: next line; N: next NaN" });
+      title: "Arrow keys: a step; Home, End; T, P, R, B: to tracing, passes, run, backward; L: next line; N: next NaN; ] and [: to the next stop and the one before" });
     this.count = make("span", { class: "count", "aria-live": "polite" });
     this.source = make("pre", { class: "source" });
     this.detail = make("div", { class: "detail" });
@@ -163,12 +163,14 @@ class Player {
       this.button("next line", "To the next other line", () => this.nextLine()),
     ];
     if (this.steps.some(hasBadNumbers)) jumps.push(this.button("next NaN", "To the next value that is not finite", () => this.nextBad()));
+    this.stops = recording.stops ?? [];
+    if (this.stops.length) jumps.push(this.button("◀ stop", "To the stop before", () => this.toStop(-1)), this.button("stop ▶", "To the next stop", () => this.toStop(1)));
     this.element = make("div", { class: "player", role: "group", "aria-label": `${recording.name}, step by step` },
       make("div", { class: "bar" }, ...this.tabs), make("div", { class: "bar" }, ...jumps, this.range, this.count),
       make("div", { class: "body" }, this.source, this.detail));
     this.range.addEventListener("input", () => this.go(Number(this.range.value) - 1));
     this.range.addEventListener("keydown", (event) => this.key(event));
-    this.go(0);
+    this.go(this.stops[0] ?? 0);
   }
 
   /**
@@ -187,7 +189,7 @@ class Player {
     /** @type {Record<string, () => void>} */
     const acts = {
       t: () => this.toKind("trace"), p: () => this.toKind("pass"), r: () => this.toKind("run"), b: () => this.toKind("backward"),
-      n: () => this.nextBad(), l: () => this.nextLine(),
+      n: () => this.nextBad(), l: () => this.nextLine(), "]": () => this.toStop(1), "[": () => this.toStop(-1),
     };
     const act = acts[event.key.toLowerCase()];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -206,6 +208,12 @@ class Player {
     this.go(following(this.steps, this.at, (step) => step.line > 0 && (step.file !== file || step.line !== line)));
   }
 
+  /** @param {1 | -1} direction */
+  toStop(direction) {
+    const beyond = this.stops.filter((stop) => (stop - this.at) * direction > 0);
+    this.go((direction > 0 ? beyond[0] : beyond.at(-1)) ?? -1);
+  }
+
   nextBad() {
     this.go(following(this.steps, this.at, hasBadNumbers));
   }
@@ -217,7 +225,7 @@ class Player {
     const step = this.steps[number];
     this.range.value = String(number + 1);
     this.range.setAttribute("aria-valuetext", `${step.kind}: ${step.text}`);
-    this.count.textContent = `${number + 1} of ${this.steps.length}`;
+    this.count.textContent = `${number + 1} of ${this.steps.length}${this.stops.includes(number) ? ", a stop" : ""}`;
     this.tabs.forEach((tab, i) => tab.classList.toggle("on", this.kinds[i] === step.kind));
     this.showSource(step);
     this.detail.replaceChildren(...shown(step));

@@ -1,6 +1,8 @@
 // What the views of tables have in common: a store for the model, a root element for each view, a sentence when empty.
 
 import { h } from "../dom.js";
+import { nameLandmark } from "../landmark.js";
+import { linkRowsByLine } from "../selection.js";
 import { replace, Store } from "../store.js";
 
 /**
@@ -20,8 +22,10 @@ export function widget(name, label, build, reduce = replace) {
       },
       /** @param {{el: HTMLElement, signal: AbortSignal}} context */
       render({ el, signal }) {
-        const root = h("section", { class: `ll ll-${name}-view`, "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+        const root = h("section", { class: `ll ll-${name}-view`, role: "group", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
         el.append(root);
+        nameLandmark(root, label);
+        linkRowsByLine(root);
         return store.show(build(root, (message) => store.tell(message)), signal);
       },
     };

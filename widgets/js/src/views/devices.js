@@ -3,6 +3,7 @@
 import { h, s } from "../dom.js";
 import { bytes, counted, number, seconds } from "../format.js";
 import { lent } from "../lent.js";
+import { atLine } from "../selection.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
 import { lineCell, widget } from "../tables/table-view.js";
 
@@ -89,7 +90,7 @@ function copyTable({ copies, copied, copied_bytes, unlisted }) {
   const rows = copies.map((copy) =>
     h(
       "tr",
-      {},
+      { dataset: { at: atLine(copy.line) ?? "" } },
       h("th", { scope: "row" }, `${copy.from} → ${copy.to}`),
       h("td", {}, h("code", {}, copy.what)),
       h("td", { class: "ll-numeric" }, bytes(copy.nbytes)),

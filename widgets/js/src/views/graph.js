@@ -2,7 +2,9 @@
 
 import { h } from "../dom.js";
 import { linkRows } from "../graph/linked-listing.js";
+import { linkSelection } from "../graph/linked-selection.js";
 import { GraphView } from "../graph/view.js";
+import { nameLandmark } from "../landmark.js";
 import { lent } from "../lent.js";
 import { Store } from "../store.js";
 
@@ -16,8 +18,9 @@ export default lent(() => {
     },
     /** @param {{model: any, el: HTMLElement, signal: AbortSignal, host: any}} context */
     render({ model, el, signal, host }) {
-      const root = h("section", { class: "ll ll-graph-view", "aria-label": "Graph", "data-lm-suppress-shortcuts": "true" });
+      const root = h("section", { class: "ll ll-graph-view", role: "group", "aria-label": "Graph", "data-lm-suppress-shortcuts": "true" });
       el.append(root);
+      nameLandmark(root, "Graph");
       const worker = async () => {
         const { layout } = (await host.getWidget(model.get("engine"))).exports;
         /** @type {import("../graph/layout.js").Draw} */
@@ -26,6 +29,7 @@ export default lent(() => {
       };
       const view = new GraphView(root, worker, signal);
       linkRows(view, root, signal);
+      linkSelection(view, root);
       return store.show((state) => view.show(state), signal);
     },
   };

@@ -4,6 +4,7 @@ import { h, m } from "../dom.js";
 import { bytes, counted, lineText, number } from "../format.js";
 import { lent } from "../lent.js";
 import { mathTree } from "../maths.js";
+import { SELECT, atLine, selected } from "../selection.js";
 import { extend, filtered } from "../tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
@@ -23,12 +24,12 @@ class TapeTable {
     this.search = /** @type {HTMLInputElement} */ (
       h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find entries", size: 14, spellcheck: "false" })
     );
-    this.rowsElement = h("div", { class: "ll-rows", role: "rowgroup" });
+    this.rowsElement = h("div", { class: "ll-rows", role: "presentation" });
     this.spacer = h("div", { class: "ll-spacer" }, this.rowsElement);
-    this.window = h("div", { class: "ll-window", tabindex: 0, role: "group", "aria-label": "Entries; arrows move" }, this.spacer);
+    this.window = h("div", { class: "ll-window", tabindex: 0, role: "rowgroup", "aria-label": "Entries; arrows move" }, this.spacer);
     const header = h("div", { class: "ll-grid ll-header", role: "row" }, ...COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
     this.grid = h("div", { class: "ll-tape", role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
-    this.detail = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "Entry", "aria-live": "polite" });
+    this.detail = h("div", { class: "ll-details ll-row-detail", role: "group", "aria-label": "Entry", "aria-live": "polite" });
     this.hint = h("p", { class: "ll-quiet ll-hint" });
     this.content = h("div", {}, this.grid, this.hint, this.detail);
     this.empty = emptyState(this.content);
@@ -44,6 +45,7 @@ class TapeTable {
     this.window.addEventListener("scroll", () => this.drawRows());
     this.window.addEventListener("keydown", (event) => this.onKey(event));
     this.search.addEventListener("input", () => this.filter());
+    root.addEventListener(SELECT, (event) => this.bringToSight(/** @type {CustomEvent} */ (event).detail));
     new ResizeObserver(() => this.drawRows()).observe(this.window);
   }
 
@@ -97,7 +99,10 @@ class TapeTable {
     const chosen = index === this.at;
     return h(
       "div",
-      { class: chosen ? "ll-grid ll-chosen" : "ll-grid", role: "row", "aria-rowindex": index + 2, onclick: () => this.choose(index) },
+      {
+        class: chosen ? "ll-grid ll-chosen" : "ll-grid", role: "row", "aria-rowindex": index + 2, onclick: () => this.choose(index),
+        dataset: { at: atLine(line) ?? "", silent: "true", tensors: [...inputs, ...outputs].map(nameOf).join("\n") },
+      },
       cell(`${chosen ? "▸" : ""}${number_}`, "ll-numeric"),
       cell(h("b", {}, op)),
       cell(lineText(line)),
@@ -111,9 +116,20 @@ class TapeTable {
   /** @param {number} index */
   choose(index) {
     this.at = index;
+    const [, op, line, inputs, outputs] = this.rows[index];
+    selected(this.grid, { op, line: line && [line[0], line[1]], tensor: [...inputs, ...outputs].map(nameOf).find(Boolean) ?? "" });
     this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
     this.drawRows();
     this.drawDetail();
+  }
+
+  /** Scrolls to the first row of the chosen line. @param {import("../selection.js").Selection} chosen */
+  bringToSight({ line, op }) {
+    const ofLine = this.rows.findIndex((row) => line && atLine(row[2]) === atLine(line) && row[1] === op);
+    const index = ofLine >= 0 ? ofLine : this.rows.findIndex((row) => line && atLine(row[2]) === atLine(line));
+    if (index < 0) return;
+    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
+    this.drawRows();
   }
 
   drawDetail() {
@@ -146,6 +162,11 @@ class TapeTable {
 function formula(rule) {
   const plain = h("code", { class: "ll-rule" }, rule || "none");
   return rule ? [m(mathTree(rule)), " ", plain] : [plain];
+}
+
+/** The name of a variable in "dense.kernel f32[3,4]". @param {string} text */
+function nameOf(text) {
+  return text.includes(" ") ? text.split(" ")[0] : "";
 }
 
 /** Pixels for the longest text, so that no shape is cut. @param {string[][]} texts */

@@ -5,6 +5,8 @@ import { bytes, counted, number, seconds, shortened } from "../format.js";
 import { lent } from "../lent.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
 import { moved } from "../tables/virtual-list.js";
+import { whatIf } from "../tables/what-if.js";
+import { atLine, selected } from "../selection.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const WHY = "why it was traced";
@@ -32,11 +34,12 @@ function build(root, tell) {
   const content = h("div", { class: "ll-scroll" });
   const empty = emptyState(content);
   const title = h("span", { class: "ll-title" });
-  const diff = h("div", { class: "ll-details ll-row-detail", role: "region", "aria-label": "What distinguishes two traces", "aria-live": "polite" });
+  const diff = h("div", { class: "ll-details ll-row-detail", role: "group", "aria-label": "What distinguishes two traces", "aria-live": "polite" });
   /** @type {[number, number][]} function and index */
   let chosen = [];
   const status = h("span", { class: "ll-quiet", role: "status" });
-  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), empty.sentence, content, diff);
+  const box = whatIf(tell);
+  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), box.element, empty.sentence, content, diff);
   const all = new Set();
   /** @type {Set<string>} entries whose arguments are unfolded; updates must not fold them */
   const unfolded = new Set();
@@ -46,12 +49,15 @@ function build(root, tell) {
     const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
     empty.say(state.empty);
-    const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.dataset.trace;
+    const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.closest("[data-trace]")?.getAttribute("data-trace") ?? undefined;
     chosen = state.chosen;
+    box.element.hidden = !state.functions.length;
+    box.show(state.what_if, example(state.functions[0]));
     const choose = (/** @type {[number, number]} */ one, /** @type {boolean} */ beside) => {
       const others = chosen.filter((other) => String(other) !== String(one));
       chosen = beside ? [...others, one].slice(-2) : [one];
       tell({ type: "chosen", traces: chosen });
+      if (chosen.length === 1) selected(content, { trace: one });
     };
     const showAll = (/** @type {number} */ id) => (all.add(id), draw(state));
     content.replaceChildren(...state.functions.map((/** @type {Cached} */ f) => table(f, state, all.has(f.id), showAll, unfolded, choose)));
@@ -69,22 +75,33 @@ function build(root, tell) {
   return draw;
 }
 
-/** One of the traces' buttons is reached by Tab, the others by the arrows. @param {HTMLElement} content @param {string} [focused] */
+/** One of the rows is reached by Tab, the others by the arrows; Enter opens a trace. @param {HTMLElement} content @param {string} [focused] */
 function roving(content, focused) {
-  const buttons = /** @type {HTMLElement[]} */ ([...content.querySelectorAll("[data-trace]")]);
-  const first = buttons.find((one) => one.dataset.trace === focused) ?? buttons.find((one) => one.ariaPressed === "true") ?? buttons[0];
-  buttons.forEach((one, at) => {
+  const rows = /** @type {HTMLElement[]} */ ([...content.querySelectorAll("[data-trace]")]);
+  const first = rows.find((one) => one.dataset.trace === focused) ?? rows.find((one) => one.ariaSelected === "true") ?? rows[0];
+  rows.forEach((one, at) => {
     one.tabIndex = one === first ? 0 : -1;
     one.addEventListener("keydown", (event) => {
-      const next = moved(event.key, at, 10, buttons.length);
-      if (next === null) return;
-      one.tabIndex = -1;
-      buttons[next].tabIndex = 0;
-      buttons[next].focus();
+      if (event.target !== one) return;
+      const next = moved(event.key, at, 10, rows.length);
+      if (event.key === "Enter" || event.key === " ") /** @type {HTMLElement | null} */ (one.querySelector("button"))?.dispatchEvent(new MouseEvent("click", { shiftKey: event.shiftKey, ctrlKey: event.ctrlKey }));
+      else if (next === null) return;
+      else {
+        one.tabIndex = -1;
+        rows[next].tabIndex = 0;
+        rows[next].focus();
+      }
       event.preventDefault();
+      event.stopPropagation();
     });
   });
-  if (focused) first?.focus();
+  if (focused) first?.focus({ preventScroll: true });
+}
+
+/** A call to begin with. @param {Cached | undefined} function_ */
+function example(function_) {
+  const names = function_?.entries.at(-1)?.arguments.split(", ").map((one) => /^[A-Za-z_]\w*(?=: )/.exec(one)?.[0]).filter(Boolean) ?? [];
+  return `${function_?.name ?? "f"}(${names.slice(0, 3).join(", ")})`;
 }
 
 /** @param {{name: string, columns: string[], rows: string[][]}} table */
@@ -120,7 +137,7 @@ function table(cached, state, all, showAll, unfolded, choose) {
   const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
   return h(
     "table",
-    { class: "ll-table" },
+    { class: "ll-table", role: "grid" },
     h("caption", { class: state.functions.length > 1 ? null : "ll-hidden" }, ...caption),
     h("thead", {}, h("tr", {}, ...COLUMNS.map(heading))),
     h("tbody", {}, more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null, ...rows),
@@ -144,13 +161,14 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
   const tracing = entry.state === "tracing" ? h("span", { class: "ll-badge" }, "tracing…") : null;
   const badge = newest ? h("span", { class: "ll-badge ll-new" }, "newest") : null;
   const hint = "Show this trace in the graph; with Shift, compare it with the chosen one";
-  const properties = { class: "ll-link", title: hint, "aria-label": `trace #${entry.index + 1}`, "aria-pressed": chosen, dataset: { trace: key }, onclick: pick };
+  const properties = { class: "ll-link", title: hint, "aria-label": `trace #${entry.index + 1}`, "aria-pressed": chosen, tabindex: -1, onclick: pick };
   const number_ = button("", () => undefined, properties, `#${entry.index + 1}`);
   const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
-  const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, ...why()));
+  const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, h("div", {}, ...why())));
   const element = h(
     "tr",
-    { class: [newest && "ll-newest", chosen && "ll-chosen"].filter(Boolean).join(" ") || null, dataset: { entry: entry.index } },
+    { class: [newest && "ll-newest", chosen && "ll-chosen"].filter(Boolean).join(" ") || null, dataset: { entry: entry.index, trace: key, at: atLine(entry.line) ?? "" },
+      tabindex: -1, "aria-selected": chosen, "aria-label": `trace #${entry.index + 1}, ${entry.arguments}, ${counted(entry.hits, "hit")}` },
     h("th", { scope: "row" }, newest ? "▸ " : "", number_, " ", badge),
     h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
     h("td", { class: "ll-reason" }, ...why()),

@@ -1,0 +1,209 @@
+"""The dashboard in a real JupyterLab: one panel beside the notebook, whose views follow one selection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from harness.page import DARK, LIGHT, output, run_all, run_cell, set_theme
+
+AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
+PROGRAM = """\
+%load_ext limelight
+import limelight as ll
+w = ll.Variable(ll.ones((8, 4)), name="kernel")
+
+@ll.function
+def predict(x):
+    h = x @ w
+    return ll.tanh(h)
+
+@ll.function
+def double(x):
+    return x * 2.0
+
+double(ll.ones((2,)))
+for n in (2, 3):
+    predict(ll.ones((n, 8)))
+with ll.GradientTape() as tape:
+    y = ll.sum(ll.tanh(w * 2.0))"""
+
+MORE = "k = globals().get('k', 3) + 1\npredict(ll.ones((k, 8)));"
+
+
+def violations(page: Page, root: str = ".ll-dashboard") -> list[str]:
+    """What axe finds; without axe (`npm ci` in widgets/js) nothing is looked for."""
+    if not AXE.is_file():
+        return []
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("root => axe.run(root).then(({violations}) => violations)", root)
+    return [f"{one['id']}: {json.dumps([node['html'][:200] for node in one['nodes']])}" for one in found]
+
+
+def docked(page: Page):
+    panel = page.locator(".ll-docked .ll-dashboard")
+    expect(panel).to_have_count(1)
+    return panel
+
+
+@pytest.fixture
+def small(open_cells):
+    def open_them(*cells: str) -> Page:
+        page = open_cells(*cells)
+        page.set_viewport_size({"width": 1280, "height": 720})
+        run_all(page)
+        return page
+
+    return open_them
+
+
+def test_one_panel_beside_the_notebook_is_rebound_and_closed(small, picture):
+    page = small(PROGRAM, "%dashboard predict", "%dashboard double", "%dashboard --close", MORE)
+    expect(page.locator(".ll-docked")).to_have_count(0)
+    run_cell(page, 1)
+    panel = docked(page)
+    expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("predict")
+    expect(panel.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(3)
+    run_cell(page, 4)
+    expect(panel.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(4)
+    run_cell(page, 2)
+    expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("double")
+    expect(panel.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(1)
+    docked(page)
+    run_cell(page, 3)
+    expect(page.locator(".ll-docked")).to_have_count(0)
+
+
+def test_one_selection_in_all_views(small, picture):
+    page = small(PROGRAM, "%dashboard", "d = ll.widgets.dashboard()\nprint(d.selection.op, d.selection.line)")
+    panel = docked(page)
+    graph, cache = panel.locator(".ll-graph-view"), panel.locator(".ll-cache-view")
+    expect(graph.locator(".ll-title")).to_contain_text("double")
+    cache.get_by_role("button", name="trace #1").first.click()  # of the function that was traced first
+    expect(graph.locator(".ll-title")).to_contain_text("trace #1 of 2")
+    cache.get_by_role("button", name="trace #1").last.click()
+    expect(graph.locator(".ll-title")).to_contain_text("double trace #1 of 1")
+    panel.get_by_role("tab", name="Tape").click()
+    tape = panel.locator(".ll-tape-view")
+    tape.locator(".ll-rows .ll-grid", has_text="tanh").click()
+    expect(panel.locator(".ll-dash-chosen")).to_contain_text("tanh · In[1] line 18")
+    run_cell(page, 2)
+    expect(output(page, 2)).to_have_text("tanh ('In[1]', 18)")
+    picture(page, "dashboard-small-light")
+
+
+LINKED = """\
+%load_ext limelight
+import limelight as ll
+w = ll.Variable(ll.ones((8, 4)), name="kernel")
+def layer(x):
+    h = x @ w
+    return ll.tanh(h)
+f = ll.function(layer, name="f")
+f(ll.ones((2, 8)))
+with ll.GradientTape() as tape:
+    y = layer(ll.ones((2, 8)))"""
+
+
+def test_a_box_of_the_graph_and_a_row_of_the_tape_find_one_another(small):
+    page = small(LINKED, "%dashboard f")
+    panel = docked(page)
+    panel.get_by_role("tab", name="Tape").click()
+    rows = panel.locator(".ll-tape-view .ll-rows .ll-grid")
+    panel.locator(".ll-graph-view .ll-box", has_text="tanh").first.click()
+    expect(panel.locator(".ll-tape-view .ll-linked")).to_contain_text(["tanh"])
+    rows.filter(has_text="matmul").click()
+    expect(panel.locator(".ll-graph-view .ll-box.ll-chosen")).to_contain_text("matmul")
+    expect(panel.locator(".ll-dash-chosen")).to_contain_text("matmul")
+
+
+def test_what_if_and_rows_by_keyboard(small, picture):
+    page = small(PROGRAM, "%dashboard predict")
+    panel = docked(page)
+    box = panel.get_by_role("textbox", name="What if")
+    box.fill("predict(ll.ones((2, 8)))")
+    box.press("Enter")
+    answer = panel.locator(".ll-what-if-answer")
+    expect(answer).to_contain_text("✓ hit")
+    box.fill("predict(ll.ones((7, 8))[:5])")
+    box.press("Enter")
+    expect(answer).to_contain_text("✗ miss")
+    expect(answer).to_contain_text("f32[5,8]")
+    picture(panel, "dashboard-what-if-light")
+    box.fill("predict(nowhere)")
+    box.press("Enter")
+    expect(answer).to_contain_text("NameError: name 'nowhere' is not defined")
+    rows = panel.locator(".ll-cache-view [data-trace]")
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("trace #1 of 2")
+    expect(rows.first).to_have_attribute("aria-selected", "true")
+    expect(rows.first).to_be_focused()
+
+
+def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
+    page = small(PROGRAM, "%dashboard predict")
+    panel = docked(page)
+    panel.locator(".ll-box").first.wait_for()
+    scrollers = ".ll-dash-second, .ll-window, .ll-tape, .ll-source, .ll-scroll, .ll-details, .ll-listing"
+    controls = f".ll-dashboard [tabindex='0']:not({scrollers})"
+    reachable = f'() => document.querySelectorAll("{controls}").length'
+    plain = "() => [...document.querySelectorAll('.ll-dashboard :is(button, input, summary):not([tabindex])')].length"
+    for name in ("Traces", "Tape", "Devices"):
+        panel.get_by_role("tab", name=name).click()
+        page.wait_for_timeout(200)
+        assert (page.evaluate(reachable), page.evaluate(plain)) == (1, 0), name
+        for theme in (LIGHT, DARK):
+            set_theme(page, theme)
+            assert not violations(page), (name, theme)
+    picture(page, "dashboard-dark")
+    panel.get_by_role("tab", name="Devices").focus()
+    page.keyboard.press("ArrowRight")
+    expect(panel.get_by_role("tab", name="Traces")).to_be_focused()
+    page.keyboard.press("F6")
+    expect(panel.locator(".ll-dash-second :focus")).to_have_count(1)
+    page.keyboard.press("F6")
+    expect(panel.locator(".ll-dash-first :focus")).to_have_count(1)
+
+
+def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
+    page = small(PROGRAM, "%dashboard predict")
+    panel = docked(page)
+    panel.evaluate("panel => { panel.style.inlineSize = '360px'; }")
+    tabs = panel.get_by_role("tab")
+    expect(tabs).to_have_count(4)
+    for name in ("Graph", "Traces", "Tape", "Devices"):
+        panel.get_by_role("tab", name=name).click()
+        expect(panel.locator(".ll-dash-second .ll")).to_have_count(1)
+        page.wait_for_timeout(100)
+        assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), name
+        assert panel.evaluate(
+            "panel => ['auto', 'scroll'].includes(getComputedStyle(panel.querySelector('.ll-dash-second')).overflowY)"
+        )
+    picture(panel, "dashboard-narrow-light")
+    panel.get_by_role("tab", name="Graph").click()
+    expect(panel.locator(".ll-box").first).to_be_visible()
+
+
+def test_before_anything_ran_it_says_what_to_run(small, picture):
+    page = small(
+        "%load_ext limelight\nimport limelight as ll",
+        "%dashboard",
+        "f = ll.function(lambda x: x * 2.0, name='f')\nf(ll.ones((2,)));",
+    )
+    page.locator(".ll-docked").wait_for()
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.wait_for_timeout(1500)
+    run_cell(page, 0)
+    run_cell(page, 1)
+    panel = docked(page)
+    expect(panel.locator(".ll-graph-view")).to_contain_text("No function has been traced yet")
+    picture(panel, "dashboard-empty-light")
+    run_cell(page, 2)
+    expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("f trace #1 of 1")

@@ -1,0 +1,93 @@
+"""A notebook that ran in JupyterLab, saved, and opened again when its kernel has gone."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from harness.page import DARK, output, run_all, run_cell, save, set_theme
+
+CELLS = [
+    "%load_ext limelight\nimport limelight as ll\n"
+    "w = ll.Variable([[1.0, 2.0], [3.0, 4.0]], name='w')\n"
+    "@ll.function\ndef step(x):\n    return ll.tanh(x @ w) * 2.0\n"
+    "step(ll.ones((3, 2)))\nwith ll.GradientTape() as tape:\n    y = ll.sum(w * w)",
+    "%graph step",
+    "%trace_cache step",
+    "%tape",
+    "%devices",
+    "%%stage again\nz = ll.tanh(w) * 2.0",
+    "for _ in range(2):\n    step(ll.ones((5, 2)))\nprint(f'{step.trace_count} traces')",
+]
+OF_IPYWIDGETS = ("widget model not found", "reading 'kernel'")
+"""What it says on the console of a model that has gone, and of a notebook without a kernel."""
+WITHOUT_KERNEL = """async () => {
+  const { shell, commands } = window.jupyterapp;
+  const { context, sessionContext } = shell.currentWidget;
+  const path = context.path;
+  await sessionContext.shutdown();
+  shell.currentWidget.dispose();
+  return commands.execute("docmanager:open", { path, factory: "Notebook", kernelPreference: { shouldStart: false } });
+}"""
+
+
+@pytest.fixture
+def saved(open_cells, lab_server):
+    """The notebook, run and saved, and the page in which it ran."""
+    before = set(lab_server.root.glob("*.ipynb"))
+    page = open_cells(*CELLS)
+    run_all(page)
+    save(page)
+    (path,) = set(lab_server.root.glob("*.ipynb")) - before
+    return path, page
+
+
+def told(path, index: int) -> str:
+    """What the output of a cell says in plain text, as it is saved."""
+    (shown,) = [one for one in json.loads(path.read_text())["cells"][index]["outputs"] if "data" in one]
+    return "".join(shown["data"]["text/plain"])
+
+
+def test_what_is_saved_is_the_end_of_the_story_also_after_the_page_is_loaded_again(saved):
+    path, page = saved
+    assert told(path, 1).startswith("Graph of step: optimised, trace #2 of 2")
+    assert told(path, 2).startswith("Trace cache of step: 2 traces, 1 hit")
+    assert "again: traced" in told(path, 5), "what a staged cell says is of its run"
+    for data in [
+        one["data"] for cell in json.loads(path.read_text())["cells"] for one in cell["outputs"] if "data" in one
+    ]:
+        assert "image/svg+xml" not in data, "each picture is stored once"
+    page.reload()
+    page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for()  # what is run before is lost
+    expect(output(page, 2).locator(".ll-cache-view")).to_contain_text("2 traces")
+    run_cell(page, 6)
+    expect(output(page, 2).locator(".ll-cache-view")).to_contain_text("3 hits")
+    save(page)
+    assert told(path, 2).startswith("Trace cache of step: 2 traces, 3 hits")
+
+
+def test_it_shows_its_pictures_with_another_kernel_and_with_none(saved, open_notebook, lab_server, watch, picture):
+    path, _ = saved
+    page = open_notebook(path)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    shows_pictures(page)
+    picture(page, "reopened-light")
+    set_theme(page, DARK)
+    picture(page, "reopened-dark")
+    page.evaluate(WITHOUT_KERNEL)
+    shows_pictures(page)
+    assert page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session") is None
+    watch.errors[:] = [error for error in watch.errors if not any(said in error for said in OF_IPYWIDGETS)]
+
+
+def shows_pictures(page) -> None:
+    for index in range(1, 6):
+        output(page, index).evaluate("one => one.scrollIntoView({block: 'start'})")
+        image = output(page, index).locator("img")
+        image.wait_for(timeout=15_000)
+        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+        expect(output(page, index)).not_to_contain_text("Loading widget")
+        expect(output(page, index)).not_to_contain_text("not found")

@@ -1,0 +1,137 @@
+"""Graphs of traces that run or have failed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import limelight as ll
+import limelight_widgets as views
+from limelight.staging import partial_trace
+from limelight_widgets.folds.graph import GraphFold
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import models  # in the folder above
+
+
+@pytest.fixture
+def failed():
+    step = models.failing()
+    with pytest.raises(ll.errors.ShapeError):
+        step(models.IMAGES)
+    return step
+
+
+def test_a_failed_trace_has_the_error_on_its_box_and_line(failed):
+    state = GraphFold(failed).state()
+    graph = state["graphs"][0]
+    node = graph["nodes"][state["failed"]["node"]]
+    assert node["kind"] == "error"
+    assert (node["op"], node["said"]) == ("matmul", "ShapeError in model.dense")
+    assert [graph["nodes"][k - len(graph["inputs"])]["op"] for k in node["in"]] == ["reshape", "full"]
+    assert "group" not in node
+    label = state["sources"][node["stack"][0][0]]["label"]
+    assert label == "models.py"
+    assert [function for _, _, function in node["stack"]] == ["<lambda>", "call", "train_step"]
+    assert state["label"] == "a trace that failed after 19 ops"
+    assert [variant["key"] for variant in state["variants"]] == ["traced"]
+    assert any(group["label"] == "conv1" for group in graph["groups"])
+
+
+def test_its_static_forms_say_the_error(failed):
+    figure = views.graph(failed).static()
+    assert "ShapeError: matmul" in " ".join(figure.text.split())
+    texts = [
+        "".join(text.itertext()) for text in ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert "✗ matmul" in texts
+    assert "ShapeError in model.dense" in texts
+
+
+def test_an_error_that_is_no_ops_has_a_box_too():
+    @ll.function
+    def look_up(x):
+        y = x + 1.0
+        return {}["weights"] * y
+
+    with pytest.raises(KeyError):
+        look_up(ll.ones(2))
+    state = GraphFold(look_up).state()
+    node = state["graphs"][0]["nodes"][state["failed"]["node"]]
+    assert (node["op"], node["said"]) == ("KeyError", "KeyError")
+    assert "in" not in node
+
+
+def test_after_a_trace_that_succeeds_its_graph_is_shown_and_an_older_one_where_it_was_asked_for():
+    @ll.function
+    def add(x, y):
+        return x + y
+
+    add(ll.ones(2), ll.ones(2))
+    fold = GraphFold(add, trace=0)
+    with pytest.raises(ll.errors.ShapeError):
+        add(ll.ones(2), ll.ones(3))
+    assert "failed" in GraphFold(add).state()
+    assert "failed" not in fold.state()
+    add(ll.ones(3), ll.ones(3))
+    assert GraphFold(add).state()["label"] == "trace #2 of 2"
+
+
+def test_a_live_view_grows_with_a_slow_trace_and_ends_with_the_whole_graph():
+    grown, go_on = threading.Event(), threading.Event()
+
+    @ll.function
+    def slow(x):
+        x = ll.tanh(x)
+        grown.set()
+        assert go_on.wait(20)
+        return ll.exp(x)
+
+    fold = GraphFold(slow)
+    thread = threading.Thread(target=slow, args=(ll.ones(2),))
+    thread.start()
+    assert grown.wait(20)
+    assert fold.runs
+    assert fold.grow()
+    state = fold.state()
+    assert (state["label"], state["running"]) == ("tracing: 1 op so far", True)
+    mark = fold.since(0)[1]
+    assert fold.grow()
+    assert fold.since(mark)[0] == {}  # nothing has been added
+    go_on.set()
+    thread.join(20)
+    assert not fold.grow()
+    assert partial_trace.of(slow.id) is None
+
+
+def test_an_open_view_looks_at_a_trace_while_it_runs(monkeypatch):
+    monkeypatch.setattr("limelight_widgets.views.graph.LOOK", 0.01)
+    seen, go_on = threading.Event(), threading.Event()
+
+    @ll.function
+    def slow(x):
+        x = ll.tanh(x)
+        assert go_on.wait(20)
+        return ll.exp(x)
+
+    view = views.graph(slow)
+    publish = view._feed._publish
+
+    def published(fold):
+        if fold.state().get("running"):
+            seen.set()
+        return publish(fold)
+
+    view._feed._publish = published
+    view._feed.open()
+    thread = threading.Thread(target=slow, args=(ll.ones(2),))
+    thread.start()
+    assert seen.wait(20)
+    go_on.set()
+    thread.join(20)
+    assert view.state()["label"] == "trace #1 of 1"
+    view.close()

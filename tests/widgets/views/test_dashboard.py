@@ -1,0 +1,176 @@
+"""The dashboard: one in a kernel, four views in one widget, what is chosen, and what is shown before anything ran."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+import limelight as ll
+import limelight_widgets
+from limelight import events
+from limelight.core import device_counts
+from limelight_widgets.live import front_end, wire
+from limelight_widgets.live.panel import PANELS
+from limelight_widgets.views import dashboard as module
+from limelight_widgets.views import selection
+from limelight_widgets.views.selection import Selection
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    limelight_widgets.close_dashboard()
+    selection.choose(Selection())
+    yield
+    limelight_widgets.close_dashboard()
+
+
+@pytest.fixture
+def double():
+    double = ll.function(lambda x: x * 2.0, name="double")
+    for size in (2, 3):
+        double(ll.ones((size,)))
+    return double
+
+
+def hear(view, kind, part="", **content):
+    message = {"type": kind, "view": "page", **content, **({"part": part} if part else {})}
+    view.widget._handle_msg({"content": {"data": {"method": "custom", "content": message}}, "buffers": []})
+
+
+def test_a_second_one_shows_other_things_in_the_first(double):
+    other = ll.function(lambda x: x + 1.0, name="other")
+    other(ll.ones((2,)))
+    view = limelight_widgets.dashboard(double)
+    widget = view.widget
+    assert view.views["graph"].state()["title"] == "double"
+    assert limelight_widgets.dashboard(other) is view
+    assert view.widget is widget
+    assert view.state()["title"] == "other"
+    assert view.views["graph"].state()["title"] == "other"
+    assert limelight_widgets.close_dashboard()
+    assert not limelight_widgets.close_dashboard()
+    assert limelight_widgets.dashboard() is not view
+
+
+def test_it_follows_whatever_is_newest(double):
+    view = limelight_widgets.dashboard()
+    assert hear(view, "opened", "graph", number=-1) is None
+    later = ll.function(lambda x: x - 1.0, name="later")
+    later(ll.ones((2,)))
+    assert view.views["graph"].state()["title"] == "later"
+    double(ll.ones((5,)))
+    assert view.views["graph"].state()["title"] == "double"
+    with ll.GradientTape() as tape:
+        ll.Variable(2.0) * 3.0
+    fresh = limelight_widgets.dashboard()
+    assert fresh.views["tape"].state()["id"] == tape.id
+
+
+def test_a_newest_fold_sends_all_of_another_subject(double):
+    fold = module.NewestGraphFold()
+    change, mark = fold.since(0)
+    assert change["title"] == "double"
+    assert fold.since(mark) == ({}, mark)
+    other = ll.function(lambda x: x - 2.0, name="other one")
+    other(ll.ones((2,)))
+    assert fold.apply(events.Traced("other one", other.id, 0, 2, 0.1))
+    change, later = fold.since(mark)
+    assert change["title"] == "other one"
+    assert later != mark
+    assert not fold.apply(events.CacheCleared("double", double.id, 2))
+
+
+def test_nothing_has_run_yet(monkeypatch):
+    from limelight_widgets.folds import dashboard as folds
+
+    monkeypatch.setattr(folds, "staged_functions", list)
+    monkeypatch.setattr(folds, "tapes", list)
+    text = limelight_widgets.dashboard().static().text
+    assert "Stage one with" in " ".join(text.split())
+    assert "No tape has recorded yet" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_trace_chosen_in_its_cache_is_shown_in_its_graph(double):
+    other = ll.function(lambda x: x + 1.0, name="another")
+    other(ll.ones((2,)))
+    view = limelight_widgets.dashboard()
+    hear(view, "chosen", "cache", traces=[[double.id, 0]])
+    shown = view.views["graph"].state()
+    assert (shown["title"], "f32[2]" in shown["signature"]) == ("double", True)
+    assert view.selection.trace == (double.id, 0)
+
+
+def test_what_is_chosen_in_the_page_is_known_in_python(double):
+    view = limelight_widgets.dashboard(double)
+    hear(view, "selected", op="matmul", line=["In[3]", 4], tensor="")
+    assert view.selection == Selection("matmul", ("In[3]", 4))
+    assert view.state()["selection"] == {"op": "matmul", "line": ("In[3]", 4)}
+    hear(view, "selected")
+    assert view.selection == Selection()
+
+
+def test_hidden_views_follow_nothing(double):
+    view = limelight_widgets.dashboard(double)
+    assert view.widget
+    assert not any(one.is_live for one in view.views.values())
+    hear(view, "opened", "devices", number=0)
+    assert [name for name, one in view.views.items() if one.is_live] == ["devices"]
+    assert device_counts.kept
+    hear(view, "closed", "devices")
+    assert not device_counts.kept
+    hear(view, "opened", "tape", number=0)
+    assert events.wanted(events.Recorded)
+    view.close()
+    assert not events.wanted(events.Recorded)
+
+
+def test_updates_bear_the_name_of_their_view_and_closing_frees_all(double):
+    view = limelight_widgets.dashboard(double)
+    sent = []
+    view.widget.send = lambda content, buffers=None: sent.append((content, buffers))
+    hear(view, "opened", "cache", number=-1)
+    for _ in range(200):
+        if sent:
+            break
+        view.views["cache"]._feed._pulse._hurried.wait(0.02)
+    content, buffers = sent[0]
+    assert (content["part"], content["type"]) == ("cache", "update")
+    assert wire.unpack(buffers)["functions"][0]["name"] == "double"
+    view.close()
+    assert sent[-1][0] == {"type": "dismissed"}
+    assert not any(one.is_live for one in view.views.values())
+
+
+def test_without_a_front_end_there_are_only_static_forms(double, monkeypatch):
+    monkeypatch.setenv(front_end.VARIABLE, "0")
+    bundle = limelight_widgets.dashboard(double)._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    for words in ("Graph of double", "Trace cache of double", "CPU:0"):
+        assert words in bundle["text/plain"]
+    assert len(bundle["text/html"]) < 200_000
+
+
+def test_no_function_is_kept_alive_by_it():
+    gone = ll.function(lambda x: x * 3.0, name="gone")
+    gone(ll.ones((2,)))
+    limelight_widgets.dashboard()
+    identity = gone.id
+    del gone
+    gc.collect()
+    assert identity not in set(module.trace_cache()._feed.fold._known)
+
+
+def test_every_part_has_its_script():
+    assert list(PANELS) == ["graph", "cache", "tape", "devices"]
+
+
+@pytest.mark.parametrize("wrong", [3, "double"])
+def test_what_is_no_function_is_refused_and_leaves_the_old_one(double, wrong):
+    view = limelight_widgets.dashboard(double)
+    with pytest.raises(TypeError):
+        limelight_widgets.dashboard(wrong)
+    assert view.views["graph"].state()["title"] == "double"
+    with pytest.raises(TypeError):
+        limelight_widgets.dashboard(double, tape=wrong)

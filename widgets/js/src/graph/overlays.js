@@ -1,0 +1,101 @@
+// What is told on the boxes of a graph besides: time, bytes, device, NaN and infinity, the norm of gradients. See
+// figures/overlays.py, which does the same; the tests hold both to the same examples.
+
+import { s } from "../dom.js";
+import { bytes, counted, seconds } from "../format.js";
+import { nodesOf } from "./kept-tensors.js";
+import { bytesOf } from "./visible-boxes.js";
+
+/**
+ * @typedef {import("./visible-boxes.js").Box} Box
+ * @typedef {import("./visible-boxes.js").GraphNode} GraphNode
+ * @typedef {import("./box-text.js").GraphState} GraphState
+ * @typedef {{text: string, share: number | null}} Told
+ */
+
+/** @type {Record<string, [string, string]>} the name in the menu, and what it shows */
+export const OVERLAYS = {
+  time: ["Time", "seconds of each op, run by itself: the least of three runs"],
+  bytes: ["Bytes", "bytes of what each op gives"],
+  device: ["Device", "where each op was asked to run"],
+  nan: ["NaN, infinity", "numbers that are NaN or infinite in what each op gave"],
+  grad: ["Gradient norm", "L2 norm of what each op of the backward pass gave"],
+};
+const MEASURED = ["time", "nan", "grad"];
+const NOT_MEASURED = "not measured";
+const ELSEWHERE = "where its inputs are";
+const MOST_DEVICES = 2;
+const BAR = 4; // pixels, at the foot of a box
+
+/** What an overlay tells on each box that stands for ops. @param {GraphState} state @param {Box[]} boxes @param {string} overlay @returns {Map<string, Told>} */
+export function told(state, boxes, overlay) {
+  const shown = boxes.filter(({ kind }) => kind === "node" || kind === "group");
+  const found = shown.map((box) => /** @type {const} */ ([box.name, valueOf(state, box, overlay)]));
+  if (overlay === "device") return new Map(found.map(([name, value]) => [name, { text: String(value), share: null }]));
+  const most = Math.max(0, ...found.flatMap(([, value]) => (typeof value === "number" && Number.isFinite(value) ? [value] : [])));
+  return new Map(found.map(([name, value]) => [name, { text: textOf(overlay, value), share: shareOf(value, most) }]));
+}
+
+/** What an overlay shows, in what unit, and how much it is all in all. @param {GraphState} state @param {number} graph @param {string} overlay */
+export function legend(state, graph, overlay) {
+  const { nodes } = state.graphs[graph];
+  if (MEASURED.includes(overlay) && !nodes.some(({ cost }) => cost)) {
+    const write = `%graph ${state.title}(...) --overlay ${overlay}`;
+    return `${overlay}: ${NOT_MEASURED}. To run a call and measure its ops, write ${write}`;
+  }
+  const said = `${overlay}: ${OVERLAYS[overlay][1]}`;
+  if (overlay === "device") return said;
+  return `${said}; all in all ${textOf(overlay, sumOf(nodes, overlay))}. The bar is the share of the heaviest box.`;
+}
+
+/** @param {GraphState} state @param {Box} box @param {string} overlay */
+function valueOf(state, box, overlay) {
+  const graph = state.graphs[box.graph];
+  const nodes = nodesOf(graph, box).map((index) => graph.nodes[index]);
+  if (overlay !== "device") return sumOf(nodes, overlay);
+  const devices = [...new Set(nodes.map(({ device }) => device ?? ELSEWHERE))];
+  const more = devices.length - MOST_DEVICES;
+  return devices.slice(0, MOST_DEVICES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** The sum over some nodes, null where nothing was measured; for norms the root of the sum of squares. @param {GraphNode[]} nodes @param {string} overlay */
+function sumOf(nodes, overlay) {
+  if (overlay === "bytes") return nodes.flatMap(({ inline, out }) => (inline ? [] : (out ?? []))).reduce((sum, spec) => sum + bytesOf(spec), 0);
+  const costs = nodes.flatMap(({ cost, lane }) => (cost ? [{ cost, lane }] : []));
+  if (overlay === "time") return costs.length ? costs.reduce((sum, { cost }) => sum + cost[0], 0) : null;
+  if (overlay === "nan") return costs.length ? costs.reduce((sum, { cost }) => sum + cost[1] + cost[2], 0) : null;
+  /** @type {(number | string | null)[]} */
+  const norms = costs.flatMap(({ cost, lane }) => (lane === "backward" && cost[3] !== null ? [cost[3]] : []));
+  if (norms.some((norm) => typeof norm === "string")) return Infinity;
+  return norms.length ? Math.sqrt(norms.map(Number).reduce((sum, norm) => sum + norm * norm, 0)) : null;
+}
+
+/** @param {string} overlay @param {number | string | null} value */
+function textOf(overlay, value) {
+  if (value === null) return overlay === "grad" ? "no gradient" : NOT_MEASURED;
+  const number = Number(value);
+  if (overlay === "time") return seconds(number);
+  if (overlay === "bytes") return bytes(number);
+  if (overlay === "nan") return number ? `⚠ ${counted(number, "number")} not finite` : "✓ all finite";
+  return Number.isFinite(number) ? `norm ${number ? number.toExponential(2) : 0}` : "norm ∞";
+}
+
+/** @param {number | string | null} value @param {number} most */
+function shareOf(value, most) {
+  if (typeof value !== "number") return null;
+  if (!Number.isFinite(value)) return 1;
+  return most ? value / most : 0;
+}
+
+/** Draws the shares at the feet of the boxes. @param {SVGElement} stage @param {import("./nested-layout.js").Drawing} drawing @param {Map<string, Told>} shown */
+export function drawShares(stage, drawing, shown) {
+  for (const box of /** @type {NodeListOf<SVGElement>} */ (stage.querySelectorAll(".ll-box"))) {
+    const one = shown.get(box.dataset.box ?? "");
+    const place = drawing.boxes.get(box.dataset.box ?? "");
+    if (!one || !place) continue;
+    box.classList.toggle("ll-unmeasured", one.share === null && one.text === NOT_MEASURED);
+    if (one.share === null) continue;
+    const width = Math.max(one.share * (place.width - 6), one.share ? 1 : 0);
+    box.append(s("rect", { class: "ll-share", x: 3, y: place.height - BAR - 1, width, height: BAR, rx: 2, "aria-hidden": "true" }));
+  }
+}

@@ -1,0 +1,45 @@
+// The box of a trace cache: a call is typed, Enter asks whether it would hit or miss, and why; nothing is traced.
+
+import { card, marked } from "../cards/card.js";
+import { h } from "../dom.js";
+
+/**
+ * @typedef {object} Answer what a call would do, or under "error" why that is not known
+ * @property {string} call @property {string} [error] @property {boolean} [hit]
+ * @property {import("../cards/card.js").Story[]} [stories] @property {[number, number] | null} [trace]
+ */
+
+/** @param {(message: any) => void} tell */
+export function whatIf(tell) {
+  const input = /** @type {HTMLInputElement} */ (
+    h("input", { type: "text", class: "ll-call", "aria-label": "What if: a call to ask about", placeholder: "f(x[:5], training=True)", spellcheck: "false", autocomplete: "off" })
+  );
+  const said = h("div", { class: "ll-what-if-answer", role: "status" });
+  const form = h("form", { class: "ll-what-if-form" }, h("label", { class: "ll-quiet", "aria-hidden": "true" }, "What if?"), input, h("button", { type: "submit" }, "Ask"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!input.value.trim()) return say(h("p", { class: "ll-quiet" }, "Write a call, as you would in a cell: f(x[:5], training=True)."));
+    form.setAttribute("aria-busy", "true");
+    said.replaceChildren(h("p", { class: "ll-quiet" }, "…"));
+    tell({ type: "would", call: input.value });
+  });
+  const say = (/** @type {HTMLElement[]} */ ...content) => said.replaceChildren(...content);
+  let shown = "";
+  return {
+    element: h("div", { class: "ll-what-if" }, form, said),
+    /** @param {Answer | null} answer @param {string} example a call of the function that is shown */
+    show(answer, example) {
+      input.placeholder = example;
+      const key = JSON.stringify(answer);
+      if (!answer || key === shown) return;
+      shown = key;
+      form.removeAttribute("aria-busy");
+      if (!input.value) input.value = answer.call;
+      if (answer.error) say(h("p", { class: "ll-wrong" }, h("b", {}, "No answer: "), ...marked(answer.error)));
+      else {
+        const verdict = h("p", {}, h("b", { class: "ll-verdict" }, answer.hit ? "✓ hit" : "✗ miss"), " ", h("code", {}, answer.call));
+        say(verdict, ...(answer.stories ?? []).map((story) => card(story, () => undefined)));
+      }
+    },
+  };
+}

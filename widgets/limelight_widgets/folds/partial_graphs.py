@@ -1,0 +1,62 @@
+"""Traces that are not whole as graphs: what one has written so far, or up to the op or the line at which it failed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from limelight.core.collector import collector_paused
+from limelight.staging.partial_trace import PartialTrace
+from limelight.user_code.source_line import Source
+from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.graph_json import Describer
+from limelight_widgets.format import counted
+
+
+class _FailedNode:
+    """What could not be written, or the line that raised, in the place of a node."""
+
+    functions = outputs = params = after = ()
+    device = None
+    scope = ""
+
+    def __init__(self, partial: PartialTrace) -> None:
+        known = {value for node in partial.graph.nodes for value in node.outputs} | set(partial.graph.inputs)
+        self.op = partial.op or partial.error.partition(":")[0]
+        self.error = partial.error
+        self.inputs = tuple([value for value in partial.operands if value in known])
+        self.stack = tuple([Source(*line) for line in partial.stack[:1]])  # in no group: it may be closed
+        self.attrs: dict[str, Any] = {}
+
+
+def partial_state(partial: PartialTrace) -> State:
+    """The state of a view of `partial`: one version of the graph, and what is said of it.
+
+    `failed` is `{node, error}`: the last node, of kind "error", stands for what failed; it has `said`, the kind of
+    error and the module's call that it was in. A trace that runs is `running`.
+    """
+    graph = partial.graph
+    count = counted(len(graph.nodes), "op")
+    failed = [_FailedNode(partial)] if partial.error else []
+    shown = SimpleNamespace(
+        name=graph.name, inputs=graph.inputs, nodes=(*graph.nodes, *failed), outputs=(), groups=(),
+        input_names=graph.input_names, n_captures=graph.n_captures,
+    )  # fmt: skip
+    describer = Describer()
+    with collector_paused():
+        variants = [{"key": "traced", "graph": describer.graph(shown)}]
+    if failed:
+        node = describer.described(shown)["nodes"][-1]  # type: ignore[index]  # it has just been described
+        node["said"] = _said(partial)
+        if partial.stack:
+            node["stack"] = describer.stack(partial.stack, graph.name)
+    said: State = {"label": f"tracing: {count} so far", "running": True}
+    if failed:
+        said = {"label": f"a trace that failed after {count}"}
+        said["failed"] = {"node": len(graph.nodes), "error": partial.error}
+    return {"variants": variants, "passes": []} | said | describer.state()
+
+
+def _said(partial: PartialTrace) -> str:
+    call = getattr(partial.source, "call", None)
+    return partial.error.partition(":")[0] + (f" in {call.path}" if call is not None else "")
