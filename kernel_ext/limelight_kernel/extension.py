@@ -15,11 +15,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight.core import dispatch
 from limelight.user_code import source_line
 from limelight.user_code import tracebacks as frames
-from limelight_kernel import tensor_display, tracebacks
+from limelight_kernel import tensor_display, tracebacks, warning_display
+from limelight_kernel.magics.call_on_line import what_if_asked
 from limelight_kernel.magics.registry import RegisteredMagics
 from limelight_kernel.report import gradients
 from limelight_kernel.staged import execution
 from limelight_kernel.staged.session import Session
+from limelight_widgets.live import what_if
 
 _MISSING = object()
 _loaded: weakref.WeakKeyDictionary[InteractiveShell, _Loaded] = weakref.WeakKeyDictionary()
@@ -39,6 +41,8 @@ class _Loaded:
     namer: source_line.CellNamer | None
     our_namer: source_line.CellNamer
     formatters: tensor_display.Formatters
+    ask: what_if.Ask
+    warned: tuple[warning_display.Show, warning_display.Show]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -56,8 +60,22 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     frames.left_to(shell)
     namer = _namer(shell)
     before = source_line.set_cell_namer(namer)
+    ask = what_if_asked(session)
+    what_if.answered_by(ask)
     our_tb, formatters = vars(shell)["CustomTB"], tensor_display.show_tiles(shell)
-    _loaded[shell] = _Loaded(session, magics, matcher, exceptions, custom_tb, our_tb, before, namer, formatters)
+    _loaded[shell] = _Loaded(
+        session,
+        magics,
+        matcher,
+        exceptions,
+        custom_tb,
+        our_tb,
+        before,
+        namer,
+        formatters,
+        ask,
+        warning_display.show_ours(),
+    )
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -66,6 +84,8 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     if loaded is None:
         return
     frames.left_to(shell, on=False)
+    what_if.no_longer(loaded.ask)
+    warning_display.as_before(*loaded.warned)
     loaded.magics.remove()
     shell.events.unregister("pre_run_cell", _heal)
     tensor_display.as_before(shell, loaded.formatters)

@@ -63,7 +63,13 @@ def test_loading_prints_nothing_and_adds_only_what_it_says(shell, run):
     changed = {key for key in before if after[key] != before[key]}
     assert changed == {"magics", "registry", "matchers", "exceptions", "events", "formatters", "namer"}
     assert set(after["magics"]["line"]) - set(before["magics"]["line"]) == OURS
-    assert set(after["magics"]["cell"]) - set(before["magics"]["cell"]) == {"stage", "steps", "trace_cache"}
+    assert set(after["magics"]["cell"]) - set(before["magics"]["cell"]) == {
+        "devices",
+        "stage",
+        "steps",
+        "tape",
+        "trace_cache",
+    }
 
 
 def test_a_second_load_says_so_and_a_reload_works(shell, run):
@@ -145,9 +151,22 @@ def test_every_magic_has_help_with_an_example(shell, run, name):
     assert run(f"%{name}?").err == ""
 
 
+CHECKPOINTS = """
+import os, limelight as ll
+os.mkdir("run")
+model = ll.nn.Dense(2)
+model.build((None, 3))
+for name in ("model", "model-1", "model-2"):
+    status = ll.Checkpoint(model=model).write(f"run/{name}.safetensors")
+status = ll.Checkpoint(model=model).restore("run/model.safetensors")
+"""
+
+
 @pytest.mark.slow  # runs all examples
-def test_the_examples_in_the_help_run(shell, run):
+def test_the_examples_in_the_help_run(shell, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run("%load_ext limelight")
+    run(CHECKPOINTS)
     for name in (name for magic in MAGICS for name in magic.magics["line"]):
         method = shell.magics_manager.magics["line"][name]
         described = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]

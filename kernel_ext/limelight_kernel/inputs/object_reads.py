@@ -1,10 +1,11 @@
 """What a cell reads through the objects among its inputs, as inputs of their own: `cfg.rate`, `helpers.SCALE`.
 
 The code of the cell and of the user's functions that it calls is read once, for the ways by which it gets at values:
-attributes, items, globals of other files, closures. Each call goes these ways again. Plain values are keyed by value,
-all else by identity and by what it holds; so a change leads to another trace, whose reason names the way. Where the
-code does not tell what it reads of an object (`vars(cfg)`, `getattr(cfg, name)`, `helper(cfg)`), all its attributes
-are compared.
+attributes, items, globals of other files, closures. Each call goes these ways again. Tensors that stand where a
+stand-in can be lent travel into the graph, as global ones do: another of the same type finds the trace. Plain values
+are keyed by value, all else by identity and by what it holds; so a change leads to another trace, whose reason names
+the way. Where the code does not tell what it reads of an object (`vars(cfg)`, `getattr(cfg, name)`, `helper(cfg)`),
+all its attributes are compared.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, contents, is_users, reads, step
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
+from limelight_kernel.inputs.contents import attributes, is_opened
 from limelight_kernel.inputs.pins import Pins, by_value
-from limelight_kernel.inputs.portraits import PLAIN, is_users_object, items_of
+from limelight_kernel.inputs.portraits import PLAIN, Lent, is_users_object, items_of
 
 BY_IDENTITY = frozenset(["In", "Out"])  # lists and dictionaries that every cell adds to
 MOST_WAYS = 200  # that one cell compares
@@ -64,6 +66,16 @@ class Way(NamedTuple):
         for kind, key in self.steps:
             x = step(x, kind, key)
         return x
+
+    def owner(self, inputs: Mapping[str, Any]) -> Any:
+        """What holds the value, where something else can stand for it there while a trace is made; else MISSING."""
+        if not self.steps:
+            return MISSING
+        owner, (kind, key) = self._replace(steps=self.steps[:-1]).value(inputs), self.steps[-1]
+        if kind == ".":
+            own = not isinstance(owner, type) and is_opened(owner) and key in attributes(owner)
+            return owner if own else MISSING
+        return owner if isinstance(owner, list | dict) else MISSING
 
 
 class Consumed(NamedTuple):
@@ -109,6 +121,8 @@ class ObjectReads:
         self._types: tuple[type, ...] | None = None
         self._names: tuple[str, ...] = ()
         self._last: dict[str, Any] = {}
+        self.lends = True  # whether tensors travel into the graph
+        self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
 
     @property
@@ -120,21 +134,38 @@ class ObjectReads:
         """Arguments that stand for what is read through `inputs`, by paths; the code assigns the names `written`."""
         if self._types == tuple(map(type, inputs.values())) and self._names == tuple(inputs):
             now = self._arguments(inputs)
-            if now == self._last:
+            if _are_alike(now, self._last):
                 return now
         self._look(inputs, written)
         self._last = self._arguments(inputs)
         return self._last
 
-    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        return {way.label: self._keyed(way.label, way.value(inputs)) for way in self._ways}
+    def stop_lending(self) -> None:
+        """Has tensors be compared by identity from now on: the code asks for values, `cfg.t.item()`."""
+        self.lends, self.lent, self._last, self._pins = False, {}, {}, Pins()
 
-    def _keyed(self, label: str, value: Any) -> Any:
+    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        self.lent = {}
+        found: dict[str, Any] = {}
+        for way in self._ways:
+            found[way.label] = self._keyed(way, way.value(inputs), inputs)
+        return {**found, **{path: lent.tensor for path, lent in self.lent.items()}}
+
+    def _keyed(self, way: Way, value: Any, inputs: Mapping[str, Any]) -> Any:
+        if isinstance(value, Tensor) and self.lends and (owner := way.owner(inputs)) is not MISSING:
+            self.lent[way.label] = Lent(way.label, owner, way.steps[-1], value)
+            return value
         if isinstance(value, _BY_VALUE) and type(value).__eq__ is not object.__eq__:
             return value
         if isinstance(value, np.generic):
             return by_value(value)
-        return value if _is_small_and_plain(value) else self._pins.pin(label, value)
+        if _is_small_and_plain(value):
+            return value
+        if not self.lends:
+            return self._pins.pin(way.label, value)
+        pinned, lent = self._pins.pin_lending(way.label, value)
+        self.lent |= {one.path: one for one in lent}
+        return pinned
 
     def _look(self, inputs: Mapping[str, Any], written: Collection[str]) -> None:
         """Reads the code."""
@@ -199,6 +230,17 @@ class ObjectReads:
         return Way(f"{module}.{chain}", chain.name, read.globals, chain.steps)
 
 
+def _are_alike(now: dict[str, Any], last: dict[str, Any]) -> bool:
+    """Whether two calls find the same, but for the values of tensors."""
+    if now.keys() != last.keys():
+        return False
+    pairs = [(x, y) for x, y in zip(now.values(), last.values(), strict=True) if x is not y]
+    return all(
+        isinstance(x, Tensor) and isinstance(y, Tensor) if isinstance(x, Tensor) or isinstance(y, Tensor) else x == y
+        for x, y in pairs
+    )
+
+
 def _is_keyed(chain: Chain, value: Any) -> bool:
     """Whether the chain leads to an input, or to a part of one that its key tells of, rather than through an object."""
     for kind, key in chain.steps:
@@ -249,7 +291,8 @@ def _is_key(key: Any) -> bool:
 
 def _is_iterator(value: Any) -> bool:
     """Whether its items are gone once they are taken; those of the user's classes are compared by their attributes."""
-    return isinstance(value, Iterator) and not isinstance(value, io.IOBase) and not is_users_object(value)
+    own = hasattr(value, "__limelight_rounds__")  # an op of the graph takes its items
+    return isinstance(value, Iterator) and not own and not isinstance(value, io.IOBase) and not is_users_object(value)
 
 
 def _is_library(value: Any) -> bool:

@@ -16,7 +16,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import LimelightError
 from limelight.staging.weak_identity import describe_object
-from limelight_kernel.inputs.portraits import Portrait, contents, portrait
+from limelight_kernel.inputs.portraits import Lent, Portrait, contents, portrait
 
 MOST_PINS: Final = 16  # for one name: an object that goes back to what it held finds its trace again
 _SHORT: Final = 24
@@ -92,20 +92,31 @@ class Pins:
 
     def known(self, name: str, value: object) -> Pinned | None:
         """The pin that stands for `value` as it is now, if there is one."""
+        known = self._known(name, value)
+        return known and known[0]
+
+    def _known(self, name: str, value: object) -> tuple[Pinned, Portrait | None] | None:
         for pinned, was in reversed(self._by_name.get(name, ())):
             if pinned.value is value and (was is None or was.still(value)):
-                return pinned
+                return pinned, was
         return None
 
     def pin(self, name: str, value: object, contents: bool = True) -> Pinned:
         """The pin that stands for `value`, as it is now or, without `contents`, whatever it holds."""
-        known = self.known(name, value)
-        if known is not None:
-            return known
+        return self.known(name, value) or self._new(name, value, portrait(value) if contents else None)
+
+    def pin_lending(self, name: str, value: object) -> tuple[Pinned, list[Lent]]:
+        """The pin that stands for `value` but for the tensors in it, and these."""
+        known = self._known(name, value)
+        was = known[1] if known else portrait(value, lends=True)
+        pinned = known[0] if known else self._new(name, value, was)
+        return pinned, list(was.tensors(value, name.removesuffix("[...]"))) if was else []
+
+    def _new(self, name: str, value: object, was: Portrait | None) -> Pinned:
         known = Pinned(value)
         pins = self._by_name.setdefault(name, [])
         if any(pinned.value is value for pinned, _ in pins):
             known.__limelight_name__ += " with other contents"
-        pins.append((known, portrait(value) if contents else None))
+        pins.append((known, was))
         del pins[:-MOST_PINS]
         return known

@@ -1,7 +1,8 @@
 """What an object holds, to be compared later: whether it is still what it was when a trace was made.
 
 An object is taken apart into items; a portrait keeps these, and portraits of those that can change. Comparing asks
-whether the items are the very same, at the speed of C; where they are not, plain ones count by type and value.
+whether the items are the very same, at the speed of C; where they are not, plain ones count by type and value. A
+portrait that `lends` leaves out the tensors that another can stand for while a trace is made: these are inputs.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import operator
 import sys
 import types
 from collections import deque
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.user_code.names_read import defaults_of, is_users
+from limelight_kernel.inputs.contents import is_opened
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 _SEQUENCES: Final = (list, tuple, deque, set, frozenset)
@@ -30,15 +33,44 @@ _SAMPLES: Final = 1 << 16
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
 
 
+class Lent(NamedTuple):
+    """A tensor that an object leads to: what holds it, at an attribute "." or an item "[]", and its path as code."""
+
+    path: str
+    owner: Any
+    step: tuple[str, Any]
+    tensor: Tensor
+
+
 class Portrait:
-    """What one object held. It keeps the items alive, and so does not mistake new ones for them."""
+    """What one object held. It keeps the items alive, and so does not mistake new ones for them.
 
-    __slots__ = ("_inner", "_items", "_kind")
+    Args:
+        kind: its class.
+        items: what it holds.
+        inner: portraits of those that can change, by their index.
+        lends: whether any tensor may stand in place of one.
+    """
 
-    def __init__(self, kind: type, items: tuple[Any, ...], inner: tuple[tuple[int, Portrait], ...]) -> None:
+    __slots__ = ("_inner", "_items", "_kind", "_lends")
+
+    def __init__(
+        self, kind: type, items: tuple[Any, ...], inner: tuple[tuple[int, Portrait], ...], lends: bool = False
+    ) -> None:
         self._kind = kind
         self._items = items
         self._inner = inner
+        self._lends = lends
+
+    def tensors(self, value: object, path: str) -> Iterator[Lent]:
+        """The tensors that `value` leads to now, of those that the portrait leaves out."""
+        items = items_of(value) or ()
+        for index, x in enumerate(items):
+            if self._lends and isinstance(x, Tensor):
+                step = _step_to(value, index)
+                yield Lent(_after(path, step), value, step, x)
+        for index, inner in self._inner:
+            yield from inner.tensors(items[index], _after(path, _step_to(value, index)))
 
     def still(self, value: object) -> bool:
         """Whether `value` holds the same now."""
@@ -47,7 +79,8 @@ class Portrait:
         items = items_of(value)
         if items is None or len(items) != len(self._items):
             return False
-        if not all(map(operator.is_, items, self._items)) and not all(map(_alike, items, self._items)):
+        alike = _alike_or_tensors if self._lends else _alike
+        if not all(map(operator.is_, items, self._items)) and not all(map(alike, items, self._items)):
             return False
         return all(inner.still(items[index]) for index, inner in self._inner)
 
@@ -61,8 +94,39 @@ def _alike(one: object, other: object) -> bool:
     return kind in PLAIN and one == other
 
 
-def portrait(value: object, around: tuple[object, ...] = ()) -> Portrait | None:
-    """The portrait of `value`; None for what is itself, such as a number, a tensor, a module."""
+def _alike_or_tensors(one: object, other: object) -> bool:
+    return (isinstance(one, Tensor) and isinstance(other, Tensor)) or _alike(one, other)
+
+
+def _step_to(value: Any, index: int) -> tuple[str, Any]:
+    """How to get from `value` to one of its items."""
+    if isinstance(value, _SEQUENCES):
+        if index < len(value):
+            return "[]", index
+        index -= len(value)
+    elif isinstance(value, dict):
+        if index < 2 * len(value):
+            return "[]", list(dict.keys(value))[index % len(value)]
+        index -= 2 * len(value)
+    own = getattr(value, "__dict__", {})
+    if index < 2 * len(own):
+        return ".", list(own)[index % len(own)]
+    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    return ".", slots[index - 2 * len(own)]
+
+
+def _after(path: str, step: tuple[str, Any]) -> str:
+    return f"{path}.{step[1]}" if step[0] == "." else f"{path}[{step[1]!r}]"
+
+
+def portrait(value: object, around: tuple[object, ...] = (), lends: bool = False) -> Portrait | None:
+    """The portrait of `value`; None for what is itself, such as a number, a tensor, a module.
+
+    Args:
+        value: the object.
+        around: those that have led to it.
+        lends: whether tensors in lists, dictionaries and attributes are left out.
+    """
     if type(value) in _LEAVES and type(value) is not types.FunctionType:
         return None
     if len(around) > _DEEPEST or any(value is outer for outer in around):
@@ -71,8 +135,12 @@ def portrait(value: object, around: tuple[object, ...] = ()) -> Portrait | None:
     if items is None:
         return None
     inside = (*around, value)
-    inner = [(i, one) for i, x in enumerate(items) if type(x) not in _LEAVES and (one := portrait(x, inside))]
-    return Portrait(type(value), items, tuple(inner))
+    inner = [(i, one) for i, x in enumerate(items) if type(x) not in _LEAVES and (one := portrait(x, inside, lends))]
+    return Portrait(type(value), items, tuple(inner), lends and _can_lend(value))
+
+
+def _can_lend(value: object) -> bool:
+    return isinstance(value, list | dict) or (is_opened(value) and not isinstance(value, type))
 
 
 def items_of(value: Any) -> tuple[Any, ...] | None:

@@ -143,19 +143,24 @@ def _one(magic: Callable[..., Any], error: UsageError) -> str:
     return "; one NAME at a time" if named else "; it takes no NAME"
 
 
-def only(given: Namespace, allowed: Iterable[str], magic: Callable[..., Any], where: str) -> None:
-    """Raises UsageError where a flag was given that is for a cell magic alone.
+def only(
+    given: Namespace, allowed: Iterable[str], magic: Callable[..., Any], where: str, for_cell: bool = False
+) -> None:
+    """Raises UsageError where a flag was given that is for a cell magic alone, or for a line magic alone.
 
     Args:
         given: the parsed line.
-        allowed: what may be given on the line magic, by the names of the arguments.
+        allowed: what may be given, by the names of the arguments.
         magic: the method whose arguments these are.
         where: its name, for the message.
+        for_cell: whether the line stands above a cell.
     """
     for action in magic.parser._actions:  # type: ignore[attr-defined]
         default = [] if action.default is None and action.nargs == "?" else action.default
         if action.option_strings and action.dest not in allowed and getattr(given, action.dest, default) != default:
             flag = action.option_strings[0]
+            if for_cell:
+                raise UsageError(f"%%{where}: {flag} is for no cell; write %{where} {flag} on a line of its own")
             raise UsageError(f"%{where}: {flag} is for a cell; write %%{where} {flag} on the first line of one")
 
 

@@ -1,1 +1,1 @@
-"""The magics, one a file: `%%stage`, `%graph`, `%trace_cache`, `%tape`, `%devices`, `%explain`."""
+"""The magics, one a file: `%%stage`, `%graph`, `%trace_cache`, `%tape`, `%devices`, `%explain`, `%steps`."""

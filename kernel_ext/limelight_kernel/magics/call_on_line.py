@@ -9,9 +9,12 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
 from limelight_kernel.staged.session import Session, is_function
 from limelight_kernel.staged.staged_cell import StagedCell
+from limelight_widgets.live import what_if
+from limelight_widgets.views.explain import stories_of
 
 _WOULD = "%trace_cache --would"
 _FILE = "<would>"
@@ -47,6 +50,32 @@ def prediction(session: Session, text: str, function: Any = None) -> Any:
         raise UsageError(f"{_WOULD} {text!r}: {_first_line(error)}") from None
 
 
+def what_if_asked(session: Session) -> what_if.Ask:
+    """What answers the box of a trace-cache view: as --would does, with the names of this shell."""
+
+    def ask(text: str, function: Any) -> what_if.Answer:
+        text = text.strip()
+        try:
+            said, of = prediction(session, text, function), called(session, text)
+        except UsageError as error:
+            raise UsageError(_plain(str(error))) from None
+        trace = (of.id, said.entry.index) if said.hit else None
+        return what_if.Answer(said.hit, with_cells(stories_of(said), of), trace)
+
+    return ask
+
+
+def _plain(words: str) -> str:
+    """A usage error without the flag, which nobody has typed.
+
+    >>> _plain("%trace_cache --would 'f(z)': NameError: name 'z' is not defined")
+    "'f(z)': NameError: name 'z' is not defined"
+    >>> _plain("%trace_cache --would: no call follows; write one, as in --would step(x[:3], 0.1)")
+    'no call follows; write one, as in step(x[:3], 0.1)'
+    """
+    return words.removeprefix(_WOULD).removeprefix(":").strip().replace("--would ", "")
+
+
 def called(session: Session, text: str) -> Any:
     """The staged function that the call `text` is of; raises UsageError as `prediction` does."""
     return _evaluated(session, _parsed(text, _WOULD).func, text, _WOULD)
@@ -74,28 +103,34 @@ def _predicted_as_written(session: Session, text: str, called: Any, args: Any, k
         del linecache.cache[_FILE]
 
 
-def answer_about_call(session: Session, text: str, question: Callable[..., Any], flag: str) -> Any:
+def answer_about_call(
+    session: Session, text: str, question: Callable[..., Any], flag: str, magic: str = "%explain", staged: bool = True
+) -> Any:
     """The answer to a question about a call; raises UsageError as `prediction` does.
 
     Args:
         session: of the shell in which the call is evaluated.
         text: the call, such as "step(x[:3], 0.1)".
         question: is given the function and the call's arguments.
-        flag: the flag of `%explain` that asks.
+        flag: the flag that asks.
+        magic: the magic that has it.
+        staged: whether only a staged function will do.
     """
-    called, args, kwargs = _function_and_arguments(session, text, f"%explain {flag}")
+    called, args, kwargs = _function_and_arguments(session, text, f"{magic} {flag}", staged)
     if isinstance(called, StagedCell):
         kwargs = called.sent(kwargs)
     return question(called, *args, **kwargs)
 
 
-def _function_and_arguments(session: Session, text: str, where: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The staged function and the arguments of a call; raises UsageError for what is no such call."""
+def _function_and_arguments(
+    session: Session, text: str, where: str, staged: bool = True
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function and the arguments of a call; raises UsageError for what is no such call."""
     if not text:
         raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
     call = _parsed(text, where)
     called = _evaluated(session, call.func, text, where)
-    if not is_function(called):
+    if staged and not is_function(called):
         name = ast.unparse(call.func)
         raise UsageError(
             f"{where}: {name!r} is a {type(called).__name__}, not a staged function; stage it with ll.function({name})"

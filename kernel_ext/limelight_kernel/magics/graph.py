@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
 
 import limelight_widgets as views
+from limelight import explain
+from limelight.errors import LimelightError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
-from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
+from limelight_kernel.magics.call_on_line import answer_about_call
+from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
 from limelight_kernel.staged.session import position
+from limelight_kernel.staged.staged_cell import StagedCell
+from limelight_widgets.figures.overlays import MEASURED, OVERLAYS
 
 
 @magics_class
@@ -20,11 +27,16 @@ class GraphMagic(LimelightMagic):
     """`%graph`."""
 
     @magic_arguments()
-    @argument("name", nargs="?", metavar="NAME", help="a staged function; default: the last staged cell")
+    @argument("name", nargs="*", metavar="NAME", help="a staged function or a call; default: the last staged cell")
     @argument("--which", choices=("traced", "optimised"), default="optimised", help="the version shown first")
     @argument(
         "--trace", type=int, metavar="N", help="trace #N, -1 for the last; default: the newest, and those to come"
     )
+    @argument(
+        "--overlay", choices=OVERLAYS, help="tell this on the boxes; what is measured needs a CALL or a staged cell"
+    )
+    @argument("--diff", type=int, nargs=2, metavar="N", help="compare two traces, by the numbers that the cache shows")
+    @argument("--save", metavar="FILE", help="write it, too, as .svg, .png, .dot, .json, .me.json or .txt")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -32,16 +44,49 @@ class GraphMagic(LimelightMagic):
     def graph(self, line: str) -> Any:
         """Show the graph of a staged function.
 
-            %graph double --which traced
+        Of a call, such as double(x), the ops run one by one, without effects, and are measured: time, NaN and infinity,
+        the norms of gradients. A staged cell is called with the values of the names that it reads.
 
-        From Python: limelight_widgets.graph(double, which="traced")
+            %graph double --which traced
+            %graph double --overlay time
+
+        --save puts the file in the place of one that is there; .me.json is for Model Explorer.
+
+        From Python: limelight_widgets.graph(double, which="traced"), and its method save
         """
         given = arguments.parse(self.graph, line)
-        function = self.session.function(given.name)
+        text = " ".join(given.name)
+        if len(given.name) > 1 and "(" not in text:
+            raise UsageError(f"%graph: unrecognized arguments: {given.name[1]}; one NAME at a time")
+        costs = self._costs(text, given.overlay)
+        function = costs.function if costs is not None else self.session.function(text or None)
         if function is None:
             return self._nothing(given, NO_FUNCTION)
         trace = -1 if given.trace is None else position(function, given.trace)
-        return self._show(given, views.graph(function, which=given.which, trace=trace))
+        diff = None
+        if given.diff is not None:
+            diff = (
+                position(function, given.diff[0], "%graph --diff"),
+                position(function, given.diff[1], "%graph --diff"),
+            )
+        view = views.graph(function, which=given.which, trace=trace, costs=costs, overlay=given.overlay, diff=diff)
+        if given.save is not None:
+            try:
+                display(PlainText(f"saved {view.save(arguments.unquoted(given.save))}"))
+            except (LimelightError, OSError, ImportError) as error:
+                raise UsageError(f"%graph --save: {getattr(error, 'bare', error)}") from None
+        return self._show(given, view)
+
+    def _costs(self, text: str, overlay: str | None) -> Any:
+        """What the ops of a call take and give; None where none is written and none is needed."""
+        if "(" not in text:
+            function = self.session.function(text or None) if overlay in MEASURED else None
+            if not isinstance(function, StagedCell) or function is self.session.failed:
+                return None
+            text = f"{text}()" if text else ""
+            if not text:
+                return explain.costs(function, **function.sent({}))
+        return answer_about_call(self.session, text, explain.costs, "%graph")
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()

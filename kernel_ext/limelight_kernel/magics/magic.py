@@ -101,10 +101,10 @@ class LimelightMagic(Magics):
         return {name: Completed(method, self.names, self.flag_values()) for name, method in methods.items()}
 
     def _show(self, given: Namespace, view: Any) -> Any:
-        return _seen(form_asked(given, self._keep(given, view)))
+        return seen(form_asked(given, self._keep(given, view)))
 
     def _say(self, given: Namespace, value: Any) -> Any:
-        return _seen(self._keep(given, value))
+        return seen(self._keep(given, value))
 
     def _answered(self, given: Namespace, answer: Any) -> Any:
         """Shows what has forms in the one that was asked for, and says what is text anyway."""
@@ -126,7 +126,7 @@ def form_asked(given: Namespace, view: Any) -> Any:
     return view.static() if given.static else view
 
 
-def _seen(made: Any) -> Any:
+def seen(made: Any) -> Any:
     """`made`, the value of a line magic; displayed here where the cell would drop it."""
     if is_dropped():
         display(made)

@@ -9,6 +9,8 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight_kernel.line.completion import matcher
+from limelight_kernel.magics.checkpoint import CheckpointMagic
+from limelight_kernel.magics.dashboard import DashboardMagic
 from limelight_kernel.magics.devices import DevicesMagic
 from limelight_kernel.magics.explain import ExplainMagic
 from limelight_kernel.magics.graph import GraphMagic
@@ -25,8 +27,10 @@ MAGICS: tuple[type[LimelightMagic], ...] = (
     TraceCacheMagic,
     TapeMagic,
     DevicesMagic,
+    DashboardMagic,
     ExplainMagic,
     StepsMagic,
+    CheckpointMagic,
 )
 
 

@@ -13,6 +13,7 @@ from IPython.display import display
 
 import limelight_widgets as views
 from limelight.core.devices import list_devices
+from limelight.staging import partial_trace
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.inputs.line_inputs import specs_from
 from limelight_kernel.line import arguments
@@ -108,13 +109,24 @@ class StageMagic(LimelightMagic):
             given.strict,
         )
         shown = Shown(parts, given.grad, given.time, given.force)
-        result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
+        try:
+            result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
+        except Exception:
+            self._show_failed(given)
+            raise
         self._keep(given, result)
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):
             # %%timeit runs a cell many times, and shows it once
             self._shown = (cell_number(self.shell), result.name)
             display(form_asked(given, result))
         return result.result
+
+    def _show_failed(self, given: Namespace) -> None:
+        """The graph of the cell up to what failed, where tracing it has come to an op."""
+        failed = self.session.failed
+        partial = None if failed is None else partial_trace.of(failed.id)
+        if partial is not None and partial.graph.nodes and not given.quiet:
+            display(form_asked(given, views.graph(failed)))
 
     def _staged(self, given: Namespace) -> Any:
         given.name, parts = arguments.parts(given.annotate, given.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import limelight_widgets as views
 from limelight import explain
+from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import keep_argument
 from limelight_kernel.line.options import Options
@@ -26,6 +28,10 @@ class StepsMagic(LimelightMagic):
     @magic_arguments()
     @argument("call", nargs="*", metavar="CALL", help="a call of a staged function, or the name of a staged cell")
     @argument("-g", "--grad", action="store_true", help="go back, too, from the sum of all results")
+    @argument(
+        "--break", dest="stop_at", metavar="WHERE", default="", help="open at, and stop at: line:7,op:matmul,nan,error"
+    )
+    @argument("--level", choices=("trace", "pass", "run", "backward"), help="the steps of this kind alone")
     @argument("--most", type=int, default=1000, metavar="N", help="keep at most so many steps of each kind")
     @argument("--save", metavar="FILE", help="write the player as a page of its own, too (.html)")
     @argument("--text", action="store_true", help="plain text only")
@@ -42,6 +48,7 @@ class StepsMagic(LimelightMagic):
 
             %steps double(x=x)
             %steps --grad double
+            %steps --level run --break op:add,nan double
 
             %%steps
             y = x * 2.0
@@ -61,7 +68,12 @@ class StepsMagic(LimelightMagic):
             recording = record(staged, **staged.sent({}))
         if recording is None:
             return self._nothing(given, NO_FUNCTION)
-        figure = views.steps(recording)
+        if given.level is not None:
+            recording = replace(recording, steps=recording.of(given.level))
+        try:
+            figure = views.steps(recording, stop_at=given.stop_at)
+        except ArgumentError as error:
+            raise UsageError(f"%steps --break: {error.bare}") from None
         if given.save is not None:
             figure.save(given.save)
         return self._say(given, PlainText(figure) if given.text else figure)

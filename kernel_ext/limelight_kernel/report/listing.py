@@ -147,7 +147,13 @@ def html_legend(lines: Sequence[Line]) -> str:
     used = {line.mark for line in lines}
     items = "".join(f"<li>{GLYPHS[mark]} {mark}: {escape(MEANING[mark])}</li>" for mark in MEANING if mark in used)
     items += f"<li>ops: {COUNTS}</li>" if any(line.nodes or line.inside for line in lines) else ""
-    return f"<details><summary>what the words mean</summary><ul>{items}</ul></details>" if items else ""
+    return folded("what the words mean", items) if items else ""
+
+
+def folded(title: str, items: str) -> str:
+    """A list that is folded away, beside others of the kind: each line counts on a low screen."""
+    style = "display: inline-block; vertical-align: top; margin: 0 2em 0 0"
+    return f'<details style="{style}"><summary>{title}</summary><ul>{items}</ul></details>'
 
 
 def _mark(line: Line) -> str:

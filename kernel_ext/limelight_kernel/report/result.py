@@ -13,7 +13,16 @@ from limelight.user_code.source_line import Source
 from limelight_kernel.report.cell_state import StateRemark, state_remarks
 from limelight_kernel.report.gradients import Gradients
 from limelight_kernel.report.line_marks import TRACE_TIME, WRITTEN_BACK, Line, annotate
-from limelight_kernel.report.listing import NONE, SENTENCES, TABLES, html_legend, html_listing, text_listing, wrapped
+from limelight_kernel.report.listing import (
+    NONE,
+    SENTENCES,
+    TABLES,
+    folded,
+    html_legend,
+    html_listing,
+    text_listing,
+    wrapped,
+)
 from limelight_kernel.report.node_history import plans
 from limelight_kernel.report.side_by_side import widget_bundle
 from limelight_kernel.report.surprises import Surprise, surprises
@@ -153,7 +162,7 @@ class StageResult:
         label = Source(self.staged.cell.filename, 0, "").label
         groups = group_texts(self.entry.optimised)
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
-        fused = f"<details><summary>{counted(len(groups), 'group')} of fused ops</summary><ul>{listed}</ul></details>"
+        fused = folded(f"{counted(len(groups), 'group')} of fused ops", listed)
         parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
         parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
         if self.parts not in ((), ("source",)) and not stories:

@@ -9,8 +9,7 @@ import ipywidgets
 
 import limelight_widgets as views
 from limelight_widgets.live.front_end import has_front_end
-
-WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+from limelight_widgets.live.static_outputs import widget_forms
 
 
 def widget_bundle(html: str, graphs: Sequence[views.GraphView]) -> dict[str, Any]:
@@ -29,4 +28,4 @@ def widget_bundle(html: str, graphs: Sequence[views.GraphView]) -> dict[str, Any
                 part.close()
 
     shown[0].observe(close, "comm")
-    return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": box.model_id}}
+    return widget_forms(box.model_id)

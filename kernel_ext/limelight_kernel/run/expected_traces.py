@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight import events
-from limelight_kernel.cell.cell_source import lines_above, register, show_as_typed
-from limelight_kernel.cell.compiled_cell import parse_cell
 from limelight_kernel.report.listing import wrapped
-from limelight_kernel.tracebacks import runs_cells, trim
+from limelight_kernel.run.ordinary_cell import run_ordinary
+from limelight_kernel.tracebacks import runs_cells
 from limelight_widgets.format import counted
 
 runs_cells(__file__)
@@ -70,11 +68,10 @@ def run_and_count(shell: InteractiveShell, line: str, cell: str, wanted: Callabl
         wanted: finds, after the cell has run, the function whose traces are counted; None for those of all functions.
     """
     __tracebackhide__ = True
-    show_as_typed(shell)
     misses: list[Any] = []
     listening = events.listen(misses.append, events.CacheMiss)
     try:
-        value = _run(shell, line, cell)
+        value = run_ordinary(shell, "trace_cache", line, cell)
     finally:
         listening.close()
     function = wanted()
@@ -82,26 +79,3 @@ def run_and_count(shell: InteractiveShell, line: str, cell: str, wanted: Callabl
         return value, Traces(tuple(misses))
     ids = {function.id, *(bound.id for bound in getattr(function, "instances", ()))}
     return value, Traces(tuple(event for event in misses if event.function_id in ids))
-
-
-def _run(shell: InteractiveShell, line: str, cell: str) -> Any:
-    __tracebackhide__ = True
-    above = lines_above(shell, line, cell, "trace_cache")
-    filename = register(shell, cell, above)
-    try:
-        return _executed(shell, cell, filename, len(above))
-    except BaseException as error:
-        trim(shell, error, filename)
-        raise
-
-
-def _executed(shell: InteractiveShell, cell: str, filename: str, header: int) -> Any:
-    __tracebackhide__ = True
-    tree = shell.transform_ast(parse_cell(shell.transform_cell(cell), filename, header))
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, filename, "exec", dont_inherit=True), shell.user_global_ns, shell.user_ns)
-    if last is None:
-        return None
-    return eval(
-        compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), shell.user_global_ns, shell.user_ns
-    )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from limelight.errors import LimelightError, StateCreationError, SymbolicValueError
+from limelight.staging import partial_trace
 from limelight_kernel.explain.retrace_fixes import worded_for_cell, worded_for_line
 from limelight_kernel.explain.side_effects import lines_run
 from limelight_kernel.line.options import Options, Shown
@@ -59,6 +60,8 @@ def run_cell(
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
     except BaseException as error:
+        if staged is not None and partial_trace.of(staged.id) is not None:
+            session.failed = staged
         if isinstance(error, StateCreationError):
             error.args = (worded_for_cell(str(error)),)
         if (

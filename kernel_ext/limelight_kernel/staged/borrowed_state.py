@@ -18,9 +18,7 @@ import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
-from limelight_kernel.inputs.pins import Pinned
-from limelight_kernel.staged.array_stand_ins import stand_for_array
-from limelight_kernel.staged.contents import (
+from limelight_kernel.inputs.contents import (
     ATOMS,
     CONTAINERS,
     MOST,
@@ -28,12 +26,15 @@ from limelight_kernel.staged.contents import (
     Holder,
     Path,
     Step,
+    attributes,
     children,
     holders_of,
     mapping,
     same,
     set_attribute,
 )
+from limelight_kernel.inputs.pins import Pinned
+from limelight_kernel.staged.array_stand_ins import stand_for_array
 
 _ABSENT: Final = object()
 
@@ -101,7 +102,7 @@ class BorrowedState:
         self._first: dict[int, Any] = {}  # the stand-in of each tensor, variable and array, by the original's id
         self.places: dict[int, tuple[Any, Place]] = {}
         self.stand_ins: dict[int, tuple[Any, Place, Any]] = {}  # what stands for what: (stand-in, place, original)
-        self._real: dict[tuple[int, bool], tuple[Holder, Place, Contents]] = {}
+        self._real: dict[tuple[int, bool], tuple[Holder, Place | Itself, Contents]] = {}
         self._lent: dict[tuple[int, bool], Contents] = {}
         self._replaced: dict[int, tuple[Any, Any]] = {}
         self._emptied: set[tuple[int, bool]] = set()
@@ -124,7 +125,7 @@ class BorrowedState:
                 self._owned |= {id(child) for _, child in children(x) if isinstance(child, CONTAINERS)}
             waiting += [(place.then(step), child) for step, child in children(x) if id(child) not in self.places]
 
-    def _remember(self, holder: Holder, place: Place) -> None:
+    def _remember(self, holder: Holder, place: Place | Itself) -> None:
         if holder.key not in self._real:
             self._real[holder.key] = holder, place, holder.contents()
 
@@ -145,6 +146,25 @@ class BorrowedState:
             if x is not original or not nested:
                 x.clear()
         return original
+
+    def lend_inside(self, owner: Any, step: tuple[str, Any], traced: Any) -> None:
+        """Puts what the tracer passes for a tensor where it stands in `owner`: at an attribute "." or an item."""
+        kind, key = step
+        holder = Holder(owner, kind == ".")
+        known = self.places.get(id(owner))
+        self._remember(holder, known[1] if known else Itself(owner, str(key)))
+        x = attributes(owner)[key] if kind == "." else owner[key]
+        if id(x) in self.stand_ins:  # it was reached by another path
+            return
+        if known:
+            place = known[1].then(Step("attribute" if kind == "." else "item", key))
+            self.stand_ins[id(traced)] = traced, place, x
+        first = self._first.setdefault(id(x), traced)
+        put = first if self._one_each else traced
+        if kind == ".":
+            set_attribute(owner, key, put)
+        else:
+            (list if isinstance(owner, list) else mapping(owner)).__setitem__(owner, key, put)
 
     def begin(self) -> None:
         """From here on the code runs."""

@@ -20,7 +20,9 @@ from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
 from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
 from limelight_kernel.inputs.input_keys import goes_into_graph
+from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
+from limelight_kernel.staged import notebook_lock
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.identities import questions
@@ -126,11 +128,22 @@ class Body(threading.local):
         self.writes: tuple[str, ...] = ()
         self.deletes: frozenset[str] = frozenset()
         self.originals: Mapping[str, Any] = {}
+        self.lent: Mapping[str, Lent] = {}  # the tensors in objects that travel into the graph
         self.last: OutputTemplate | None = None
         self.used: Any = None  # the trace that this thread's call has found, or made
 
     def __call__(self, **inputs: Any) -> tuple[Tensor, ...]:
         """The cell's tensors, from its inputs as the tracer passes them."""
+        __tracebackhide__ = True
+        taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
+        try:
+            notebook_lock.tracers.append(threading.get_ident())
+            return self._run(inputs)
+        finally:
+            if taken:
+                notebook_lock.give_back()
+
+    def _run(self, inputs: Mapping[str, Any]) -> tuple[Tensor, ...]:
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
         state = BorrowedState(self.originals, self.one_each)
@@ -141,12 +154,14 @@ class Body(threading.local):
                 for name, value in inputs.items()
                 if name in self.originals
             }
+            for path, lent in self.lent.items():
+                state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
             self.last, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
         finally:
-            state.restore()
+            _restore(state)
             for x, misses in memories:
                 if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
                     x.cache_clear()
@@ -154,6 +169,14 @@ class Body(threading.local):
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
+
+
+def _restore(state: BorrowedState) -> None:
+    try:
+        state.restore()
+    except KeyboardInterrupt:  # in the middle of it: once more
+        state.restore()
+        raise
 
 
 def _meant(state: BorrowedState, name: str, original: Any, traced: Any) -> Any:

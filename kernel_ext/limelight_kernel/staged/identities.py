@@ -16,7 +16,7 @@ import numpy as np
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
-from limelight_kernel.staged.contents import ATOMS, MOST, children
+from limelight_kernel.inputs.contents import ATOMS, MOST, children
 
 _TENSORS: Final = (Tensor, Resource, np.ndarray)
 _ASKS: Final = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -42,9 +42,18 @@ def questions(tree: ast.Module) -> tuple[Question, ...]:
             for left, how, right in zip(sides, node.ops, sides[1:], strict=False):
                 if isinstance(how, _ASKS) and not isinstance(left, ast.Constant) and not _is_constant(how, right):
                     found.append(Question(_name(left), _name(right) if isinstance(how, ast.Is | ast.IsNot) else ""))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "id":
+        elif isinstance(node, ast.Call) and (_is_id(node.func) or _is_watch(node.func)):
             found.append(Question("", ""))
     return tuple(found)
+
+
+def _is_id(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id == "id"
+
+
+def _is_watch(function: ast.expr) -> bool:
+    """Whether a tape watches a tensor: then it has a gradient by whichever way the code reaches it."""
+    return isinstance(function, ast.Attribute) and function.attr == "watch"
 
 
 def _is_constant(how: ast.cmpop, right: ast.expr) -> bool:

@@ -21,9 +21,9 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
+from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
-from limelight_kernel.staged.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 
 _ITERATORS: Final = ("builtins", "itertools")
 Parts: TypeAlias = "list[tuple[Step, Recipe]]"

@@ -38,6 +38,8 @@ class Session:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         self._cells: dict[tuple[str, Options], StagedCell] = {}
+        self.failed: StagedCell | None = None
+        """The cell that has failed while it was traced, until another one runs."""
 
     @property
     def cells(self) -> tuple[StagedCell, ...]:
@@ -53,6 +55,7 @@ class Session:
         Raises StagedSyntaxError for a text that cannot be staged.
         """
         show_as_typed(self.shell)
+        self.failed = None
         known = self._cells.get((text, options))
         if known is not None:
             renumber(self.shell, known.cell.filename)
@@ -99,6 +102,8 @@ class Session:
     def function(self, path: str | None) -> Any:
         """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
 
+        A cell that failed while it was traced is the last one until another runs.
+
         Raises UsageError where the name means something else, or several functions could be meant.
         """
         if path is not None:
@@ -111,8 +116,8 @@ class Session:
                     + (f"write {' or '.join(inside)}" if inside else f"{remedy}, or name a cell with %%stage NAME")
                 )
             return function
-        if self.last is not None:
-            return self.last
+        if self.failed is not None or self.last is not None:
+            return self.failed or self.last
         alive = self.function_names()
         if len(alive) > 1:
             raise UsageError(f"which function? write one of {', '.join(alive)}")

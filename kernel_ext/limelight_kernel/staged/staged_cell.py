@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import SignatureError, TraceBudgetError
+from limelight.errors import LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
 from limelight.explain import SideEffects
 from limelight.staging.function import Function
 from limelight.staging.key import Key
@@ -38,6 +38,7 @@ from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
 from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
+from limelight_kernel.staged import notebook_lock
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.execution import Converted, Made
@@ -118,12 +119,25 @@ class StagedCell(Function):
         """
         __tracebackhide__ = True
         while True:
-            values = self._values(self._names(), overrides)
+            since = len(notebook_lock.tracers)
+            taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
             try:
-                return self._run(values, run, values if changed is None else {**values, **changed})
+                values = self._values(self._names(), overrides)
+                sent = self._sent(values)
+            finally:
+                if taken:
+                    notebook_lock.give_back()
+            try:
+                return self._run(values, sent, run, values if changed is None else {**values, **changed})
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
+            except (SymbolicValueError, LeakedTensorError) as error:
+                if notebook_lock.another_has_traced(since):  # a list that was read here had been lent in the meantime
+                    continue
+                if isinstance(error, LeakedTensorError) or not self._object_reads.lent:
+                    raise
+                self._object_reads.stop_lending()
 
     def _named(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
         values = self._values(self._names(), inputs)
@@ -249,6 +263,7 @@ class StagedCell(Function):
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
+        self._body.lent = self._object_reads.lent
         refuse_consumed(self._object_reads.consumed)
         same, shared = sharing(values)
         if self._body.questions:
@@ -289,18 +304,25 @@ class StagedCell(Function):
 
     # Tracing and running
 
-    def _run(self, values: dict[str, Any], run: bool, changed: Mapping[str, Any]) -> Run:
+    def _run(self, values: dict[str, Any], sent: dict[str, Any], run: bool, changed: Mapping[str, Any]) -> Run:
         __tracebackhide__ = True
-        self._body.originals = values
-        sent = self._sent(values)
+        around = self._body.originals  # of a call that this one is made in
+        self._body.originals, self._body.lent = values, self._object_reads.lent
         start = time.perf_counter()
-        with device_scopes.device(self.options.device) if self.options.device else contextlib.nullcontext():
-            try:
+        try:
+            with device_scopes.device(self.options.device) if self.options.device else contextlib.nullcontext():
                 entry, hit, tensors = self._use(sent, run)
-            except TraceBudgetError as error:
-                parts = self._call((), sent, abstract=True).key.parts
-                raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
-        made = self._templates[entry].filled(tensors, changed) if run else None
+        except TraceBudgetError as error:
+            parts = self._call((), sent, abstract=True).key.parts
+            raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
+        finally:
+            self._body.originals, self._body.lent = around, {}  # tensors, it may be, of a trace that calls this cell
+        taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
+        try:
+            made = self._templates[entry].filled(tensors, changed) if run else None
+        finally:
+            if taken:
+                notebook_lock.give_back()
         return Run(made, entry, hit, time.perf_counter() - start)
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:

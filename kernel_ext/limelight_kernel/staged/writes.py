@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from limelight_kernel.inputs.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.borrowed_state import Change, Itself, Place
-from limelight_kernel.staged.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.recipes import Constant, Recipe, RecipeBook, Run
 
 _GONE: Final = object()

@@ -25,7 +25,7 @@ class Table:
     def __init__(self): self.columns = {"a": np.ones(2, "float32")}
     def __getitem__(self, key): return self.columns[key]
 class Slots:
-    __slots__ = ("rate",)
+    __slots__ = ("rate", "t")
 def counter():
     n = 1.0
     def get(): return n
@@ -54,7 +54,6 @@ def at_default(x, c=cfg): return x * c.rate
 WAYS = [
     ("x * cfg.rate", "cfg.rate = 5.0", "`cfg.rate` 2.0 -> 5.0"),
     ("x * cfg.kind", "Config.kind = 5.0", "`cfg.kind` 1.0 -> 5.0"),
-    ("x * cfg.t", "cfg.t = ll.zeros(2)", "`cfg.t` tensor f32[2] -> tensor f32[2]"),
     ("x * cfg.sizes[0]", "cfg.sizes[0] = 5.0", "`cfg.sizes[0]` 1.0 -> 5.0"),
     ("x * sum(cfg.sizes)", "cfg.sizes.append(5.0)", "cfg.sizes"),
     ("x * cfg['rate'] if isinstance(cfg, dict) else x * rate_of(cfg)", "cfg.rate = 5.0", "`cfg`"),
@@ -75,7 +74,6 @@ WAYS = [
     ("x * get()", "inc()", "`get.n` 1.0 -> 2.0"),
     ("x * sum([c.rate for c in configs])", "configs[1].rate = 5.0", "`configs[...]`"),
     ("at_default(x)", "cfg.rate = 5.0", "`at_default.__defaults__`"),
-    ("x * cfg.t.sum()", "cfg.t = ll.zeros(2)", "`cfg.t`"),
     ("x * float(cfg.t.ndim)", "cfg.t = ll.zeros((2, 2))", "`cfg.t`"),
     ("x * holder.flags.T[0]", "holder.flags[0] = 5.0", "`holder.flags`"),
     ("x * len(holder.word.upper())", "holder.word = 'abc'", "`holder.word` 'ab' -> 'abc'"),
@@ -111,6 +109,40 @@ def test_a_change_traces_again(notebook, code, change, reason):
         assert notebook(cell).value.tolist() == notebook(code).value.tolist()
     assert count(notebook) == 2
     assert reason in " ".join(notebook("step.trace_cache[-1].reason").value.split())
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        ("x * cfg.t", "cfg.t = cfg.t + 5.0"),
+        ("x * cfg.t.sum()", "cfg.t = ll.zeros(2)"),
+        ("x * vars(cfg)['t']", "cfg.t = ll.zeros(2)"),
+        ("x * getattr(cfg, 't')", "cfg.t = ll.zeros(2)"),
+        ("x * holder.table['t']", "holder.table['t'] = ll.zeros(2)"),
+        ("x * sum(holder.ts)", "holder.ts[1] = ll.zeros(2)"),
+        ("x * sum(vars(holder)['ts'])", "holder.ts[0], holder.ts[1] = holder.ts[1] * 2.0, holder.ts[0]"),
+        ("x * space.t", "space.t = ll.zeros(2)"),
+        ("x * slots.t", "slots.t = slots.t * 2.0"),
+        ("x * (lambda o: o.t)(cfg)", "cfg.t = ll.zeros(2)"),
+    ],
+)
+def test_another_tensor_of_its_type_finds_the_trace(notebook, code, change):
+    notebook(
+        "holder.table['t'], holder.ts, space.t, slots.t = ll.ones(2), [ll.ones(2), ll.ones(2)], ll.ones(2), ll.ones(2)"
+    )
+    cell = f"%%stage -q step\ny = {code}\ny"
+    for text in ("0", change, "1", change):
+        notebook(text)
+        assert notebook(cell).value.tolist() == notebook(code).value.tolist()
+    assert count(notebook) == 1
+
+
+def test_a_tensor_whose_value_is_asked_for_is_compared(notebook):
+    cell = "%%stage -q step\ny = x * cfg.t.tolist()[0]\ny"
+    for _ in range(2):
+        assert notebook(cell).value.tolist() == notebook("x * cfg.t.tolist()[0]").value.tolist()
+        notebook("cfg.t = cfg.t + 3.0")
+    assert len(notebook("step.trace_cache").value) == 2
 
 
 def test_what_is_not_read_may_change(notebook):
@@ -233,3 +265,32 @@ def _calls(staged):
     finally:
         sys.setprofile(None)
     return calls
+
+
+def test_an_iterator_over_data_is_an_op_of_the_cell(notebook):
+    notebook("data = ll.data.from_sequence([1.0, 2.0, 3.0, 4.0])\nit = iter(data)\ntable = ll.lookup.HashTable()")
+    cell = "%%stage step --strict -q\ny = next(it) * 2.0\ntable.insert(ll.constant(5), y)\nz = table.lookup(5)"
+    ran = notebook(cell)
+    assert ran.error is None
+    assert ran.warned == []
+    assert notebook("y.item(), z.item()").value == (2.0, 2.0)
+    notebook(cell)
+    assert notebook("y.item(), z.item(), step.trace_count").value == (4.0, 4.0, 1)
+    notebook("state = it.get_state()")
+    notebook(cell)
+    notebook("it.set_state(state)")
+    notebook(cell)
+    assert notebook("y.item(), step.trace_count").value == (6.0, 1)
+    assert isinstance(notebook("for _ in range(9): step()", fails=True).error, StopIteration)
+
+
+@pytest.mark.parametrize("options", ["", "--autograph"])
+def test_a_for_over_data_begins_anew_at_each_run_of_the_cell(notebook, options):
+    notebook("data = ll.data.from_arrays(ll.ones((5, 2))).batch(2)")
+    ran = notebook(f"%%stage step -q {options}\ntotal = 0.0\nfor batch in data:\n    total = total + ll.sum(batch)")
+    assert ran.error is None
+    assert notebook("total.item()").value == 10.0
+    notebook(f"%%stage step -q {options}\ntotal = 0.0\nfor batch in data:\n    total = total + ll.sum(batch)")
+    assert notebook("total.item(), step.trace_count").value == (10.0, 1)
+    kept = notebook("%%stage own -q\nit = iter(data)\nfirst = next(it)", fails=True)
+    assert "make it in a cell below" in str(kept.error)

@@ -62,4 +62,10 @@ def test_the_matcher_is_ours_alone(shell, run):
     run("%load_ext limelight")
     (matcher,) = shell.Completer.custom_matchers
     assert matcher.matcher_api_version == 2
-    assert {name for magic in MAGICS for name in magic.magics["cell"]} == {"stage", "steps", "trace_cache"}
+    assert {name for magic in MAGICS for name in magic.magics["cell"]} == {
+        "devices",
+        "stage",
+        "steps",
+        "tape",
+        "trace_cache",
+    }

@@ -8,6 +8,11 @@ import pytest
 
 from limelight_kernel.magics.magic import Cards, text_width
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning"),  # which the cards tell of
+    pytest.mark.filterwarnings("ignore::limelight.errors.LostChangeWarning"),
+]
+
 HOSTILE = "<script>alert('x')</script>"
 PROGRAM = """\
 import numpy as np, time
@@ -128,3 +133,25 @@ def test_plain_answers_are_wrapped_where_they_are_displayed(notebook, monkeypatc
     text = shell.display_formatter.format(answer)[0]["text/plain"]
     assert max(map(len, text.splitlines())) <= 60
     assert text.split() == repr(answer).split()
+
+
+def test_copies_have_cards_those_that_took_longest_first(notebook):
+    if len(notebook("ll.list_devices()").value) < 2:
+        notebook("ll.config.set_virtual_devices(CPU=2)")
+    notebook("for n in range(3):\n    with ll.device('cpu:1'):\n        y = ll.ones((64,)).to('cpu:0') + 1.0")
+    answer = notebook("%devices --copies").value
+    stories = answer.to_dict()["stories"]
+    assert [story["kind"] for story in stories] == ["copy"] * len(stories)
+    assert stories
+    assert [story["seconds"] for story in stories] == sorted((s["seconds"] for s in stories), reverse=True)
+    assert any(story["count"] >= 3 and story["cost"].split()[-1] in ("µs", "ms", "s") for story in stories)
+    html = answer._repr_mimebundle_()["text/html"]
+    assert "copies from" in html
+    assert ".to(" in html
+
+
+def test_a_lost_change_has_a_card(notebook):
+    notebook("@ll.function\ndef keeps(x, log):\n    log.append(1)\n    return x * 2.0\nkeeps(ll.ones(2), [])")
+    answer = notebook("%explain keeps").value
+    assert "lost change" in {story.kind for story in answer.view.stories}
+    assert "lost change" in answer._repr_mimebundle_()["text/html"]

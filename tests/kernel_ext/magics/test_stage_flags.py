@@ -30,6 +30,7 @@ def test_name_binds_a_callable_that_takes_the_rest_from_the_notebook(notebook):
     assert value(notebook, "step.trace_count, len(step.trace_cache), step.name") == (2, 2, "step")
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
 def test_threads_may_call_it_at_once(notebook):
     notebook("from concurrent.futures import ThreadPoolExecutor\nlabel = 'a'")
     notebook("%%stage step\nimport time\ntime.sleep(0.01)\ny = x * 2, label, n if (n := x.shape[0]) else 0")

@@ -58,3 +58,26 @@ def test_what_cannot_be_recorded_is_said_in_one_line(notebook, cell, says):
 
 def test_nothing_is_staged_yet(notebook):
     assert "No function is staged yet" in repr(notebook("%steps").value)
+
+
+def test_it_stops_at_ops_lines_and_nan_and_opens_there(notebook):
+    notebook("%%stage broken -q --no-run\ny = ll.log(x - 1.0)\nz = y * 2.0")
+    player = notebook("%steps --break nan,op:log broken").value
+    said = [player.recording.steps[i] for i in player.stops]
+    assert [(one.kind, "log" in one.text) for one in said][:2] == [("trace", True), ("run", True)]
+    assert all(one.value.infinities for one in said if one.kind == "run")
+    assert "stops at step" in repr(player)
+    (first, *_rest) = notebook("%steps --break line:3 broken").value.stops
+    assert notebook("_").value.recording.steps[first].text == "z = y * 2.0"
+
+
+def test_one_level_alone(notebook):
+    notebook("%%stage double -q\nx + x")
+    assert {one.kind for one in notebook("%steps --level run double").value.recording.steps} == {"run"}
+    assert "invalid choice" in notebook("%steps --level nothing double", fails=True).err
+
+
+def test_a_stop_that_is_none_is_a_usage_error(notebook):
+    notebook("%%stage double -q\nx + x")
+    err = notebook("%steps --break lines:3 double", fails=True).err
+    assert err == "UsageError: %steps --break: a step to stop at is line:7, op:matmul, nan or error; got 'lines:3'\n"

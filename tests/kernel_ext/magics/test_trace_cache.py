@@ -111,6 +111,7 @@ def test_diff_names_ops_that_only_one_trace_has(notebook):
     assert re.search(r"^deep +False +True", text, re.MULTILINE)
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
 def test_why_tells_of_every_cause_once_the_costliest_first(notebook):
     notebook("for n in range(2, 4):\n    step(ll.ones([n]))")
     said = repr(notebook("%trace_cache step --why").value)

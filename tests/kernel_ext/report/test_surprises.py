@@ -148,6 +148,7 @@ def test_explain_traces_twice_and_tells_what_differs(notebook):
     assert notebook("step.trace_count, step()[0]['y'].shape").value == (1, (1, 2))
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 @pytest.mark.slow  # looks through all objects of the process
 def test_explain_lists_what_something_has_kept(notebook):
     notebook("@ll.function\ndef f(t):\n    seen.append(t + 1)\n    return t\nf(x);")

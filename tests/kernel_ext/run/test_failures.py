@@ -128,6 +128,7 @@ def test_errors_while_tracing(notebook, body, kind, words):
     clean(notebook)
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 def test_a_leaked_tensor_is_explained(notebook):
     notebook("class Box: pass\nbox = Box()\nwith_box = {'box': box}")
     notebook("exec('def keep(t):\\n    box.kept = t + 1\\n', with_box)\nkeep = with_box['keep']")

@@ -1,0 +1,82 @@
+"""`%devices` about tensors and copies, `%%devices` about a cell."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+
+
+@pytest.fixture
+def notebook(run):
+    ll.config.set_virtual_devices(CPU=2)
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.ones((300, 300))\nfar = ll.ones((3,)).to('CPU:1')\nnear = ll.ones((3,))")
+    return run
+
+
+def test_live_tensors_by_their_names_in_the_notebook(notebook):
+    assert "<img" in notebook("%devices --live --top 3").value.html
+    said = repr(notebook("%devices --live --top 3 --text -o kept").value)
+    assert [one.spec for one in notebook("kept").value.records if "x" in one.names] == ["f32[300,300]"]
+    assert "360,000 bytes  CPU:0  f32[300,300]       x" in said
+    on_second = repr(notebook("%devices --live -d CPU:1").value)
+    assert "far" in on_second
+    assert "f32[300,300]" not in on_second
+
+
+def test_where_a_tensor_is_and_who_holds_it(notebook):
+    said = repr(notebook("%devices --place x").value)
+    assert "x, 360,000 bytes, is on /job:localhost/task:0/device:CPU:0" in said
+    assert "x (a name of module" in said
+
+
+def test_a_cell_shows_what_it_copied_and_held_and_gives_its_value(notebook):
+    ran = notebook("%%devices -o told\ny = x + 1.0\nfar + near\ny.shape")
+    assert ran.value == (300, 300)
+    assert "1 copy seen" in ran.text
+    assert "In[3]:3" in ran.text
+    (record,) = notebook("told").value.copies.records
+    assert (record.cause, record.line.line) == ("operand of add", 3)
+    said = repr(notebook("%devices --copies").value)
+    assert "operand of add" in said
+    assert ".to()" in said
+
+
+def test_a_copy_that_nobody_asked_for_fails_at_its_line_with_the_fix(notebook):
+    ran = notebook("%%devices --fail-on-copy\nok = near.to('CPU:1')\nfar + near", fails=True)
+    told = ran.out + ran.err
+    assert "DeviceError" in told
+    assert "line 3" in told
+    assert 'x = x.to("CPU:1")' in told.replace("\n", " ")
+    assert "watched_devices.py" not in told
+    assert "ordinary_cell.py" not in told
+    notebook("far + near")  # afterwards it is as before
+    assert not ll.events.wanted(ll.events.Allocated)
+
+
+def test_a_budget_names_the_line_that_broke_it_also_inside_a_staged_call(notebook):
+    ran = notebook("%%devices --budget 400kB\na = x + 1.0\nb = a + 1.0", fails=True)
+    assert "MemoryBudgetError: " in ran.out + ran.err
+    assert "In[3] line 2" in ran.out + ran.err
+    notebook("f = ll.function(lambda x: (x @ x).sum())\nf(x)\ndel a, b")
+    inside = notebook("%%devices --budget 500kB\nf(x)", fails=True)
+    assert "MemoryBudgetError: " in inside.out + inside.err
+    assert notebook("%%devices --budget 1GiB\nf(x).shape").value == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%devices --budget 3MB", "--budget is for a cell; write %%devices --budget"),
+        ("%%devices --live\n1", "--live is for no cell"),
+        ("%%devices --budget much\n1", "'much' is no size; write 512MB"),
+        ("%devices --place ll", "is a module, and lives on no device"),
+        ("%devices --live -d GPU:7", "GPU:7"),
+    ],
+)
+def test_usage_errors_are_one_line(notebook, line, words):
+    ran = notebook(line, fails=True)
+    assert ran.err.startswith("UsageError: ")
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
