@@ -22,8 +22,8 @@ lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: do
 
 test: lint format-check types imports javascript-test unit-test browser-test ## set up, and check everything
 
-test-quick: $(READY) ## pytest while you work: thinned cases; no browser, no notebook, nothing slow
-	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" $(ON_ALL_CORES)
+test-quick: $(READY) ## pytest while you work: few parameters of each test; no browser, no notebook, nothing slow
+	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" --thin=5 $(ON_ALL_CORES)
 
 lint: $(READY) ## ruff's rules
 	$(RUN) -m ruff check .

@@ -30,6 +30,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("limelight")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thin", type=int, metavar="N", help="of each test's parameters at most N sets, spread evenly")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # while ten thousand tests are collected, nothing of which is garbage
     config.pluginmanager.register(FailuresAtOnce(config))
@@ -67,13 +71,25 @@ class FailuresAtOnce:
             terminal.write_line(report.longreprtext)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `gpu`, with the reason, where there is no usable GPU."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Thins parameters where asked; skips the tests marked `gpu`, with the reason, where there is no usable GPU."""
+    if config.option.thin:
+        kept = _thinned(items, config.option.thin)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = why_no_gpu() if marked else None
     for item in marked:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _thinned(items: list[pytest.Item], most: int) -> set[pytest.Item]:
+    """The items, but of each test's parameters at most `most` sets, from all along its list."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {found[i * len(found) // most] for found in tests.values() for i in range(most)}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -28,6 +28,7 @@ def modules_of(package: ModuleType) -> list[str]:
     return [package.__name__, *(module.name for module in found if module.name not in ELSEWHERE)]
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.LostChangeWarning")  # which some examples are about
 @pytest.mark.slow  # runs the examples of all docstrings
 @pytest.mark.parametrize("package", [limelight, limelight_kernel, limelight_widgets])
 def test_examples_run(package: ModuleType) -> None:
@@ -43,7 +44,7 @@ def test_examples_run(package: ModuleType) -> None:
 FAMILIES = [name for name in modules_of(limelight) if name.startswith("limelight.ops.")]
 
 
-OTHERS = ["nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft"]
+OTHERS = ["data", "lookup", "nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft"]
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *(f"limelight.{name}" for name in OTHERS)])
@@ -55,7 +56,7 @@ def test_every_public_function_has_an_example(name: str) -> None:
 
 # What help() says of the public names
 
-_PARTS = ("nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft")
+_PARTS = ("data", "lookup", "nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft")
 SPOKEN_OF = [limelight, *(importlib.import_module(f"limelight.{name}") for name in _PARTS)]
 FROM_FOUR_ON = 4  # parameters which need a list
 

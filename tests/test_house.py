@@ -61,7 +61,10 @@ def test_the_wheel_holds_the_three_packages_and_nothing_else(tmp_path):
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, ROOT], check=True)
     names = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+    assert {top for top in tops if not top.endswith((".dist-info", ".data"))} == set(PACKAGES)
+    data = {name.partition("/")[2] for name in names if ".data/" in name}
+    extension = "data/share/jupyter/labextensions/limelight"  # where JupyterLab looks
+    assert data == {f"{extension}/package.json", f"{extension}/static/extension.js"}
     missing = {str(path.relative_to(root.parent)) for root in SOURCES for path in tracked(root)} - names
     assert not missing, f"not in the wheel: {sorted(missing)}"
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -76,7 +79,7 @@ def test_the_notebook_is_a_default_dependency_and_the_rest_are_extras():
     names = {re.split(r"[^\w-]", requirement)[0] for requirement in PROJECT["dependencies"]}
     assert {"numpy", "ml_dtypes", "ipykernel", "ipywidgets", "anywidget", "graphviz"} <= names
     assert not names & {"jax", "cupy", "ray", "onnx", "torch", "jupyterlab"}
-    assert {"xla", "cuda", "workshop", "test", "bench"} == set(PROJECT["optional-dependencies"])
+    assert {"png", "xla", "cuda", "workshop", "test", "bench"} == set(PROJECT["optional-dependencies"])
 
 
 # --- the facade

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 # Submodules that are public as a whole.
 from limelight import config as config
+from limelight import data as data
 from limelight import debug as debug
 from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
 from limelight import fft as fft
 from limelight import linalg as linalg
+from limelight import lookup as lookup
 from limelight import nn as nn
 from limelight import optim as optim
 from limelight import random as random
@@ -56,12 +58,15 @@ from limelight.core.tensor import API_VERSIONS
 from limelight.core.tensor import Tensor as Tensor
 from limelight.core.tensor import constant as constant
 from limelight.core.variable import Variable as Variable
+from limelight.export import load as load
+from limelight.export import save as save
 from limelight.functional_call import functional_call as functional_call
 from limelight.functional_call import stack_modules as stack_modules
 from limelight.memory import memory_info as memory_info
 from limelight.module import Module as Module
 from limelight.ops import *  # noqa: F403  # the Array API names: each family lists its own in __all__
 from limelight.ops.create.dtype_queries import __array_namespace_info__ as __array_namespace_info__
+from limelight.progress_bar import progress as progress
 
 # isort: split
 # Derivatives and batching.
@@ -93,6 +98,12 @@ from limelight.staging.function import function as function
 from limelight.staging.init_scope import init_scope as init_scope
 
 # isort: split
+# State that outlives the process.
+from limelight.checkpoint import Checkpoint as Checkpoint
+from limelight.checkpoint import CheckpointManager as CheckpointManager
+from limelight.checkpoint import State as State
+
+# isort: split
 # What the facade itself uses.
 from limelight import autograph
 from limelight.core import autograph_hook
@@ -104,7 +115,21 @@ __version__ = "0.1.0"
 __array_api_version__ = API_VERSIONS[-1]
 bool = bool_  # the Array API's name
 newaxis = None
-_PARTS = ("config", "debug", "errors", "events", "explain", "fft", "linalg", "nn", "optim", "random", "tree")
+_PARTS = (
+    "config",
+    "data",
+    "debug",
+    "errors",
+    "events",
+    "explain",
+    "fft",
+    "linalg",
+    "lookup",
+    "nn",
+    "optim",
+    "random",
+    "tree",
+)
 _HIDDEN = ("API_VERSIONS", "Any", "ModuleType", "TYPE_CHECKING", "annotations")
 
 # What importing limelight sets up. Staging imports neither explanations nor autograph, which lie above it: they are

@@ -16,10 +16,28 @@ _LOCATED: Final = re.compile(r"\(\S.* line \d+")
 _locate: Callable[[], str] = str  # nothing, until whoever reads the user's stack says how
 
 
-def locate_by(suffix: Callable[[], str]) -> None:
-    """Has messages without a line end in `suffix()`: the user's line. Errors lie lower than what reads the stack."""
-    global _locate
-    _locate = suffix
+_NAMED: Final = re.compile(r"([a-z_][a-z_0-9.]*)(: | needs )")
+_called: Callable[[], str] = str
+
+
+def locate_by(suffix: Callable[[], str], called: Callable[[], str]) -> None:
+    """Has messages tell where, by what reads the stack, which lies higher than errors.
+
+    Args:
+        suffix: the user's line, in which messages end that have none.
+        called: the public function that this line calls, or "": messages of what that is made of begin with its name.
+    """
+    global _locate, _called
+    _locate, _called = suffix, called
+
+
+def _of_called(message: str) -> str:
+    """`message` in the name of the function that was called, where it begins with that of another one."""
+    named = _NAMED.match(message)
+    if named is None:
+        return message
+    known, called = named[1].rpartition(".")[2], _called()
+    return message if known == called or not called else called + message[named.end(1) :]
 
 
 class LimelightError(Exception):
@@ -29,7 +47,7 @@ class LimelightError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        self.bare = message
+        self.bare = message = _of_called(message)
         super().__init__(message if _LOCATED.search(message) else message + _locate())
 
 
@@ -124,12 +142,22 @@ class GraphError(LimelightError, ValueError):
     """A graph that the verifier or the parser refuses. See docs/errors/GraphError.md."""
 
 
+class ExportError(LimelightError, ValueError):
+    """A function cannot be saved, or a file holds none that can be read. See docs/errors/ExportError.md."""
+
+
 class RunError(LimelightError, RuntimeError):
     """A kernel failed; the message names the op and the user's line. See docs/errors/RunError.md."""
 
 
 class OutOfBoundsError(RunError, IndexError):
     """An index, known only when it was used, beyond the size of its axis. See docs/errors/OutOfBoundsError.md."""
+
+
+class MissingKeyError(RunError, KeyError):
+    """A key that a table does not have, and for which there is no default. See docs/errors/MissingKeyError.md."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class CheckError(RunError, AssertionError):
@@ -141,6 +169,17 @@ class LinAlgError(RunError, np.linalg.LinAlgError):
 
     It is also NumPy's LinAlgError.
     """
+
+
+class CheckpointError(LimelightError, ValueError):
+    """A file that is no checkpoint, or does not fit the objects, or state that a file cannot keep.
+
+    See docs/errors/CheckpointError.md.
+    """
+
+
+class MissingCheckpointError(CheckpointError, FileNotFoundError):
+    """There is no checkpoint of that name. See docs/errors/MissingCheckpointError.md."""
 
 
 def failed(what: str, error: Exception, where: str = "") -> LimelightError:
@@ -160,6 +199,13 @@ class LostChangeWarning(UserWarning):
     a method that returns a changed copy is dropped.
 
     See docs/errors/LostChangeWarning.md.
+    """
+
+
+class CheckpointWarning(UserWarning):
+    """Something saved that was not restored, or not as the program may mean it.
+
+    See docs/errors/CheckpointWarning.md.
     """
 
 

@@ -64,6 +64,26 @@ class Traced(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TraceBegun(Event):
+    """A trace of a function begins; `staging.partial_trace` has what it writes meanwhile."""
+
+    function: str
+    function_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFailed(Event):
+    """A trace of a function ended with `error` after `nodes` nodes; `staging.partial_trace` keeps these for a while."""
+
+    function: str
+    function_id: int
+    error: str
+    nodes: int
+    seconds: float
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
 class CacheHit(Event):
     """A call found its trace in the cache."""
 

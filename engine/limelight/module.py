@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from limelight.core import dispatch, module_calls, shapes
+from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.variable import Variable
+from limelight.errors import ArgumentError
+from limelight.module_build import spec_of, traced_results
+from limelight.module_summary import Size, Summary, summary_of
 from limelight.user_code import hints
+from limelight.user_code.source_line import is_library
 
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
@@ -53,12 +59,25 @@ def _submodules(module: Module) -> list[Module]:
     return list(seen.values())[1:]
 
 
+def _noted(own: FunctionType) -> Callable[..., Any]:
+    """A method `__call__` of the user's: traces note its calls as they do those of `call`."""
+
+    @functools.wraps(own)
+    def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # in its place
+        if dispatch.active:
+            return module_calls.within(self, maybe_converted(MethodType(own, self)), args, kwargs)
+        return own(self, *args, **kwargs)
+
+    return __call__
+
+
 class Module:
     """Base class of models and layers: a Python object whose attributes are its state (paper section 4.3).
 
     Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
     edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
-    `call`; calling the module calls it. They need not call `super().__init__()`; its `name` is an attribute, no more.
+    `call`, or `__call__` itself; calling the module calls it. They need not call `super().__init__()`; its `name` is an
+    attribute, no more.
 
     >>> import limelight as ll
     >>> class Scale(ll.Module):
@@ -90,8 +109,16 @@ class Module:
             return module_calls.within(self, maybe_converted(self.call), args, kwargs)
         return maybe_converted(self.call)(*args, **kwargs)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls).get("__call__")
+        if isinstance(own, FunctionType) and not is_library(own.__code__):
+            cls.__call__ = _noted(own)  # type: ignore[method-assign]
+
     def __repr__(self) -> str:
         return _drawn(self, ())
+
+    _built_on: tuple[Any, ...]  # the types of arguments that it was built for, where `build` was called
 
     if TYPE_CHECKING:
         layers: Any  # a list, or what a subclass keeps by that name
@@ -107,6 +134,8 @@ class Module:
             if isinstance(value, Variable) and name[0] != "_":
                 _name_by_default(value, name)
             super().__setattr__(name, value)
+            if attachments.waiting:
+                attachments.attached(self, name)
 
     def edges(self) -> Iterator[tuple[str, Any]]:
         """The direct children.
@@ -148,9 +177,100 @@ class Module:
         return [variable for _, variable in self.named_variables()]
 
     @property
+    def parameter_count(self) -> int:
+        """How many numbers the variables below this module hold, those that are not trained included; each counts once.
+
+        Raises ArgumentError where a layer has no weights yet.
+
+        >>> import limelight as ll
+        >>> model = ll.nn.Sequential(ll.nn.Dense(2))
+        >>> model.build((None, 3))
+        >>> model.parameter_count
+        8
+        """
+        waiting = _without_weights(self)
+        if waiting:
+            raise ArgumentError(f"parameter_count: {_to_be_built(self, waiting)}")
+        return Size.of(self.variables).parameters
+
+    def build(self, *inputs: Any) -> None:
+        """Makes the weights as the first call does, from the types of its arguments; no value but theirs is computed.
+
+        The call is traced, and the trace thrown away. A module whose Python code asks for values cannot be traced: call
+        it with an example instead.
+
+        Args:
+            *inputs: for each argument of a call its shape, with None for sizes that vary, a `ll.TensorSpec` (a shape is
+                one of float32), or a tensor or array for its type.
+
+        Raises:
+            ArgumentError: an input is none of these.
+            ShapeError, DTypeError: the module does not take such arguments. Then it is as it was.
+
+        >>> import limelight as ll
+        >>> model = ll.nn.Sequential(ll.nn.Dense(8, "relu"), ll.nn.Dense(1))
+        >>> model.build((None, 3))
+        >>> [v.shape for v in model.variables]
+        [(3, 8), (8,), (8, 1), (1,)]
+        """
+        specs = tuple(map(spec_of, inputs))
+        traced_results(self, specs)
+        self._built_on = specs
+
+    def summary(self, *inputs: Any) -> Summary:
+        """A table of the modules below this one: attribute path, type, result, parameters and bytes.
+
+        It prints as a table, and is a tree in a notebook. What is shared counts once. Results are known where the types
+        of the arguments are, from here or from `build`; of a `Sequential` from its first call, too.
+
+        Args:
+            *inputs: as in `build`, which is done with them first.
+
+        Returns:
+            A `Summary`, with the totals `parameters`, `trainable` and `nbytes`.
+
+        Raises:
+            ArgumentError: an input is no shape and no type.
+
+        >>> import limelight as ll
+        >>> print(ll.nn.Sequential(ll.nn.Dense(8, "relu"), ll.nn.Dense(1)).summary((None, 3)))
+        Layer       Type   Output    Parameters  Bytes
+        ──────────  ─────  ────────  ──────────  ─────
+        Sequential         f32[?,1]
+          layers.0  Dense  f32[?,8]          32  128 B
+          layers.1  Dense  f32[?,1]           9   36 B
+        <BLANKLINE>
+        Total: 41 parameters, 164 B
+        """
+        specs = tuple(map(spec_of, inputs)) or vars(self).get("_built_on", ())
+        outputs = traced_results(self, specs) if specs else {}
+        if inputs:
+            self._built_on = specs
+        waiting = _without_weights(self)
+        return summary_of(self, outputs, [_to_be_built(self, waiting)] if waiting else [])
+
+    def _lacks_weights(self) -> bool:
+        """Whether it makes weights on its first call, which has not been."""
+        return False
+
+    @property
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _without_weights(module: Module) -> list[Module]:
+    return [m for m in (module, *_submodules(module)) if m._lacks_weights()]
+
+
+def _to_be_built(module: Module, waiting: list[Module]) -> str:
+    """What to do about layers without weights."""
+    n = len(waiting)
+    first = f"{waiting[0]!r} has" if n == 1 else f"{n} layers, {waiting[0]!r} first, have"
+    return (
+        f"{first} no weights yet: they are made on the first call. Call the {type(module).__name__} once, or write "
+        "build((None, ...)) with the shape of its input"
+    )
 
 
 def _name_by_default(variable: Variable, name: str) -> None:

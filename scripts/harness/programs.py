@@ -126,10 +126,81 @@ def ten_thousand(x):
 
 ten_thousand(ll.ones((4, 4)));"""
 
+RESIDUAL = """\
+class Residual(nn.Module):
+    def __init__(self, width, stride=1):
+        self.first, self.second = nn.Conv(width, 3, stride=stride), nn.Conv(width, 3)
+        self.skip = nn.Conv(width, 1, stride=stride) if stride > 1 else None
+        self.norm_1, self.norm_2 = nn.LayerNorm(), nn.LayerNorm()
+    def call(self, x):
+        y = self.norm_2(self.second(nn.relu(self.norm_1(self.first(x)))))
+        return nn.relu(y + (x if self.skip is None else self.skip(x)))
+class ResNet(nn.Module):
+    def __init__(self):
+        self.stem = nn.Conv(8, 3, activation="relu")
+        self.stages = [Residual(8), Residual(8), Residual(16, 2), Residual(16), Residual(32, 2), Residual(32)]
+        self.head = nn.Dense(10)
+    def call(self, x):
+        x = self.stem(x)
+        for stage in self.stages:
+            x = stage(x)
+        return self.head(ll.mean(x, (1, 2)))
+res = ResNet()
+res_sgd = ll.optim.SGD(0.1)
+@ll.function
+def residual(images, labels):
+    with ll.GradientTape() as tape:
+        loss = ll.mean(nn.softmax_cross_entropy(res(images), labels))
+    res_sgd.apply(tape.gradient(loss, res.trainable_variables), res.trainable_variables)
+    return loss
+res(ll.ones((2, 8, 8, 3)))
+residual(ll.ones((2, 8, 8, 3)), ll.zeros((2,), dtype="int32"));"""
+
+BY_HAND = """\
+rng = np.random.default_rng(0)
+sizes = [10, 64, 64, 64, 3]
+def layer(i, a, b):
+    weights = rng.normal(size=(a, b)).astype("float32")
+    return ll.Variable(weights, name=f"w{i}"), ll.Variable(np.zeros(b, "float32"), name=f"b{i}")
+
+layers = [layer(i, a, b) for i, (a, b) in enumerate(zip(sizes, sizes[1:]))]
+
+@ll.function
+def by_hand(x, y):
+    with ll.GradientTape() as tape:
+        h = x
+        for w, b in layers[:-1]:
+            h = ll.tanh(h @ w + b)
+        w, b = layers[-1]
+        loss = ll.mean((h @ w + b - y) ** 2)
+    variables = [v for pair in layers for v in pair]
+    for v, g in zip(variables, tape.gradient(loss, variables)):
+        v.assign_sub(0.1 * g)
+    return loss
+by_hand(ll.ones((8, 10)), ll.ones((8, 3)));"""
+
+NEURAL_ODE = """\
+field = nn.Sequential(nn.Dense(16, activation="tanh"), nn.Dense(2))
+field(ll.ones((4, 2)))
+@ll.function
+def neural_ode(x):
+    def step(i, t, x):
+        k1 = field(x)
+        k2 = field(x + 0.05 * k1)
+        k3 = field(x + 0.05 * k2)
+        k4 = field(x + 0.1 * k3)
+        return i + 1, t + 0.1, x + 0.1 / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+    i, t, end = ll.while_loop(lambda i, t, x: i < 20, step, (0, 0.0, x))
+    return ll.mean(end ** 2)
+neural_ode(ll.ones((4, 2)));"""
+
 PROGRAMS = {
     "convolutional": CONVOLUTIONAL,
     "transformer": TRANSFORMER,
     "unrolled": UNROLLED,
     "autoencoder": AUTOENCODER,
+    "residual": RESIDUAL,
+    "by_hand": BY_HAND,
+    "neural_ode": NEURAL_ODE,
     "ten_thousand": TEN_THOUSAND,
 }

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 HOST = "127.0.0.1"
+LABEXTENSIONS = Path(__file__).parents[2] / "widgets" / "limelight_widgets" / "labextensions"
+"""An installed package has them in the environment's `share/jupyter`; the sources need not be installed."""
 START_SECONDS = 90.0
 STOP_SECONDS = 15.0
 SETTINGS = {"apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
@@ -99,6 +101,7 @@ def _command(root: Path, port: int) -> list[str]:
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
         "--LabApp.expose_app_in_browser=True",
+        f"--LabServerApp.extra_labextensions_path={LABEXTENSIONS}",
     ]
 
 

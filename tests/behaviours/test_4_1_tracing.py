@@ -53,6 +53,7 @@ def test_009_a_seed_set_after_tracing_is_honoured() -> None:
 # 10 Python's side effects
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 def test_010_python_effects_happen_once_for_each_trace() -> None:
     calls: list[Any] = []
 

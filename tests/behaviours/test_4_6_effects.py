@@ -339,7 +339,7 @@ def test_163_signatures_are_readable():
     f(x, "relu", {"a": 1}, w=ll.Variable(1.0))
     assert f.trace_cache[0].signature == "v: f32[2], mode: 'relu', rest[0][\"a\"]: 1, on: True, w: var f32[] #0"
     assert repr(f.trace_cache[0]) == f"<f({f.trace_cache[0].signature}): 0 nodes, 0 hits>"
-    assert repr(f) == "<limelight function f: 1 traces>"
+    assert repr(f) == "<limelight function f: 1 trace>"
 
 
 # 164

@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.autodiff.forward_mode import ForwardAccumulator
 from limelight.autodiff.tape import INEXACT, GradientTape
-from limelight.core import dtypes, nest
+from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, GradientCheckError
@@ -112,6 +112,10 @@ def gradcheck(
     >>> report.ok, report.ops
     (True, ('tanh', 'matmul', 'sum'))
     """
+    if type(forward) is not bool:
+        forward = shapes.flag("gradcheck", "forward", forward)
+    if type(raises) is not bool:
+        raises = shapes.flag("gradcheck", "raises", raises)
     if order not in (1, 2):
         raise ArgumentError(f"gradcheck: order must be 1 or 2, got {order!r}")
     check = _Check(fn, args, step, rtol, atol, limit)

@@ -40,7 +40,7 @@ from limelight.autodiff.tape_entries import (
     specs_of,
 )
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
-from limelight.core import dispatch, dtypes, name_scopes, nest
+from limelight.core import dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
@@ -51,6 +51,7 @@ from limelight.with_blocks import block_of
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
+_NAME: Final = "GradientTape"
 INEXACT: Final = frozenset(d for d in dtypes.ALL if dtypes.is_inexact(d))
 _ids = itertools.count(1)
 _alive: Final[set[weakref.ref[GradientTape]]] = set()
@@ -87,7 +88,11 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self.id = next(_ids)
         self.persistent = persistent
+        if type(persistent) is not bool:
+            self.persistent = shapes.flag(_NAME, "persistent", persistent)
         self._watches_variables = watch_accessed_variables
+        if type(watch_accessed_variables) is not bool:
+            self._watches_variables = shapes.flag(_NAME, "watch_accessed_variables", watch_accessed_variables)
         self._watched: set[int] = set()
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}

@@ -74,6 +74,12 @@ def saved_tensors(entries: Iterable[TapeEntry]) -> tuple[SavedTensor, ...]:
     return tuple(sorted(records, key=lambda record: -record.nbytes))
 
 
+def saved_in(entries: Iterable[TapeEntry]) -> Iterator[Tensor]:
+    """The tensors that entries save."""
+    for entry in entries:
+        yield from _tensors(fields_of(entry).saved)
+
+
 def mask_of(uids: Iterable[int], watched: Container[int]) -> int:
     """Which of the inputs are watched, as bits."""
     mask, bit = 0, 1

@@ -54,6 +54,16 @@ def steps(iterated: Any) -> Steps | None:
     return Steps(count_of(rows), rows, lambda k, row: row)
 
 
+def rounds(iterated: Any) -> Any:
+    """How to go over data of which a graph asks, each time, whether there is more; None for anything else.
+
+    Datasets and their iterators say so by `__limelight_rounds__`, which returns an object with `more()`, a boolean
+    tensor, and `next()`.
+    """
+    make = getattr(type(iterated), "__limelight_rounds__", None)
+    return None if make is None or tracing() is None else make(iterated)
+
+
 def count_of(rows: Tensor) -> Any:
     """How many rows: an int, or a scalar tensor where that is unknown while tracing."""
     known: int | None = rows.shape[0]

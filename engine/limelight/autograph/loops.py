@@ -145,6 +145,12 @@ def for_stmt(
         options: "shared" has the names that matter to functions made within an iteration alone.
     """
     steps = iterables.steps(iterated)
+    rounds = iterables.rounds(iterated) if steps is None else None
+    if rounds is not None:
+        refuse_in_try("a `for`")
+        carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], False, extra_test)
+        _while_more(carried, rounds, extra_test, body)
+        return
     if steps is None:
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)
         return
@@ -228,3 +234,22 @@ def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any], body: 
         return _loop(condition, step, {"the count of rounds": as_tensor(0)}, carried, leaves)[1:]
 
     carried.stage(_trial(steps, body), build)
+
+
+def _while_more(
+    carried: Carried, rounds: Any, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
+) -> None:
+    """A `for` over data: whether there is more is asked before each round."""
+
+    def condition(*inner: Any) -> Any:
+        with carried.during(inner):
+            more = rounds.more()
+            return more if extra_test is None else apply(get("logical_and"), (more, truth(extra_test())))
+
+    def run() -> None:
+        guarded(body, _FOR, rounds.next())
+
+    def build(leaves: list[Any]) -> Any:
+        return _loop(condition, lambda *inner: carried.after(inner, run), {}, carried, leaves)
+
+    carried.stage(run, build)

@@ -174,6 +174,25 @@ class CustomPair(Pair):
         return pair
 
     @property
+    def parts(self) -> tuple[Any, ...] | None:
+        """What the pair is made of, functions and plain values, for a file; None where the rule raised an error."""
+        if self.error is not None:
+            return None
+        function, targets = self.whole
+        return (self.function, self.forward, function, targets, tuple(self.sources), tuple(self.connected))
+
+    @classmethod
+    def of_parts(cls, parts: tuple[Any, ...]) -> CustomPair:
+        """The pair with these `parts`."""
+        pair: CustomPair = object.__new__(cls)
+        pair.function, pair.forward, function, targets, sources, pair.connected = parts
+        pair.sources = list(sources)
+        pair._graph, pair._whole, pair.error = pair.function.graph, (function, targets), None
+        pair.specs = tuple([value.spec for value in pair._graph.outputs])
+        pair.n_outputs = len(pair.specs)
+        return pair
+
+    @property
     def whole(self) -> tuple[GraphFunction, tuple[int, ...]]:
         """The backward function, from residuals and gradients of all inexact outputs, and the inputs of its results."""
         return self._whole

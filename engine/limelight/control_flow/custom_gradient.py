@@ -44,7 +44,7 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
     Under a tape the ops of `fn` are not recorded. `grad` is differentiated in its turn, so second order follows from
     the ops in it (an outer tape does record the ops of `fn`, whose results `grad` may use). To say what that is as
     well, let `grad` call another function with a custom gradient. Works eagerly, staged, in branches and loops, and in
-    forward mode, by transposing `grad`. While tracing, `grad` is traced along with `fn`.
+    forward mode, by transposing `grad`. While tracing, `grad` is traced along with `fn`; eagerly it sees names as then.
 
     Args:
         fn: returns `(y, grad)`. `grad(dy)` gets the gradient of `y` (one argument for each item where `y` is a tuple or

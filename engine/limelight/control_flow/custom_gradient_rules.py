@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from limelight.autodiff import INEXACT, zeros
+from limelight.control_flow.python_as_it_was import python_as_it_was
 from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
@@ -19,6 +20,7 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, beside
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, GradientError, ShapeError, SignatureError
+from limelight.user_code.python_state import names_of
 
 
 class Arguments(NamedTuple):
@@ -162,10 +164,18 @@ class UserRule:
         self._arguments = arguments._replace(leaves=[])  # only what the function closes over is kept alive
         self._specs = [x.spec for x in arguments.tensors]
         self.keeps = _closed_over(fn)  # for counting bytes
+        self._names = names_of(fn)
         _check_takes_variables(name, fn, len(variables))
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        """One gradient, or None, for each tensor among the arguments and then for each variable."""
+        """One gradient, or None, for each tensor among the arguments and then for each variable.
+
+        The rule sees names as they were when the function was called, as it does in a trace.
+        """
+        with python_as_it_was(self._names, keeps_changes=True):
+            return self._gradients(gradients, sizes, variables)
+
+    def _gradients(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         arguments = self.packing.given(gradients, sizes)
         wants = _takes_variables(self.fn) and (variables or _requires_variables(self.fn))
         if not wants:

@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape
 from limelight.batching import Batched, Ragged
+from limelight.control_flow.run_fingerprint import RunFingerprint, followed
 from limelight.control_flow.variables_as_values import all_can_be_values
 from limelight.core import dispatch
 from limelight.core.op import Op
@@ -24,9 +25,11 @@ class EffectRecorder(dispatch.BlockInterpreter):
         tensors: whether to record the tensors from outside that a tape watches or an accumulator has tangents of.
         states: whether to record what it takes to run the block again: all variables that it reads, and the states of
             generators and variables that it changes, or for which no value can stand (see `variables_as_values`).
+        fingerprint: follows the run, where another one is to be compared with it.
     """
 
-    def __init__(self, tensors: bool = False, states: bool = False) -> None:
+    def __init__(self, tensors: bool = False, states: bool = False, fingerprint: RunFingerprint | None = None) -> None:
+        self._fingerprint = fingerprint
         self.variables: list[Any] = []
         self.read: dict[int, Resource] = {}
         self.states: list[tuple[Resource, Any]] = []  # generators and variables, with their states before the block
@@ -43,11 +46,9 @@ class EffectRecorder(dispatch.BlockInterpreter):
         if op.effect is not None or op.higher_order:
             self._record(op, inputs, attrs)
         assert self.below is not None, "an interpreter is asked only while it is on the stack"
-        if not self._followed:
-            return self.below.process(op, inputs, attrs)
         self.record_tensors(inputs)
-        result = self.below.process(op, inputs, attrs)
-        for y in result if op.multiple else (result,):
+        result = followed(self._fingerprint, self.below, op, inputs, attrs)
+        for y in (result if op.multiple else (result,)) if self._followed else ():
             y._uid = y._uid or new_uid()
             self._made.add(y._uid)
         return result
@@ -68,7 +69,7 @@ class EffectRecorder(dispatch.BlockInterpreter):
 
     def record_tensors(self, inputs: Sequence[Any]) -> None:
         """Records those of `inputs` that come from outside and are followed by a tape or an accumulator."""
-        for x in inputs:
+        for x in inputs if self._followed else ():
             if isinstance(x, Tensor) and x._uid not in self._made and self._is_followed(x):
                 x._uid = x._uid or new_uid()
                 self.tensors[x._uid] = x

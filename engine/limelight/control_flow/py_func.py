@@ -8,6 +8,7 @@ runs, so its node gives zeros, and warns with the line.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,8 +16,7 @@ from typing import Any, NamedTuple
 from limelight.autodiff import INEXACT, ForwardAccumulator, GradientTape, filled
 from limelight.autodiff.gradient_cuts import departure_of
 from limelight.batching import Batched
-from limelight.control_flow.effect_recorder import EffectRecorder
-from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
+from limelight.control_flow.replay import FirstRun, FirstRunRecorder, set_back
 from limelight.core import dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.eager import move
@@ -28,7 +28,9 @@ from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeErr
 from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
 from limelight.staging.options import refuse_waiting
 from limelight.staging.trace_branch import require_callable, tracing
+from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
+from limelight.user_code.closure_copies import closed_over_now, frames_up_to
 
 
 class PythonCall:
@@ -114,7 +116,8 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     once more, on variables and generators as they were. Called eagerly, all that `fn` computes with has gradients. In a
     graph only `inputs` have: for a variable `v` that `fn` uses, pass `v.read_value()` in `inputs`. What `fn` computes
     with NumPy has none; in a graph these are zeros. A RuntimeWarning says so where a gradient is lost in either way.
-    Exceptions of `fn` reach the caller unchanged.
+    Exceptions of `fn` reach the caller unchanged. In a graph `fn` sees the local names of the traced function (a loop's
+    variable, say) as they were at this line, and all others as they are when it runs.
 
     Args:
         fn: a function of tensors that returns a tensor, array or number, or a tuple or list of them.
@@ -147,11 +150,18 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
     single = output_specs is not None and not isinstance(output_specs, (list, tuple))
     declared = [] if output_specs is None else [output_specs] if single else list(output_specs)
     specs = tuple(s.ranked("py_func") if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
-    call = PythonCall(fn, specs, single)
     tensors = tuple(as_tensor(x) for x in inputs)
     at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)
+    call = PythonCall(fn if at_once else _at_this_line(fn), specs, single)
     results = call(*tensors) if at_once else dispatch.apply(py_func_op, tensors, (call,))
     return None if output_specs is None else results[0] if single else results
+
+
+def _at_this_line(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` as it is called later, when the traced function is over: with that one's local names as they are now."""
+    tracers = [x for stack in dispatch.local.stacks for x in stack if isinstance(x, Tracer)]
+    begin = tracers[0].block if tracers else None
+    return closed_over_now(fn, frames_up_to(sys._getframe(1), begin.frame)) if begin is not None else fn
 
 
 _warned: dict[Any, Any] = {}  # which warnings were shown, for the `warnings` module
@@ -164,9 +174,7 @@ class Recording(NamedTuple):
     inputs: tuple[Any, ...]
     outputs: tuple[Tensor, ...]
     call: PythonCall
-    # for running the function once more (see `replay`)
-    snapshots: dict[int, Any]  # the values of variables that it only read, by uid
-    states: Sequence[tuple[Any, Any]]  # the states of generators and variables that it changed
+    first: FirstRun  # for running the function once more
 
 
 def _run(xp: Any, *arguments: Any) -> tuple[Any, ...]:
@@ -189,9 +197,11 @@ def _run_forward(xp: Any, *arguments: Any) -> tuple[Any, ...]:
         inputs = call.tensors(payloads)
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in inputs if isinstance(x, Tensor) and x.dtype in INEXACT])
-            with EffectRecorder(states=True) as recorder:
+            run = FirstRunRecorder(call.name, call.function, inputs)
+            with run.recorder:
                 outputs = call(*inputs)
-        recording = Recording(tape, tuple(inputs), outputs, call, snapshots_of(recorder), recorder.states)
+        run.finish(outputs)
+        recording = Recording(tape, tuple(inputs), outputs, call, run.first_run())
         return (*call.payloads(outputs), recording)
 
 
@@ -255,10 +265,9 @@ def _rerun_gradient(
 
     def gradient(recording: Any, *tensors: Any) -> tuple[Any, ...]:
         inputs, seeds = tensors[: len(recording.inputs)], tensors[len(recording.inputs) :]
-        with with_states(recording.states), GradientTape() as tape:
+        with set_back(recording.first), GradientTape() as tape:
             tape.watch([inputs[i] for i in targets])
-            with Snapshots(recording.snapshots):
-                outputs = call(*inputs)
+            outputs = recording.first.again(lambda: call(*inputs), inputs)
         gradients = tape.gradient(
             [outputs[i] for i in seeded], [inputs[i] for i in targets], list(seeds), unconnected_gradients="zero"
         )

@@ -2,8 +2,8 @@
 
 It is a custom gradient whose rule runs the function once more, under a tape, and pulls back through that. The second
 run must read what the first one read (`replay`): variables come from snapshots, also in staged functions, branches and
-loops; generators, and variables that the function changes, are set back for the while. So assignments happen once,
-while running averages, for example, advance twice where checkpoints only run a function again.
+loops; generators, variables that the function changes, and Python's names are set back for the while. So assignments
+happen once, while running averages, for example, advance twice where checkpoints only run a function again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from limelight.autodiff import INEXACT, GradientTape, unrecorded
 from limelight.control_flow.custom_call import call_staged
 from limelight.control_flow.custom_gradient import call_eagerly
 from limelight.control_flow.custom_gradient_rules import Arguments, MakeRule, Packing, flattened
-from limelight.control_flow.effect_recorder import EffectRecorder
-from limelight.control_flow.replay import Snapshots, snapshots_of, with_states
+from limelight.control_flow.replay import FirstRunRecorder, set_back
 from limelight.core import dispatch, nest
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import as_tensor
@@ -34,11 +33,11 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
     Chen et al. 2016, "Training deep nets with sublinear memory cost". Gradients are the same, to any order, for
     arguments, trainable variables that `fn` reads, and tensors that it closes over. Variables are read as they were,
     whatever has been assigned to them since, and random draws are replayed. A variable to which `fn` itself assigns is
-    set back to what it was while `fn` runs again, and is then what it was just before: assignments happen once. Input
-    and output happen a second time, so a RuntimeWarning names the line of a py_func or other output that `fn` makes;
-    what such code reads by itself in a graph is read as it is then. What plain Python does (printing, appending to a
-    list) also happens twice; run eagerly it sees names that have been bound anew since, and what `ll.init_scope` blocks
-    read, as they are then.
+    set back to what it was while `fn` runs again, and is then what it was just before: assignments happen once. So are
+    names, attributes, lists, dictionaries and sets that `fn` reaches in Python: a loop's variable is what it was. Input
+    and output (printing, files) happen a second time, so a RuntimeWarning names the line of a py_func or other output
+    that `fn` makes; what such code reads by itself in a graph is read as it is then, and what `ll.init_scope` blocks
+    read, too.
 
     Args:
         fn: a function of tensors or nests of them.
@@ -48,8 +47,8 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         ArgumentError: `fn` cannot be called.
-        GradientError: running `fn` again leads to other ops, for which a variable's old value cannot be given (when the
-            gradient is computed).
+        GradientError: `fn` computes something else when it runs again, since it depends on what cannot be set back: an
+            iterator, an array that has been written to, Python's random numbers (when the gradient is computed).
 
     >>> import limelight as ll
     >>> block = ll.recompute_grad(lambda x: ll.tanh(ll.tanh(ll.tanh(x))))
@@ -66,10 +65,12 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(arguments: Arguments) -> tuple[Any, MakeRule]:
         args, kwargs, run = *arguments.given, maybe_converted(fn)
-        with EffectRecorder(states=True) as recorder:
+        first = FirstRunRecorder(name, fn, arguments.tensors)
+        with first.recorder as recorder:
             result = run(*args, **kwargs)
+        first.finish(result)
         _warn_of_io(name, recorder.io)
-        return result, functools.partial(Recomputation, run, recorder)
+        return result, functools.partial(Recomputation, run, first)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -89,29 +90,28 @@ class Recomputation:
     def __init__(
         self,
         fn: Callable[..., Any],
-        recorder: EffectRecorder,
+        first: FirstRunRecorder,
         arguments: Arguments,
         packing: Packing,
         variables: Sequence[Any],
     ) -> None:
         self.name = "recompute"
         self._fn = fn
-        self._states = tuple(recorder.states)
+        self._first = run = first.first_run()
         self._arguments = arguments
-        self._snapshots = snapshots_of(recorder)
-        states = [state for _, state in self._states]
+        states = [state for _, state in run.states]
         closed = [x for x in variables if not isinstance(x, Resource)]
-        self.keeps = (*arguments.tensors, *closed, *self._snapshots.values(), *states)  # for counting bytes
+        self.keeps = (*arguments.tensors, *closed, *run.snapshots.values(), *states)  # for counting bytes
 
     def __call__(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        inputs = (*self._arguments.tensors, *variables)
-        everything = (*inputs, *[self._snapshots.get(x._uid) if isinstance(x, Resource) else None for x in inputs])
+        tensors, snapshots = self._arguments.tensors, self._first.snapshots
+        inputs = (*tensors, *variables)
+        everything = (*inputs, *[snapshots.get(x._uid) if isinstance(x, Resource) else None for x in inputs])
         sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
         args, kwargs = self._arguments.given
-        with with_states(self._states), GradientTape(watch_accessed_variables=False) as tape:
+        with set_back(self._first), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])
-            with Snapshots(self._snapshots):
-                result = self._fn(*args, **kwargs)
+            result = self._first.again(lambda: self._fn(*args, **kwargs), tensors)
             outputs = [as_tensor(y) for y in nest.leaves_of(result) if y is not None]
         pairs = [(y, g) for y, g in zip(outputs, gradients, strict=True) if g is not None]
         results = tape.gradient([y for y, _ in pairs], sources, output_gradients=[g for _, g in pairs])

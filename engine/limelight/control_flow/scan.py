@@ -74,6 +74,8 @@ def scan(
     >>> total.item(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
+    if type(reverse) is not bool:
+        reverse = shapes.flag("scan", "reverse", reverse)
     require_callable("scan", fn=fn)
     return Scan.of("scan", fn, init, xs, length, reverse).run()
 

@@ -72,7 +72,7 @@ class TensorArray:
             shape = None
         if isinstance(size, int) and size < 0:
             raise ArgumentError(f"TensorArray: size must not be negative, got {size}")
-        kind = _KINDS[shape is not None, bool(dynamic_size)]
+        kind = _KINDS[shape is not None, shapes.flag("TensorArray", "dynamic_size", dynamic_size)]
         array: Any = kind.__limelight_from_fields__(_zeros(dtypes.dtype(dtype), size, shape or (0,) * (shape is None)))
         return array  # type: ignore[no-any-return]  # of the class that fits, not of `cls`
 

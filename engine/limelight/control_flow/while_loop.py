@@ -93,6 +93,8 @@ def while_loop(
     >>> total.item()
     10
     """
+    if type(back_prop) is not bool:
+        back_prop = shapes.flag("while_loop", "back_prop", back_prop)
     require_callable("while_loop", cond=cond, body=body)
     if not isinstance(loop_vars, (tuple, list)):
         raise ControlFlowError(

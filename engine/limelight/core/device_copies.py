@@ -8,27 +8,41 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextvars import ContextVar
 from typing import Any, Final
 
 from limelight import events
 from limelight.core import backends, devices
 from limelight.core.devices import CPU0, Device
 from limelight.core.spec import known
+from limelight.errors import DeviceError
 from limelight.user_code.source_line import Source
 
 MOST_COPIES: Final = 512
+ASKED: Final = ".to()"
+"""The cause of a copy that somebody asked for."""
+forbidden: Final[ContextVar[bool]] = ContextVar("forbidden", default=False)
+"""Whether, in this context, a copy that nobody asked for is an error."""
 _recent: Final[deque[events.Copied]] = deque(maxlen=MOST_COPIES)
 
 
 def copied(data: Any, home: Device, to: Device, cause: str, line: Source | None) -> Any:
-    """The payload `data` of a tensor on `home`, as one on `to`."""
+    """The payload `data` of a tensor on `home`, as one on `to`.
+
+    Raises DeviceError where copies are forbidden and nobody asked for this one.
+    """
+    what = str(known(tuple(data.shape), data.dtype)) if hasattr(data, "dtype") else type(data).__name__
+    if cause != ASKED and forbidden.get():
+        raise DeviceError(
+            f"{cause}: {what}, {int(data.nbytes):,} bytes, would be copied from {home.short} to {to.short}, and copies "
+            f'are forbidden here; copy it once, before: x = x.to("{to.short}")'
+        )
     here, there = backends.load(home.backend), backends.load(to.backend)
     start = time.perf_counter()
     copy = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
     seconds = time.perf_counter() - start
     if to is not CPU0:
         devices.mark_in_use()
-    what = str(known(tuple(data.shape), data.dtype)) if hasattr(data, "dtype") else type(data).__name__
     event = events.Copied(home.short, to.short, int(data.nbytes), cause, line, what, seconds)
     _recent.append(event)
     if events.wanted(events.Copied):

@@ -22,6 +22,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from limelight import events, forking
+from limelight.core.device_counts import kept
 from limelight.core.devices import Device
 from limelight.with_blocks import Block, block_of, has_ended
 
@@ -178,7 +179,7 @@ def set_base(interpreter: Interpreter) -> None:
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
     stack = local.stack
-    if active:
+    if len(active) > len(kept):
         block = stack[-1].block or stack.block
         if block is None or not ((block.inside and block.inside[block.frame.f_lasti]) or not block.is_over):
             heal()
@@ -318,18 +319,28 @@ def _set_stacks(stacks: list[_Stack]) -> None:
     _choose_observer()
 
 
-def _on_interest(interested: bool) -> None:
-    """A listener to single ops or allocations takes execution off the hot path, and back when it goes."""
-    for places in (scopes, active):
-        known = _on_interest in places  # not so where an interrupt came between the listener and this
-        if interested and not known:
-            places.append(_on_interest)
-        elif known and not interested:
-            places.remove(_on_interest)
+class _Listened:
+    """In `active` and `scopes` while somebody listens: takes execution off the hot path, and back when it goes."""
+
+    def __init__(self, places: tuple[list[object], ...]) -> None:
+        self._places = places
+
+    def note(self, interested: bool) -> None:
+        for places in self._places:
+            known = self in places  # not so where an interrupt came between the listener and this
+            if interested and not known:
+                places.append(self)
+            elif known and not interested:
+                places.remove(self)
 
 
-for _kind in (events.OpRan, events.Allocated, events.Freed, events.Recorded):
-    events.on_interest(_kind, _on_interest)
+tapes_told: Final[list[object]] = []
+"""The part of `scopes` that only tapes need to know of: somebody listens to what they record."""
+
+_to_ops, _to_tapes = _Listened((scopes, active)), _Listened((tapes_told, scopes, active))
+for _kind in (events.OpRan, events.Allocated, events.Freed):
+    events.on_interest(_kind, _to_ops.note)
+events.on_interest(events.Recorded, _to_tapes.note)
 
 
 def _forget_other_threads() -> None:

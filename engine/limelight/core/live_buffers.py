@@ -2,15 +2,19 @@
 
 A buffer is the array that owns the memory; views share it, and it is told of once. What lived before is taken in when
 the first listener comes (`memory` walks the tensors then), so that at each event births less deaths are the bytes
-alive. Without a listener nothing of this runs.
+alive. Who needs totals alone keeps a tally (`device_counts`). Without either nothing of this runs.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from limelight import events
+from limelight.core import device_counts
 from limelight.core.devices import Device
 from limelight.user_code.source_line import Source
 
@@ -26,6 +30,15 @@ _live: Final[dict[int, weakref.ref[Any]]] = {}
 """References whose callbacks report a death, by the id of the buffer. (weakref.finalize costs far more.)"""
 
 
+_lines: Final[dict[int, Source]] = {}
+"""The lines that made them, where somebody listened, by the id of the buffer."""
+
+
+def line_of(data: Any) -> Source | None:
+    """The user's line that made the buffer of `data`, where somebody listened when it did."""
+    return _lines.get(id(base(data)))
+
+
 def born(handle: Any, data: Any, device: Device, line: Source | None = None, *, told: bool = True) -> None:
     """Reports the birth of the buffer of `data`, if it is a new one, and later its death.
 
@@ -36,15 +49,18 @@ def born(handle: Any, data: Any, device: Device, line: Source | None = None, *, 
         line: the user's line that made it.
         told: whether its birth is an event; its death is one in any case.
     """
-    buffer = base(data)
+    buffer = data if type(data) is np.ndarray and data.base is None else base(data)
     key = id(buffer)
     if key in _live:
         return
     nbytes, name = int(getattr(buffer, "nbytes", 0)), device.short
+    device_counts.moved(name, nbytes)
 
     def freed(reference: weakref.ref[Any]) -> None:
         if _live.get(key) is reference:
             del _live[key]
+            _lines.pop(key, None)
+            device_counts.moved(name, -nbytes)
             if events.wanted(events.Freed):
                 events.emit(events.Freed(name, nbytes, key))
 
@@ -52,10 +68,29 @@ def born(handle: Any, data: Any, device: Device, line: Source | None = None, *, 
         _live[key] = weakref.ref(buffer, freed)
     except TypeError:
         _live[key] = weakref.ref(handle, freed)
-    if told:
+    if line is not None:
+        _lines[key] = line
+    if told and events.wanted(events.Allocated):
         events.emit(events.Allocated(name, nbytes, key, line))
 
 
+def followed() -> bool:
+    """Whether anybody listens to births, or counts."""
+    return bool(device_counts.kept) or events.wanted(events.Allocated)
+
+
+on_follower: Final[list[Callable[[bool], None]]] = []
+"""Called where somebody begins or ceases to count."""
+
+
+def on_follow(hook: Callable[[bool], None]) -> None:
+    """Calls `hook` where somebody begins or ceases to listen to births, or to count."""
+    on_follower.append(hook)
+    events.on_interest(events.Allocated, hook)
+
+
 def forget() -> None:
-    """Nobody listens any more."""
+    """Nobody listens any more, and nobody counts."""
     _live.clear()
+    _lines.clear()
+    device_counts.live.clear()

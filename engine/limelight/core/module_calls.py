@@ -12,16 +12,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from weakref import ref
 
 from limelight.core import dispatch
 from limelight.core.name_scopes import graph_writer
+from limelight.settings import Scoped
 from limelight.user_code import source_line
 from limelight.user_code.bound_name import bound_name
 from limelight.user_code.source_line import Position, ScopedSource, Source
 
 Kind = Literal["module", "optimiser", "variable"]
+told_of_results: Final[Scoped[Callable[[Any, Any], None] | None]] = Scoped("told_of_results", None)
+"""Told of each module that is called in a trace and what the call returned, for a summary."""
 
 
 class ModuleCall:
@@ -183,10 +186,15 @@ def within(
         return function(*args, **(kwargs or {}))
     calls: ModuleCalls = trace.calls
     outer = calls.now
+    if kind == "module" and outer is not None and outer.module() is module:
+        return function(*args, **(kwargs or {}))  # `super().__call__(x)`
     entered = calls.entered(module, kind, name, sys._getframe(1))
     try:
         calls.now = entered
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        if kind == "module" and (tell := told_of_results.get()) is not None:
+            tell(module, result)
+        return result
     finally:
         calls.now = outer
 
@@ -198,7 +206,8 @@ def calls_around() -> ModuleCalls | None:
 
 
 def _definition(module: Any) -> Source | None:
-    code = getattr(getattr(type(module), "call", None), "__code__", None)
+    own = getattr(type(module).__call__, "__wrapped__", None)
+    code = getattr(own or getattr(type(module), "call", None), "__code__", None)
     if code is None or source_line.is_library(code):
         return None
     return Source(code.co_filename, code.co_firstlineno, code.co_name)

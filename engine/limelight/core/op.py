@@ -360,6 +360,11 @@ def get(name: str) -> Op:
         raise ArgumentError(f"there is no op called {name!r}") from None
 
 
+def home_of(name: str) -> str:
+    """The module that defines the op called `name`."""
+    return _homes.get(name, "")
+
+
 def all_ops() -> dict[str, Op]:
     """All registered ops by name."""
     return dict(_ops)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from limelight.errors import ArgumentError, AxisError, LimelightError, ShapeError
 
 Shape: TypeAlias = tuple[int | None, ...]
@@ -46,6 +48,13 @@ def whole(op: str, what: str, n: Any) -> int:
         raise  # a tensor, which says why it is no index
     except TypeError:
         raise ArgumentError(f"{op}: {what} must be an int, got {n!r} ({type(n).__name__})") from None
+
+
+def flag(op: str, what: str, given: Any) -> bool:
+    """`given` as a bool, NumPy's and 0 and 1 included. Raises ArgumentError that names `op` and `what` for all else."""
+    if isinstance(given, (bool, int, np.bool_)) and given in (0, 1):
+        return bool(given)
+    raise ArgumentError(f"{op}: {what} must be True or False, got {given!r}; others go by name")
 
 
 def wholes(op: str, what: str, given: Any) -> tuple[int, ...]:

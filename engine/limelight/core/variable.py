@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from limelight import events
-from limelight.core import backends, device_scopes, devices, dispatch, dtypes, live_buffers, name_scopes, shapes
+from limelight.core import (
+    attachments,
+    backends,
+    device_scopes,
+    devices,
+    dispatch,
+    dtypes,
+    name_scopes,
+    shapes,
+)
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import Constraint, TensorSpec, VariableSpec
+from limelight.core.storage import Storage, UnsettledStorage
 from limelight.core.tensor import Tensor, TensorLike, TensorRef, as_tensor, beside, constant, new_uid, wrap
 from limelight.core.variable_updates import (
     CUT,
@@ -34,63 +43,7 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import equivalents, source_line
-
-_told: Final[list[bool]] = []
-"""Not empty while somebody listens to assignments or births: a test of its truth takes a fifth of `events.wanted`."""
-
-
-def _on_interest(_: bool) -> None:
-    _told[:] = [True] * (events.wanted(events.VariableAssigned) or events.wanted(events.Allocated))
-
-
-for _kind in (events.VariableAssigned, events.Allocated):
-    events.on_interest(_kind, _on_interest)
-
-
-class Storage:
-    """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free.
-
-    An update (`assign_add`) computes from the value that it read, and is made again where `exchange` says that another
-    thread has assigned meanwhile: so none is lost, and no lock is held for long.
-    """
-
-    __slots__ = ("__weakref__", "array", "device", "name", "spec", "uid")
-
-    def __init__(self, array: Any, device: Device, spec: VariableSpec, name: str, uid: int) -> None:
-        self.array = array
-        self.device = device
-        self.spec = spec
-        self.name = name
-        self.uid = uid
-
-    def set(self, array: Any) -> Any:
-        """Takes a new value, which nobody else may write to afterwards; returns it."""
-        self.array = array
-        if _told:
-            self._tell(array)
-        return array
-
-    def exchange(self, old: Any, new: Any) -> bool:
-        """Takes the value `new`, computed from `old`, if `old` is the value still; whether it was."""
-        if self.array is not old:
-            return False
-        self.array = new  # no call, no jump and no allocation since: between these lines CPython runs no other thread
-        if _told:
-            self._tell(new)
-        return True
-
-    def update(self, change: Callable[[Any], Any]) -> Any:
-        """Takes the value `change(value)`; returns it."""
-        while not self.exchange(old := self.array, new := change(old)):
-            pass
-        return new
-
-    def _tell(self, array: Any) -> None:
-        if events.wanted(events.Allocated):
-            live_buffers.born(self, array, self.device, source_line.user_line())
-        if events.wanted(events.VariableAssigned):
-            events.emit(events.VariableAssigned(self.uid, self.name, int(array.nbytes), self.device.short))
+from limelight.user_code import equivalents
 
 
 class Resource:
@@ -252,21 +205,24 @@ class Variable(Resource):
         hook = on_create.get()
         if hook is not None:
             hook(self)
+        made = attachments.initial_value_begins() if attachments.waiting else None
         value = _initial(initial_value, dtype)
         sizes = value.shape if shape is None else shapes.as_shape(shape)
         if not shapes.compatible(value.shape, sizes):
             raise ShapeError(
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
-        spec = VariableSpec(sizes, value.dtype, trainable, constraint)
+        spec = VariableSpec(sizes, value.dtype, shapes.flag("Variable", "trainable", trainable), constraint)
         self.name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
         self._stands_for = None
         self._device = value._device
-        self._data = Storage(
+        self._data = (UnsettledStorage if attachments.growing else Storage)(
             np.array(value._data) if value._device is CPU0 else value._data, value._device, spec, self.name, self._uid
         )
+        if made is not None:
+            made(self)
 
     @property
     def device(self) -> Device:

@@ -1,10 +1,11 @@
 """Plain answers to "why?": each function here returns records, and `str()` of it is a sentence.
 
 The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
-`none_gradients` why a gradient is None, `nonfinite` where a NaN comes from, `tracing` what a trace hides,
-`leaked_tensors` what has outlived its trace, `copies` what moves between devices. `story` is the record that each
-answer tells itself by, from which its sentence is written and its card is drawn; `fix` is what they share to write the
-user's code anew.
+`none_gradients` why a gradient is None, `backward_pass` whether it is right, how large on its way back, and what it
+keeps, `nonfinite` where a NaN comes from, `tracing` what a trace hides, `leaked_tensors` what has outlived its trace,
+`allocations` what lives, `copies` what moves between devices, `op_costs` what each op takes and gives. `story` is the
+record that each answer tells itself by, from which its sentence is written and its card is drawn; `fix` is what they
+share to write the user's code anew.
 """
 
 from __future__ import annotations
@@ -13,11 +14,23 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 _HOMES: Final = {
+    "CheckedSource": "explain.backward_pass.check_gradient",
+    "GradientErrors": "explain.backward_pass.check_gradient",
+    "check_gradient": "explain.backward_pass.check_gradient",
+    "BackwardStep": "explain.backward_pass.gradient_flow",
+    "GradientFlow": "explain.backward_pass.gradient_flow",
+    "gradient_flow": "explain.backward_pass.gradient_flow",
+    "Recomputation": "explain.backward_pass.recomputation",
+    "Recomputations": "explain.backward_pass.recomputation",
+    "recomputations": "explain.backward_pass.recomputation",
     "Copies": "explain.copies",
     "Copy": "explain.copies",
     "Leak": "explain.leaked_tensors",
     "Leaks": "explain.leaked_tensors",
     "leaks": "explain.leaked_tensors",
+    "LiveTensor": "explain.allocations",
+    "LiveTensors": "explain.allocations",
+    "live_tensors": "explain.allocations",
     "History": "explain.none_gradients.op_history",
     "WhyNone": "explain.none_gradients.report",
     "why_none": "explain.none_gradients.report",
@@ -25,6 +38,9 @@ _HOMES: Final = {
     "nan": "explain.nonfinite.report",
     "Retrace": "explain.retracing.retrace_table",
     "retrace": "explain.retracing.retrace_table",
+    "Cost": "explain.op_costs",
+    "Costs": "explain.op_costs",
+    "costs": "explain.op_costs",
     "Recording": "explain.stepping.recording",
     "Step": "explain.stepping.recording",
     "steps": "explain.stepping.recording",
@@ -48,6 +64,18 @@ if not TYPE_CHECKING:  # type checkers read the imports below; a test holds both
     __all__ = sorted(_HOMES)  # noqa: PLE0605  # what `import *` gives
 
 if TYPE_CHECKING:
+    from limelight.explain.allocations import LiveTensor as LiveTensor
+    from limelight.explain.allocations import LiveTensors as LiveTensors
+    from limelight.explain.allocations import live_tensors as live_tensors
+    from limelight.explain.backward_pass.check_gradient import CheckedSource as CheckedSource
+    from limelight.explain.backward_pass.check_gradient import GradientErrors as GradientErrors
+    from limelight.explain.backward_pass.check_gradient import check_gradient as check_gradient
+    from limelight.explain.backward_pass.gradient_flow import BackwardStep as BackwardStep
+    from limelight.explain.backward_pass.gradient_flow import GradientFlow as GradientFlow
+    from limelight.explain.backward_pass.gradient_flow import gradient_flow as gradient_flow
+    from limelight.explain.backward_pass.recomputation import Recomputation as Recomputation
+    from limelight.explain.backward_pass.recomputation import Recomputations as Recomputations
+    from limelight.explain.backward_pass.recomputation import recomputations as recomputations
     from limelight.explain.copies import Copies as Copies
     from limelight.explain.copies import Copy as Copy
     from limelight.explain.leaked_tensors import Leak as Leak
@@ -58,6 +86,9 @@ if TYPE_CHECKING:
     from limelight.explain.none_gradients.report import why_none as why_none
     from limelight.explain.nonfinite.report import Nan as Nan
     from limelight.explain.nonfinite.report import nan as nan
+    from limelight.explain.op_costs import Cost as Cost
+    from limelight.explain.op_costs import Costs as Costs
+    from limelight.explain.op_costs import costs as costs
     from limelight.explain.retracing.retrace_table import Retrace as Retrace
     from limelight.explain.retracing.retrace_table import retrace as retrace
     from limelight.explain.stepping.recording import Recording as Recording

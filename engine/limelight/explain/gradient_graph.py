@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight.autodiff import INEXACT, GradientTape
 from limelight.core import device_scopes, dispatch
+from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
@@ -35,10 +36,40 @@ def with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
     """`graph` and then its gradient by some inputs, in one graph."""
     with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
         inputs = [tracer.add_input(v.spec, name) for v, name in zip(graph.inputs, graph.input_names, strict=True)]
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([inputs[i] for i in wanted])
-            outputs = replay(graph, inputs)
-        tracer.scope = "gradient/"
-        targets = [y for y in outputs if isinstance(y, Tensor) and y.dtype in INEXACT]
-        gradients = tape.gradient(targets, [inputs[i] for i in wanted])
+        outputs, gradients = _forward_and_back(tracer, graph, inputs, wanted, ())
         return tracer.finish([*outputs, *[as_tensor(g) for g in gradients if g is not None]])
+
+
+def with_seeded_gradient(graph: Graph, wanted: Sequence[int]) -> tuple[Graph, tuple[bool, ...], list[Any]]:
+    """`graph` and its gradients by some inputs, in one graph, from further inputs: what depends on those is a gradient.
+
+    Returns:
+        The graph, for each wanted input whether it has a gradient, and the dtypes of the further inputs: numbers, each
+        the gradient of all elements of one result.
+    """
+    seeds = [v.spec.dtype for v in graph.outputs if isinstance(v.spec, TensorSpec) and v.spec.dtype in INEXACT]
+    with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:
+        inputs = [tracer.add_input(v.spec, name) for v, name in zip(graph.inputs, graph.input_names, strict=True)]
+        given = [tracer.add_input(TensorSpec((), dtype), f"seed{i}") for i, dtype in enumerate(seeds)]
+        outputs, gradients = _forward_and_back(tracer, graph, inputs, wanted, given)
+        made = tracer.finish([*outputs, *[as_tensor(g) for g in gradients if g is not None]])
+        return made, tuple([g is not None for g in gradients]), seeds
+
+
+def _forward_and_back(
+    tracer: Tracer, graph: Graph, inputs: Sequence[Any], wanted: Sequence[int], seeds: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The graph's outputs, and the gradients of their sum by the inputs `wanted`, None where there is none."""
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([inputs[i] for i in wanted])
+        outputs = replay(graph, inputs)
+    tracer.scope = "gradient/"
+    targets = [y for y in outputs if isinstance(y, Tensor) and y.dtype in INEXACT]
+    weights = [_filled(seed, y) for seed, y in zip(seeds, targets, strict=True)] if seeds else None
+    return outputs, tape.gradient(targets, [inputs[i] for i in wanted], output_gradients=weights)
+
+
+def _filled(seed: Any, target: Any) -> Any:
+    """`seed` in the shape of a target."""
+    sizes = target.shape if None not in target.shape else target.sizes()
+    return seed if target.ndim == 0 else seed.broadcast_to(sizes)

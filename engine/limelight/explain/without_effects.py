@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from limelight.core.variable import Storage
+from limelight.core.storage import Storage
 from limelight.ops.random._draws import Source as Draws
 
 
@@ -31,11 +31,26 @@ def private(payload: Any, copies: dict[int, Any]) -> Any:
     return payload
 
 
+K = TypeVar("K", bound=type)
+_stateful: Final[list[type]] = []
+
+
+def put_back(kind: K) -> K:
+    """A class decorator: objects of this class are given back what they had, by their `__limelight_snapshot__`.
+
+    It returns a function that does so, for iterators over data, say, which lie above this room.
+    """
+    _stateful.append(kind)
+    return kind
+
+
 @contextmanager
 def restored() -> Iterator[None]:
-    """Gives all variables and generators back what they had: Python code inside a graph may reach any of them."""
-    alive = [x for x in gc.get_objects() if isinstance(x, (Storage, Draws))]
-    before = [(x, x.array) for x in alive]
+    """Gives all state back what it had, variables and generators first: Python code inside a graph may reach any."""
+    kinds = (Storage, Draws, *_stateful)
+    alive: list[Any] = [x for x in gc.get_objects() if isinstance(x, kinds)]
+    before = [(x, x.array) for x in alive if isinstance(x, (Storage, Draws))]
+    snapshots = [x.__limelight_snapshot__() for x in alive if not isinstance(x, (Storage, Draws))]
     try:
         yield
     finally:
@@ -44,3 +59,5 @@ def restored() -> Iterator[None]:
                 x.set(array)
             elif x.array is not array:
                 x.array = array
+        for give_back in snapshots:
+            give_back()

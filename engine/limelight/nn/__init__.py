@@ -10,11 +10,12 @@ from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import *  # noqa: F403  # the same
+from limelight.nn.weights import load_weights, save_weights
 from limelight.ops.nn.embedding import embedding
 from limelight.random import dropout_mask
 from limelight.user_code import hints
 
-__all__ = ["Module", "dropout", "embedding"]
+__all__ = ["Module", "dropout", "embedding", "load_weights", "save_weights"]
 __all__ += layers.__all__
 __all__ += functional.__all__
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from limelight.core import shapes
@@ -18,6 +19,13 @@ def conj(x: Any) -> Any:
     if type(x) is Tensor and x._data.dtype is float32:  # most are
         return x
     return x.conj() if isinstance(x, Tensor) else x.conjugate()
+
+
+def finite(x: Tensor) -> Tensor:
+    """`x` with the largest numbers for infinities: a slope flat there has derivatives of 0, not of 0 times inf."""
+    limits: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]  # the library has no annotations here
+    largest = float(limits.max)
+    return x.clip(-largest, largest)
 
 
 def rank(shape: Any) -> int:

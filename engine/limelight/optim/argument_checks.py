@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
 from limelight.errors import ArgumentError, CallError
 from limelight.user_code import equivalents
 
@@ -69,9 +71,9 @@ def not_negative(owner: str, name: str, value: float) -> float:
 
 def flag(owner: str, name: str, value: bool) -> bool:
     """`value`, which must be True or False."""
-    if not isinstance(value, bool):
+    if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{owner}: {name} must be True or False, got {value!r} ({type(value).__name__})")
-    return value
+    return bool(value)
 
 
 def _number(owner: str, name: str, value: Any) -> Any:

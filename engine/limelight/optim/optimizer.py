@@ -80,6 +80,7 @@ class Optimizer(Module):
     """
 
     slot_names: ClassVar[tuple[str, ...]] = ()
+    untracked: ClassVar[tuple[str, ...]] = ("slots", "_positions", "_skipped")  # checkpoints have slots by variable
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         check_names(cls, kwargs)
@@ -222,6 +223,10 @@ class Optimizer(Module):
             position = self._positions[variable.ref()] = len(self.slots)
             self.slots.append(slots)
         return self.slots[position]
+
+    def variables_with_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
+        """The variables that have slots, each with them."""
+        return [(ref.deref(), self.slots[position]) for ref, position in self._positions.items()]
 
     def __repr__(self) -> str:
         settings = {name: x for name, x in vars(self).items() if isinstance(x, (int, float)) and name[0] != "_"}

@@ -196,6 +196,7 @@ class Discrete(Stream):
         count = whole("choice", "how many there are", x) if among is None else among.shape[0] if among.ndim else 0
         if not count or count < 0:
             raise ArgumentError(f"random.choice: needs a positive int or a tensor with a first axis, got {x!r}")
+        replace = shapes.flag("random.choice", "replace", replace)
         places = self._places(count, drawn_shape("choice", shape, ()), replace, p)
         return places if among is None else among[places]
 

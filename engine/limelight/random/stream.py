@@ -118,6 +118,11 @@ def _state(seed: Seed) -> Any:
         raise ArgumentError(f"a seed is an int of at least 0, several, or None, got {seed!r}") from error
 
 
+def from_state(kind: type[Any], state: Any) -> Any:
+    """A generator that has just this state."""
+    return _restored(kind, state)
+
+
 def _restored(kind: type[Any], state: Any) -> Any:
     stream = object.__new__(kind)
     stream._begin(state)

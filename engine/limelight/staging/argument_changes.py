@@ -8,7 +8,6 @@ what they were. A container that the function returns is not lost, and may be ch
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +22,7 @@ from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 from limelight.user_code.code_uses import Chain, uses_of
 from limelight.user_code.source_line import Source
+from limelight.user_code.warn_at import warn_at
 
 _MUTATORS: Final = frozenset([
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem",
@@ -84,7 +84,7 @@ def warn(name: str, changes: Sequence[ArgumentChange]) -> None:
         f"works on a copy of each container, and the caller's stays as it is{source_line.at(line)}. "
         f"{remedy(changes[0])}"
     )
-    warnings.warn_explicit(message, LostChangeWarning, line.file, line.line, module=inspect.getmodulename(line.file))
+    warn_at(line, message, LostChangeWarning)
 
 
 def remedy(change: ArgumentChange) -> str:

@@ -60,10 +60,11 @@ class Pair:
         self._watched = watched
         self.n_outputs = len(function.graph.outputs)
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
-        joint = self._trace(watched, (True,) * self.n_outputs)
-        self.connected = tuple(g is not None for g in joint.gradients)
-        self._first: Joint | None = joint  # until its backward half is asked for, as nearly always it is
-        self._split_halves(joint)
+        with collector_paused():
+            joint = self._trace(watched, (True,) * self.n_outputs)
+            self.connected = tuple([g is not None for g in joint.gradients])
+            self._first: Joint | None = joint  # until its backward half is asked for, as nearly always it is
+            self._split_halves(joint)
 
     def _split_halves(self, joint: Joint) -> None:
         """Sets the forward version, and where the backward versions find the residuals."""
@@ -76,7 +77,8 @@ class Pair:
         """The function from residuals and the given output gradients to gradients, and which inputs these belong to."""
         version = self._backward.get((needed, given))
         if version is None:
-            version = self._backward[needed, given] = self._build_backward(self._joint(needed, given))
+            with collector_paused():
+                version = self._backward[needed, given] = self._build_backward(self._joint(needed, given))
         return version
 
     def _joint(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
@@ -104,7 +106,7 @@ class Pair:
 
     def _trace(self, needed: tuple[bool, ...], given: tuple[bool, ...]) -> Joint:
         graph = self._graph
-        with collector_paused(), dispatch.fresh_stack(), device_scopes.cleared(), JointTracer(graph) as tracer:
+        with dispatch.fresh_stack(), device_scopes.cleared(), JointTracer(graph) as tracer:
             inputs = tracer.add_graph_inputs()
             with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
                 # always the same set: what the forward version saves (sizes, for example) must not depend on who asks

@@ -87,6 +87,14 @@ class ConcreteFunction:
         self._renewable: list[weakref.ref[Any]] = []
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part.is_input]
 
+    def keep(self, captures: Sequence[Any]) -> None:
+        """Keeps its variables alive: those of a trace from a file have no other owner."""
+        self._kept = tuple(captures)
+
+    def result_of(self, tensors: Sequence[Any]) -> Any:
+        """The result with `tensors`, or what stands for them, at its leaves."""
+        return self._outputs.rebuild(tensors)
+
     def traced_from(self, function: Any, signature: Any, snapshot: Any) -> None:
         """Notes the Python function, its signature, and what its code read besides the arguments."""
         self.python_signature, self.baked = signature, snapshot

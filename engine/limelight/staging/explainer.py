@@ -6,7 +6,7 @@ of `Explainer`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from limelight.user_code.source_line import Source
@@ -41,6 +41,9 @@ class Explainer(Protocol):
 
     def take_snapshot(self, python_function: Any, paths: Sequence[str], parts: Sequence[Any], /) -> Any:
         """The values that the code of `python_function` reads besides its arguments. They are kept with the trace."""
+
+    def warn_of_leaks(self, function: Any, tracer: Callable[[], Any], /) -> None:
+        """Called after each trace, with a weak reference to its tracer: warns of symbolic tensors that were stored."""
 
     def rebound_name(self, python_function: Any, entry: Any, uid: int, /) -> str:
         """The name that stood for a captured variable and is another's now; empty where there is none."""

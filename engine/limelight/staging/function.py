@@ -23,7 +23,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, overload
+from typing import Any, Final, cast, overload
 
 from limelight import events, forking
 from limelight.core.autograph_hook import converted, unconverted
@@ -31,7 +31,7 @@ from limelight.core.dispatch import active, heal
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
-from limelight.staging import argument_changes, explainer, structured_outputs
+from limelight.staging import argument_changes, explainer, partial_trace, structured_outputs
 from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
 from limelight.staging.bound_methods import name_of, weakly_bound
@@ -159,16 +159,16 @@ class Function:
 
     @property
     def trace_count(self) -> int:
-        """How often the Python code ran to be traced, for a method of a class in all its living instances together.
+        """How often the Python code ran to be traced, for a method of a class in all its instances together.
 
-        Traces that failed count, and one that created variables counts twice: it is made once more without creating
-        any. How many traces there are is `len(trace_cache)`; `max_traces` bounds those.
+        Traces that failed count, and one that created variables twice: it is made once more without creating any. How
+        many traces there are is `len(trace_cache)`; `max_traces` bounds those.
         """
         return self._runs + sum(bound._runs for bound in self.instances)
 
     @property
     def run_eagerly(self) -> bool:
-        """Whether each call runs the Python code, as for a debugger; see `ll.config.run_functions_eagerly`."""
+        """Whether each call runs the Python code; see `ll.config.run_functions_eagerly`."""
         return self._options["run_eagerly"] is True
 
     @run_eagerly.setter
@@ -189,8 +189,7 @@ class Function:
 
     def _may_create(self, key: Key) -> bool:
         """Whether a call that is traced for `key` may create variables: the first one, or the first with an object."""
-        first = len(self._cache) == 0 and not self._created_state
-        return first or not self._met.issuperset(objects_of(key))
+        return not (len(self._cache) or self._created_state) or not self._met.issuperset(objects_of(key))
 
     def _reads_objects(self, key: Key) -> bool:
         """Whether variables may be attributes of what a call for `key` is given: they may be made again there."""
@@ -260,8 +259,7 @@ class Function:
         >>> bool(double.explain(ll.zeros((3,)))), double.explain(ll.ones((4,))).miss.reason
         (True, 'argument `x` f32[3] -> f32[4] (axis 0: 3 -> 4)')
         """
-        prediction: Prediction = explainer.current().predict(self, args, kwargs)
-        return prediction
+        return cast(Prediction, explainer.current().predict(self, args, kwargs))
 
     @property
     def trace_cache(self) -> TraceCache:
@@ -289,6 +287,7 @@ class Function:
         """
         count = len(self._cache)
         self._cache.clear()
+        partial_trace.forget(self.id)
         self._created_state, self._met = False, frozenset()
         if count and events.wanted(events.CacheCleared):
             events.emit(events.CacheCleared(self.name, self.id, count))
@@ -349,7 +348,8 @@ class Function:
         return (_rebuild, (self.python_function, self._options))
 
     def __repr__(self) -> str:
-        return f"<limelight function {self.name}: {len(self._cache)} traces>"
+        n, runs = len(self._cache), self.trace_count
+        return f"<limelight function {self.name}: {n} trace{'s' * (n != 1)}{f', traced {runs} times' * (runs != n)}>"
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> Call:
         """The canonical call with its look-up key."""
@@ -411,6 +411,7 @@ class Function:
             call = key_by_identity(call, self._closed_over | entry.closed_over)
             entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
+        explainer.current().warn_of_leaks(self, self._tracer)
         self._created_state = self._created_state or created
         self._closed_over |= entry.closed_over
         self._note_met(asked)
@@ -430,6 +431,7 @@ class Function:
         self._runs += 1
         stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
+        self._tracer = weakref.ref(tracer)
         key = call.key
         paths = self._signature.paths(key.structure, len(call.leaves))
         seen: dict[int, Variable] = {}

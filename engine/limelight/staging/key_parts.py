@@ -252,7 +252,7 @@ def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
 
 
 def _by_identity(x: Any) -> BarePart:
-    if isinstance(x, Iterator) and not isinstance(x, io.IOBase):
+    if isinstance(x, Iterator) and not isinstance(x, io.IOBase) and not hasattr(x, "__limelight_rounds__"):
         what = "a generator" if isinstance(x, GeneratorType) else f"an iterator ({type(x).__name__})"
         raise SignatureError(
             f"{what} cannot be part of a cache key: a trace takes its items once, and calls that find the trace would "

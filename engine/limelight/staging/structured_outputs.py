@@ -55,6 +55,18 @@ class Outputs(NamedTuple):
         )
 
 
+def outputs_like(result: Any, marker: type, count: int) -> Outputs:
+    """The recipe for a result that is `result` with the tensors, `count` in order, where it has a `marker`.
+
+    Raises SignatureError where there are not so many.
+    """
+    leaves, structure = nest.flatten(result)
+    static = tuple([_TENSOR if isinstance(leaf, marker) else leaf for leaf in leaves])
+    if static.count(_TENSOR) != count or any(leaf is not None and leaf is not _TENSOR for leaf in static):
+        raise SignatureError(f"a result {result!r} does not have the {count} tensors of a graph")
+    return Outputs(structure, static, structure is nest.LEAF and static[0] is _TENSOR)
+
+
 class _Marker:
     def __repr__(self) -> str:
         return "tensor"

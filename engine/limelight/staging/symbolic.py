@@ -21,6 +21,7 @@ from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueError
 from limelight.graph.ir import Value
 from limelight.user_code import hints, holders, source_line
+from limelight.user_code.dropped_result import warn_if_dropped
 
 
 class SymbolicTensor(Tensor):
@@ -86,6 +87,11 @@ class SymbolicTensor(Tensor):
 
     def tolist(self) -> Any:
         raise no_value_error(self, ".tolist()")
+
+    def sort(self, **options: Any) -> Tensor:
+        """As of any tensor. A traced function may have been written for an array of NumPy's, which sorts itself."""
+        warn_if_dropped("sort returns a tensor, and this one stays as it is", "x = x.sort()")
+        return super().sort(**options)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise no_value_error(self, "conversion to a NumPy array")

@@ -22,6 +22,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from limelight.core import device_scopes, dispatch, dtypes, name_scopes
+from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
 from limelight.core.module_calls import ModuleCalls
 from limelight.core.op import Op
@@ -34,12 +35,14 @@ from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
 from limelight.ops.create.literal import constant_op
+from limelight.staging import partial_trace
 from limelight.staging.key_parts import Part, TensorPart, VariablePart
 from limelight.staging.repeated_rules import Fragment, fragment_of
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor, SymbolicVariable, no_value_error
 from limelight.user_code import call_notes, hints, source_line
 
 _SCALARS: Final = (bool, int, float, complex)
+_MANY: Final = 1000
 _blank: Final[Any] = object.__new__
 
 
@@ -79,7 +82,9 @@ class Tracer(dispatch.Interpreter):
 
     def __enter__(self) -> Self:
         dispatch.heal()
-        if not self.owner:
+        if self.owner:
+            partial_trace.begun(self)
+        else:
             self.owner = next((x.owner for x in reversed(dispatch.local.stack) if isinstance(x, Tracer)), 0)
         self.begun = source_line.user_line()
         self._around = SavedScopes()
@@ -88,6 +93,7 @@ class Tracer(dispatch.Interpreter):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
+        partial_trace.ended(self, error)
         try:
             self._leave()
         except KeyboardInterrupt:  # in the middle of it: once more
@@ -210,6 +216,14 @@ class Tracer(dispatch.Interpreter):
         specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if op.name in known_sizes.RULES and isinstance(inferred, TensorSpec) and inferred.dtype.kind in "iu":
             specs = (known_sizes.with_content(op, [value.spec for value in values], attrs, specs[0]),)
+        if len(specs) > _MANY:  # the forward half of a long function: each residual is an output
+            with collector_paused():
+                return self._write_unusual(op, values, attrs, specs, stack)
+        return self._write_unusual(op, values, attrs, specs, stack)
+
+    def _write_unusual(
+        self, op: Op, values: list[Value], attrs: tuple[Any, ...], specs: Sequence[Spec], stack: tuple[Any, ...]
+    ) -> Any:
         device = device_scopes.requested_device() if dispatch.scopes else None
         node = Node(op, tuple(values), attrs, specs, device=device, stack=stack, scope=self.scope)
         if op.effect is not None or op.higher_order:
@@ -304,15 +318,18 @@ class Tracer(dispatch.Interpreter):
         """The graph that computes `outputs` (tensors, numbers or opaque values) from the inputs and captures."""
         results = [self.value_of(x) for x in outputs]
         captures = [value for _, value in self.captured.values()]
-        names = [self._capture_name(handle, i) for i, handle in enumerate(self.captures)]
         return Graph(
             self.name,
             [*self.inputs, *captures],
             self.nodes,
             results,
-            input_names=[*self.input_names, *names],
+            input_names=[*self.input_names, *self.capture_names()],
             n_captures=len(captures),
         )
+
+    def capture_names(self) -> list[str]:
+        """The names of the captures so far."""
+        return [self._capture_name(handle, i) for i, handle in enumerate(self.captures)]
 
     def _capture_name(self, handle: Any, index: int) -> str:
         """A variable's path from the module that was called, else its own name."""

@@ -6,14 +6,13 @@ Methods of immutable objects that return a changed copy are often taken for meth
 from __future__ import annotations
 
 import dis
-import inspect
 import sys
-import warnings
 from types import FrameType
 from typing import Final
 
 from limelight.errors import LostChangeWarning
 from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 _POP: Final = dis.opmap["POP_TOP"]
 _CACHE: Final = dis.opmap.get("CACHE", 0)
@@ -43,4 +42,4 @@ def warn_if_dropped(what: str, instead: str, depth: int = 2) -> None:
         return
     line = source_line.Position(caller.f_code, caller.f_lasti).resolve()
     message = f"{what}, but the result is dropped{source_line.at(line)}: write {instead}"
-    warnings.warn_explicit(message, LostChangeWarning, line.file, line.line, module=inspect.getmodulename(line.file))
+    warn_at(line, message, LostChangeWarning)

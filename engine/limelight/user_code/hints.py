@@ -7,6 +7,7 @@ for sizes that are unknown while tracing; those for calls that do not fit are of
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
 import re
 import sys
@@ -17,7 +18,7 @@ from limelight.errors import mark_user_error
 from limelight.user_code import equivalents, source_line
 from limelight.user_code.definitions import parsed_expression
 
-_APART: Final = ("tree",)
+_APART: Final = ("tree", "data", "lookup")
 """Namespaces whose names mean something else outside of them: a misspelt one is looked for there alone."""
 _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers", "optim.schedules", "config")
 """The namespaces in which a name is looked for, the likeliest first."""
@@ -163,8 +164,24 @@ def missing_of_module(self: Any, name: str, hints: Mapping[str, str] | None = No
     if own is not None and hasattr(own, "__get__"):
         return own.__get__(self, type(self))
     hint = (equivalents.of_modules() if hints is None else hints).get(name)
+    if not hint and not name.startswith("_"):
+        hint = _near_names(self, name)
     words = f"{type(self).__name__!r} object has no attribute {name!r}" + (f": {hint}" if hint else "")
     raise _marked(AttributeError(words, name=name, obj=self))
+
+
+_MOST_LISTED: Final = 8
+
+
+def _near_names(module: Any, name: str) -> str:
+    """The attributes of a module with a similar name; without any, those that it was given."""
+    own = [key for key in vars(module) if not key.startswith("_")]
+    of_class = [key for kind in type(module).__mro__ for key in vars(kind) if not key.startswith("_")]
+    close = [*difflib.get_close_matches(name, own, 2, 0.7), *difflib.get_close_matches(name, of_class, 2, 0.7)]
+    if close:
+        return f"write {' or '.join(list(dict.fromkeys(close))[:2])}"
+    listed = ", ".join(own[:_MOST_LISTED]) + (", ..." if len(own) > _MOST_LISTED else "")
+    return f"it has {listed}" if own else ""
 
 
 # Notes on errors of Python's

@@ -198,9 +198,13 @@ def first_holder(x: Any, seconds: float | None = None) -> Holder | None:
     """
     begin, seconds = time.thread_time(), SECONDS if seconds is None else seconds
     modules, frames = list(_modules()), list(_namespaces())
-    for roots, plainly, thoroughly in ((modules, 0.5, 0.7), (frames, 0.9, 1.0)):
-        ways = (_way(x, [root], begin + seconds * plainly, thorough=False) for root in roots)
-        holder = next(filter(None, ways), None) or _way(x, roots, begin + seconds * thoroughly, thorough=True)
+    for roots, share in ((modules, 0.4), (frames, 0.6)):
+        ways = (_way(x, [root], begin + seconds * share, thorough=False) for root in roots)
+        holder = next(filter(None, ways), None)
+        if holder is not None:
+            return holder
+    for roots, share in ((modules, 0.8), (frames, 1.0)):
+        holder = _way(x, roots, begin + seconds * share, thorough=True)
         if holder is not None:
             return holder
     return None
@@ -247,6 +251,8 @@ def _frames_of_traceback() -> Iterator[FrameType]:
 
 def _way(x: Any, roots: list[_Root], deadline: float, thorough: bool) -> Holder | None:
     """The shortest expression that begins with a name in one of `roots` and leads to `x`."""
+    if time.thread_time() > deadline:  # there may be hundreds of roots, each of them small
+        return None
     waiting = deque([(value, name, 0, where) for names, where in roots for name, value in list(names.items())])
     seen = {id(names) for names, _ in roots}
     while waiting:

@@ -161,6 +161,7 @@ def _within(value: Any, arguments: Mapping[str, Any] | None) -> list[_Frame]:
         cell = vars(value).get("__limelight_written__")
         return frames if cell is None else [frame._replace(body=cell.body) for frame in frames]
     method = MISSING if isinstance(value, type) else lookup(kind, "__call__")
+    method = getattr(method, "__wrapped__", method)  # of a module's own `__call__`, which traces note
     if isinstance(method, FunctionType) and source_line.is_library(method.__code__):  # a module's, which calls `call`
         method = lookup(kind, "call")
     return _frames(method, arguments, value) if isinstance(method, FunctionType) else []

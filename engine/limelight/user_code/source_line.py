@@ -404,4 +404,15 @@ def here() -> str:
     return at(user_line())
 
 
-errors.locate_by(here)
+def called_function() -> str:
+    """The outermost public function of the library below the user's innermost frame; "" where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and is_library(frame.f_code):
+        if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
+errors.locate_by(here, called_function)

@@ -11,6 +11,7 @@ import limelight as ll
 from limelight.autograph import converted_cell
 from limelight.errors import ControlFlowError
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")  # what `cell` is for
 NAME = "<cell of a test>"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -138,12 +139,11 @@ def test_a_scan_keeps_a_weight_that_it_recomputes_with_once() -> None:
 
 
 def test_a_function_that_does_something_else_when_it_is_run_again() -> None:
-    v, x, calls = ll.Variable(2.0), ll.constant(3.0), [0]
+    v, x, calls = ll.Variable(2.0), ll.constant(3.0), itertools.count()
     quiet, writing = ll.function(lambda x: x * v), ll.function(lambda x: (x * v, v.assign_add(1.0))[0])
 
     def moody(x: Any) -> Any:
-        calls[0] += 1
-        return (quiet if calls[0] == 1 else writing)(x)
+        return (writing if next(calls) else quiet)(x)
 
     with ll.GradientTape() as tape:
         tape.watch(x)

@@ -65,11 +65,8 @@ def made(shape=(2, 5, 3)):
 def test_the_recipe_of_the_hints_loads_what_was_saved(tmp_path, through_a_file):
     net, new, path = made(), made(), tmp_path / "weights.npz"
     if through_a_file:
-        save = equivalents.functions()["save"].remark.partition(": ")[2]
-        exec(save, {"np": np, "path": path, "module": net})
+        exec(equivalents.functions()["savez"].remark.removeprefix("write "), {"np": np, "path": path, "module": net})
         load(new, np.load(path))
-        assert "saved = np.load(path)" in equivalents.functions()["load"].remark
-        assert code_of(equivalents.functions()["load"].remark) == code_of(equivalents.of_modules()["load_state_dict"])
     else:
         load(
             new,

@@ -323,3 +323,55 @@ def test_nothing_is_noted_of_eager_calls(model):
     assert not {"within", "entered", "graph_writer"} & set(calls)
     with ll.GradientTape():
         assert "entered" not in _calls(lambda: model(X))
+
+
+class Called(ll.Module):
+    """A module that defines `__call__` instead of `call`."""
+
+    def __init__(self) -> None:
+        self.inner = ll.nn.Dense(3)
+
+    def __call__(self, x: Any) -> Any:
+        """Doubled."""
+        return self.inner(x) * 2.0
+
+
+class CalledAbove(Called):
+    """Its `__call__` calls that of its base."""
+
+    def __call__(self, x: Any) -> Any:
+        return ll.tanh(super().__call__(x))
+
+
+@pytest.mark.parametrize(("kind", "op"), [(Called, "multiply"), (CalledAbove, "tanh")])
+def test_a_module_that_defines_dunder_call_has_its_calls_noted_once(kind: type, op: str) -> None:
+    model = kind()
+    graph = graph_of(model, X)
+    assert paths(graph, "matmul", op) == ["f.inner", "f"]
+    call = next(call_of(node) for node in graph.nodes if node.op.name == op)
+    assert (call.cls, call.defined.function) == (kind.__name__, "__call__")
+
+
+def test_dunder_call_stays_what_the_user_wrote() -> None:
+    model = Called()
+    assert Called.__call__.__doc__ == "Doubled."
+    assert model(X).shape == (2, 3)
+    staged = ll.function(model, autograph=True)
+    assert staged(X).shape == (2, 3)
+
+
+RATE = 2.0
+
+
+class Rated(ll.Module):
+    """Reads a global in `__call__`."""
+
+    def __call__(self, x: Any) -> Any:
+        return x * RATE
+
+
+def test_the_globals_that_dunder_call_reads_are_told_as_those_of_call() -> None:
+    model = Rated()
+    staged = ll.function(model)
+    staged(X)
+    assert "RATE" in str(ll.explain.baked(staged))

@@ -77,6 +77,7 @@ def test_a_counter_gets_one_advice_and_it_counts() -> None:
     assert [again.step(ll.constant(1.0)).item() for _ in range(3)] == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 @pytest.mark.slow  # looks through all objects of the process
 def test_an_attribute_of_the_function_itself_is_found_as_what_keeps_a_tensor() -> None:
     @ll.function

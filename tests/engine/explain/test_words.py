@@ -137,6 +137,7 @@ def noted(x: Any, name: str = "h") -> Any:
     return h
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 def test_the_code_that_is_told_runs(capsys: pytest.CaptureFixture[str]) -> None:
     f = ll.function(noted)
     f(one)

@@ -40,7 +40,7 @@ MORE = {  # what stands between the tensor and the axis: of the tensor, argument
     "stack": lambda x: ((x, x),),
     "softmax_cross_entropy": lambda x: (x, x),
 }
-ELSEWHERE = {"moveaxis", "nll", "permute_dims", "tensordot", "transpose"}
+ELSEWHERE = {"load_weights", "moveaxis", "nll", "permute_dims", "tensordot", "transpose"}
 
 
 def functions():

@@ -270,6 +270,8 @@ ELSEWHERE = {
     "py_func": "the tests of py_func",
     "py_func_forward": "the tests of py_func",
     "py_func_backward": "the tests of py_func",
+    **dict.fromkeys(("begin_pass", "has_next_element", "next_element"), "the tests of data"),
+    **{f"table_{what}": "the tests of lookup" for what in ("contains", "export", "insert", "lookup", "remove", "size")},
     "debug_print": "the tests of debug",
     "debug_check": "the tests of debug",
     "checked_index": "the tests of switch, vectorised",

@@ -60,7 +60,7 @@ VALUES = {
     "svd": (linalg.svd, (SINGULAR * float("nan"),), r"svd: .*the matrix at \[0\] holds NaN or infinity"),
     "pinv": (linalg.pinv, (SINGULAR * float("inf"),), r"pinv: .*the matrix at \[0\] holds NaN or infinity"),
     "eig": (linalg.eig, (SINGULAR[0] * float("nan"),), r"eig: f64\[2,2\]: the matrix holds NaN or infinity"),
-    "power": (lambda x: linalg.matrix_power(x, -1), (SINGULAR,), "inv: .*is singular"),
+    "power": (lambda x: linalg.matrix_power(x, -1), (SINGULAR,), "(inv|matrix_power): .*is singular"),
 }
 
 
@@ -71,7 +71,8 @@ def test_values_are_refused_with_the_matrix_that_is_to_blame(name):
         function(*given)
     with pytest.raises(LinAlgError, match=message) as staged:
         ll.function(function)(*given)
-    assert staged.value.bare == eager.value.bare
+    said = [error.value.bare.partition(":")[2] for error in (staged, eager)]  # a graph knows ops, not what they are of
+    assert said[0] == said[1]
     assert re.search(r"; in \w+\(.*\) of .*line \d+", str(staged.value)), (
         "and which op of which function, at which line"
     )

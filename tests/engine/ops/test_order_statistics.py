@@ -121,3 +121,14 @@ def test_choices():
     assert all(sorted(chosen) == [0, 2] for chosen in firsts)
     assert sum(chosen[0] == 2 for chosen in firsts) > 35
     assert ll.function(lambda x: ll.random.choice(x, (4,), p=[0.0, 1.0, 0.0]))(rows).shape == (4, 4, 5)
+
+
+def test_a_median_between_infinities_and_numbers():
+    inf, nan = np.inf, np.nan
+    columns = np.array([[-inf, 1.0], [1.0, inf], [inf, inf], [-inf, -inf], [-inf, inf], [nan, inf], [1e308, 1.7e308]]).T
+    with np.errstate(all="ignore"):
+        expected = np.median(columns[:, :-1], axis=0)
+    x = ll.constant(columns)
+    np.testing.assert_array_equal(ll.median(x, axis=0).numpy(), [*expected, 1.35e308])
+    np.testing.assert_array_equal(ll.quantile(x, 0.25, axis=0).numpy(), [*expected, 1.175e308])
+    np.testing.assert_array_equal(ll.grad(lambda x: ll.sum(ll.median(x, axis=0)[:2]))(x).numpy()[:, 0], [0.5, 0.5])

@@ -28,7 +28,10 @@ from limelight.user_code import tracebacks
 
 Clean = Any  # the fixture of conftest.py
 
-pytestmark = pytest.mark.usefixtures("retraces_are_meant")
+pytestmark = [
+    pytest.mark.usefixtures("retraces_are_meant"),
+    pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind"),
+]
 
 one = ll.constant(1.0)
 scalar = ll.TensorSpec((), "float32")

@@ -18,7 +18,10 @@ from limelight.errors import (
 
 Clean = Any  # the fixture of conftest.py
 
-pytestmark = pytest.mark.usefixtures("retraces_are_meant")
+pytestmark = [
+    pytest.mark.usefixtures("retraces_are_meant"),
+    pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind"),
+]
 
 one = ll.constant(1.0)
 

@@ -125,6 +125,7 @@ def test_a_bound_is_a_positive_whole_number(option: str, bad: Any) -> None:
 # The budget
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 def test_a_spent_budget_raises_before_tracing_and_leaves_the_rest_running() -> None:
     ran: list[Any] = []
 

@@ -85,6 +85,10 @@ def _places(function: Any) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
+OF_ARRAYS = ("save", "load")
+"""Of arrays in NumPy, of functions and modules here."""
+
+
 def shared() -> dict[str, tuple[Any, Any]]:
     """Our functions that NumPy or SciPy has by the same name, and theirs."""
     pairs: dict[str, tuple[Any, Any]] = {}
@@ -92,7 +96,7 @@ def shared() -> dict[str, tuple[Any, Any]]:
         namespace: Any = getattr(ll, home) if home else ll
         for name in dir(namespace):
             ours, theirs = getattr(namespace, name), getattr(library, name, None)
-            if inspect.isfunction(ours) and callable(theirs) and not inspect.isclass(theirs):
+            if inspect.isfunction(ours) and callable(theirs) and not inspect.isclass(theirs) and name not in OF_ARRAYS:
                 pairs.setdefault(f"{home}.{name}".strip("."), (ours, theirs))
     return pairs
 

@@ -16,6 +16,7 @@ from limelight.autodiff.functional._arguments import (
 )
 from limelight.autodiff.gradient_cuts import departure
 from limelight.autodiff.tape import INEXACT, GradientTape
+from limelight.core import shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
@@ -60,6 +61,8 @@ def grad(
     >>> ll.grad(cube)(2.0).item(), ll.grad(ll.grad(cube))(2.0).item()
     (12.0, 12.0)
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("grad", "has_aux", has_aux)
     both = value_and_grad(
         fn, argnums, has_aux=has_aux, variables=variables, unconnected_gradients=unconnected_gradients
     )
@@ -103,6 +106,8 @@ def value_and_grad(
     >>> value.item(), g.tolist()
     (5.0, [2.0, 4.0])
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("value_and_grad", "has_aux", has_aux)
     require_function("grad", fn)
     if argnums is not None:
         check_argnums("grad", argnums)

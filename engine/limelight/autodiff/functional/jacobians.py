@@ -18,7 +18,7 @@ from limelight.autodiff.functional._arguments import (
 )
 from limelight.autodiff.tape import GradientTape
 from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
-from limelight.core import nest
+from limelight.core import nest, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -62,6 +62,10 @@ def jacobian(
     >>> ll.jacobian(lambda x: ll.stack([x[0] * x[1], ll.sum(x)]))(ll.constant([2.0, 3.0])).tolist()
     [[3.0, 2.0], [1.0, 1.0]]
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("jacobian", "has_aux", has_aux)
+    if type(vectorized) is not bool:
+        vectorized = shapes.flag("jacobian", "vectorized", vectorized)
     require_function("jacobian", fn)
     check_argnums("jacobian", argnums)
     if mode not in ("reverse", "forward"):
@@ -182,6 +186,10 @@ def hessian(
     >>> ll.hessian(lambda x: x * x * x)(ll.constant([1.0, 2.0])).shape
     (2, 2, 2)
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("hessian", "has_aux", has_aux)
+    if type(vectorized) is not bool:
+        vectorized = shapes.flag("hessian", "vectorized", vectorized)
     # forward over reverse takes 0.6 of the time of reverse over reverse, eagerly, for a small network (0.8 ms, where
     # JAX takes 8.8 and torch.func 14.6); staged, the two hardly differ
     first = _first_derivative(fn, argnums, has_aux, vectorized)

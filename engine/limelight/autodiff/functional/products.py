@@ -16,7 +16,7 @@ from limelight.autodiff.functional._arguments import (
     warn_of_departure,
 )
 from limelight.autodiff.tape import INEXACT, GradientTape
-from limelight.core import nest
+from limelight.core import nest, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError
@@ -46,6 +46,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     >>> y.item(), t.item()
     (9.0, 6.0)
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("jvp", "has_aux", has_aux)
     require_function("jvp", fn)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentError(
@@ -91,6 +93,8 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(ll.constant([1.0, 10.0]))[0].item()
     61.0
     """
+    if type(has_aux) is not bool:
+        has_aux = shapes.flag("vjp", "has_aux", has_aux)
     require_function("vjp", fn)
     chosen = choose("vjp", primals, tuple(range(len(primals))))
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from limelight import events
-from limelight.core import device_copies, device_scopes, dispatch, live_buffers
+from limelight.core import device_copies, device_counts, device_scopes, dispatch, live_buffers
+from limelight.core.device_counts import kept as tallies
 from limelight.core.devices import CPU0, Device
-from limelight.core.dispatch import scopes
+from limelight.core.dispatch import scopes, tapes_told
 from limelight.core.op import Op
 from limelight.core.spec import known
 from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
@@ -34,10 +35,11 @@ class Eager(dispatch.Interpreter):
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         if op.axis_at is not None and inputs and attrs[op.axis_at] is not None and not _shape(inputs[0]):
             op.infer(*map(_spec, inputs), *attrs)  # kernels would take axes 0 and -1 of a scalar, as NumPy does
-        if op.direct and not scopes:
+        if op.direct and len(scopes) == len(tallies) + len(tapes_told):  # nobody listens to ops; some may count them
+            start = time.perf_counter() if tallies else 0.0
             data = _run_on_cpu0(op, inputs, attrs)
             if data is not None:
-                return wrap(data)
+                return _counted(wrap(data), time.perf_counter() - start) if tallies else wrap(data)
         if op.higher_order:
             return _run_function(op, inputs, attrs)
         device = place(op, inputs, attrs)
@@ -52,13 +54,13 @@ class Eager(dispatch.Interpreter):
                 raise
             explain(op, inputs, attrs, error)
         outputs: Any = tuple([_wrapped(r, device) for r in result]) if op.multiple else wrap(result, device)
-        if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+        if tallies or events.wanted(events.OpRan) or events.wanted(events.Allocated):
             _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
         return outputs
 
     def constant(self, array: Any, device: Device | None) -> Tensor:
         tensor = put(array, device or CPU0)
-        if events.wanted(events.Allocated):
+        if tallies or events.wanted(events.Allocated):
             account(tensor)
         return tensor
 
@@ -77,7 +79,7 @@ def _run_function(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> An
     places = list(first.run.output_devices)
     places += [CPU0] * (len(results) - len(places))
     outputs = tuple([_wrapped(r, d) for r, d in zip(results, places, strict=True)])
-    if events.wanted(events.OpRan) or events.wanted(events.Allocated):
+    if tallies or events.wanted(events.OpRan) or events.wanted(events.Allocated):
         device, seconds = places[0] if places else CPU0, time.perf_counter() - start
         _report(op, inputs, outputs, device, seconds, _most(op, attrs))
     return outputs
@@ -203,14 +205,37 @@ def _report(
     most: Sequence[Any] = (0, True),
 ) -> None:
     outputs = tuple([x for x in outputs if isinstance(x, Tensor)])
+    if tallies:
+        device_counts.ran(device.short, seconds, most[0], most[1], op.name in CALLS)
+    if events.wanted(events.OpRan):
+        _tell(op, inputs, outputs, device, seconds, most)
+    for x in outputs:
+        account(x)
+
+
+def _tell(
+    op: Op,
+    inputs: tuple[Any, ...],
+    outputs: tuple[Tensor, ...],
+    device: Device,
+    seconds: float,
+    most: Sequence[Any],
+) -> None:
     specs = tuple([_text(x) for x in outputs])
     nbytes = sum([x.nbytes for x in outputs])
     input_texts = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
     line = source_line.user_line()
     events.emit(events.OpRan(op.name, device.short, input_texts, specs, nbytes, seconds, line, *most))
-    if events.wanted(events.Allocated):
-        for x in outputs:
-            account(x)
+
+
+def _counted(tensor: Tensor, seconds: float) -> Tensor:
+    """The result of one op on CPU:0, counted: what an open view costs each of them."""
+    for tally in tallies:
+        counts = tally.cpu0
+        counts.ops += 1
+        counts.seconds += seconds
+    live_buffers.born(tensor, tensor._data, CPU0, told=False)
+    return tensor
 
 
 def _text(x: Any) -> str:
@@ -225,4 +250,7 @@ def _spec_text(dtype: Any, shape: tuple[int, ...]) -> str:
 
 def account(tensor: Tensor) -> None:
     """Reports the birth of a tensor's buffer and, when its last reference goes, its death."""
-    live_buffers.born(tensor, tensor._data, tensor._device, source_line.user_line())
+    wanted = events.wanted(events.Allocated)
+    if wanted or tallies:
+        line = source_line.user_line() if wanted else None
+        live_buffers.born(tensor, tensor._data, tensor._device, line)

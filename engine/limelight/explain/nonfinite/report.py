@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight.core import dispatch
+from limelight.core.storage import Storage
 from limelight.core.tensor import as_tensor
-from limelight.core.variable import Resource, Storage
+from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
 from limelight.executors import step
 from limelight.explain.fix import Fix

@@ -121,7 +121,8 @@ def _definition(function: Any) -> _Definition | None:
     elif isinstance(target, MethodType):
         target, owner = target.__func__, target.__self__
     elif not isinstance(target, FunctionType):
-        target, owner = type(target).__dict__.get("__call__"), target
+        called = type(target).__dict__.get("__call__")
+        target, owner = getattr(called, "__wrapped__", called), target
     code = getattr(target, "__code__", None)
     return None if code is None or source_line.is_library(code) else _Definition(code, owner)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from typing import Any, Final
 
 from limelight.errors import RetracingWarning
@@ -12,6 +10,7 @@ from limelight.explain.retracing.restaging import Family
 from limelight.staging.trace_cache import WINDOW, History
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
+from limelight.user_code.warn_at import warn_at
 
 _OFTEN: Final = 5
 _AT_MOST: Final = 2
@@ -52,4 +51,4 @@ def _is_due(told: History | Family, now: int) -> bool:
 
 def _warn(message: str) -> None:
     line = source_line.user_line() or Source("<unknown>", 1, "")
-    warnings.warn_explicit(message, RetracingWarning, line.file, line.line, module=inspect.getmodulename(line.file))
+    warn_at(line, message, RetracingWarning)

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from limelight.core import dispatch
-from limelight.core.tensor import as_tensor
-from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
-from limelight.executors import step
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
+from limelight.explain.side_run import begin, inputs_of
+from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
 from limelight.explain.stepping.portrait import Portrait, portrait
-from limelight.explain.without_effects import private, restored
+from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
 from limelight.graph.printer import describe
@@ -72,6 +71,21 @@ class Recording:
     def of(self, kind: Kind) -> tuple[Step, ...]:
         """The steps of one kind."""
         return tuple([one for one in self.steps if one.kind == kind])
+
+    def stops(self, wanted: str) -> tuple[int, ...]:
+        """The numbers, from 0, of the steps at a line, an op, NaN or an error: "line:7,op:matmul,nan,error".
+
+        Raises:
+            ArgumentError: another condition is asked for.
+
+        >>> import limelight as ll
+        >>> def f(x):
+        ...     return ll.log(x * 0.0)
+        >>> recorded = ll.explain.steps(f, ll.constant(1.0))
+        >>> [recorded.steps[i].kind for i in recorded.stops("op:log")], len(recorded.stops("nan"))
+        (['trace', 'run'], 1)
+        """
+        return stops(self.steps, wanted)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -178,19 +192,16 @@ class _Recorder:
 
     def run(self, entry: ConcreteFunction, call: Call, gradient_of: Any) -> None:
         """Steps of the ops, without effects."""
-        inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
-        inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
+        inputs = inputs_of(entry, call)
         graph = entry.graph
         if gradient_of is not None and gradient_of is not False:
             graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs))
         else:
             graph = entry.function.optimised.graph
-        copies: dict[int, Any] = {}
-        payloads = [private(x._data, copies) for x in inputs]
         ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack})
         with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
             try:
-                for _ in step.run(graph, payloads, [x._device for x in inputs], ran):
+                for _ in begin(graph, inputs, ran):
                     if ran.is_full:
                         self.is_cut = True
                         break

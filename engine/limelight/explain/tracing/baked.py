@@ -153,14 +153,24 @@ def _of_entry(
         if then.kind in _REFERRED and not changed:
             continue
         text = _GONE if current is None else current.text
+        still = changed and current is not None and then.kind == current.kind == "object" and _is_same(then, current)
         if changed and text == then.text:
-            text = f"another {text.removeprefix('a ')}"
+            text = f"{text} with other contents" if still else f"another {text.removeprefix('a ')}"
         own = written.get((then.name, then.line.function))
         fix = own.instead if own is not None and then.is_number else _fix(function, then)
+        if still:
+            fix = (
+                f"{called_by(function)}.clear_cache() after a change; or pass what the code reads of it as an argument"
+            )
         values.append(
             Value(then.name, then.where, then.kind, then.text, text, changed, entry.index + 1, then.line, fix)
         )
     return values
+
+
+def _is_same(then: snapshots.Baked, now: snapshots.Baked) -> bool:
+    """Whether two records are of one object, which holds something else now."""
+    return bool(then.token[0] == now.token[0])
 
 
 def _call(function: Function, value: snapshots.Baked) -> str:

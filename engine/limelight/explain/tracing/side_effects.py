@@ -177,10 +177,15 @@ def _of_function(function: Function) -> list[SideEffect | Source]:
                 plain.add(path)
     own = getattr(function.python_function, "__code__", None)
     began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}
-    effects = (
-        _effect(read, plain if read.code is own else (), began) for read in reads(function.python_function, objects)
-    )
-    return [effect for effect in effects if effect is not None]
+    found = list(reads(function.python_function, objects))
+    effects = [_effect(read, plain if read.code is own else (), began) for read in found]
+    in_graph = {read.line for read in found if hasattr(type(read.value), "__limelight_rounds__")}
+    return [
+        effect
+        for effect in effects
+        if effect is not None
+        and not (isinstance(effect, SideEffect) and effect.kind == "iterator" and effect.line in in_graph)
+    ]
 
 
 def _lost_changes(function: Function) -> list[SideEffect]:

@@ -15,7 +15,7 @@ import reprlib
 import sys
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -150,7 +150,9 @@ class _Inputs(NamedTuple):
 def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs: _Inputs | None = None) -> Snapshot:
     """What `function` and the user's functions that it calls read of the world, now, but for its `inputs`."""
     constants: Snapshot = {}
-    for read in reads(function, arguments, None if inputs is None else inputs.globals):
+    found = list(reads(function, arguments, None if inputs is None else inputs.globals))
+    called = {(read.code, read.use.chain) for read in found if read.use.how == "call"}
+    for read in found:
         if read.use.how != "read" or len(constants) >= _MOST or _is_foreign(read):
             continue
         chain, value = _whole(read)
@@ -160,16 +162,16 @@ def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs:
             continue
         key = (f"{read.code.co_filename}:{read.code.co_firstlineno}", str(chain))
         if key not in constants:
-            printed = _printed(value)
+            printed = _printed(value, (read.code, read.use.chain) not in called)
             if printed is not None:
                 constants[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
     return constants
 
 
-def _printed(value: Any) -> tuple[str, Any, str] | None:
+def _printed(value: Any, inside: bool) -> tuple[str, Any, str] | None:
     """`fingerprint`, and None for a value whose `__repr__` or `__eq__` fails: the others are told all the same."""
     try:
-        return fingerprint(value)
+        return fingerprint(value, inside)
     except Exception:  # noqa: BLE001  # the user's code
         return None
 
@@ -185,11 +187,12 @@ def _is_foreign(read: Read) -> bool:
 
 
 def _whole(read: Read) -> tuple[Chain, Any]:
-    """The chain and its value; for a method of a container, that container."""
+    """The chain and its value; for a method of a container, or of an object of the library's, that object."""
     chain = read.use.chain
     if read.value is MISSING or not callable(read.value) or not chain.steps:
         return chain, read.value
-    if isinstance(read.base, (dict, list, tuple)) and chain.steps[-1][1] in _LOOKS:
+    container = isinstance(read.base, (dict, list, tuple)) and chain.steps[-1][1] in _LOOKS
+    if container or (type(read.base).__module__.startswith("limelight.") and isinstance(read.value, FunctionType)):
         return chain._replace(steps=chain.steps[:-1]), read.base
     return chain, read.value
 
@@ -209,8 +212,11 @@ def _where(chain: Chain) -> str:
 # Values
 
 
-def fingerprint(value: Any) -> tuple[str, Any, str] | None:
-    """Kind, token and text of a value; None for what is not worth telling, such as modules and classes."""
+def fingerprint(value: Any, inside: bool = False) -> tuple[str, Any, str] | None:
+    """Kind, token and text of a value; None for what is not worth telling, such as modules and classes.
+
+    `inside`: with the plain attributes of an object of the user's, since the code does not tell which it reads.
+    """
     if isinstance(value, _NOT_VALUES):
         return None
     if isinstance(value, Tensor):
@@ -228,9 +234,22 @@ def fingerprint(value: Any) -> tuple[str, Any, str] | None:
     if token is not None:
         return ("constant", token, _text(value))
     try:
-        return ("object", _Weak(value), f"a {type(value).__name__}")
+        plain = _plain_attributes(value) if inside else {}
+        said = f" ({', '.join([f'{name}={_text(x)}' for name, x in plain.items()])})" if plain else ""
+        which = id(value) if type(value) is SimpleNamespace else _Weak(value)  # of which there are no weak references
+        return ("object", (which, _of_container(plain, 0)), f"a {type(value).__name__}{said}")
     except TypeError:
         return None
+
+
+def _plain_attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object of the user's that are written into a graph as they are, and arrays and tensors."""
+    file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
+    if type(value).__module__ != "__main__" and type(value) is not SimpleNamespace and not (file and is_users(file)):
+        return {}
+    kinds = (*_PLAIN, np.ndarray, Tensor, list, dict, tuple, set)
+    own = getattr(value, "__dict__", {})
+    return {name: x for name, x in own.items() if type(x) in kinds and token_of(x, 1) is not None}
 
 
 def _of_tensor(value: Tensor) -> tuple[str, Any, str] | None:

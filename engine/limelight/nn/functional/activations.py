@@ -117,6 +117,8 @@ def gelu(x: TensorLike, /, approximate: bool = False) -> Tensor:
     >>> ll.nn.gelu(ll.constant([0.0, 100.0])).tolist()
     [0.0, 100.0]
     """
+    if type(approximate) is not bool:
+        approximate = shapes.flag("gelu", "approximate", approximate)
     x = floating("gelu", x)
     if not approximate:
         return gate(x, ndtr(x))

@@ -53,6 +53,8 @@ def dot_product_attention(
     >>> ll.nn.dot_product_attention(q, k, v).tolist()
     [[3.0]]
     """
+    if type(causal) is not bool:
+        causal = shapes.flag("dot_product_attention", "causal", causal)
     q, k, v = (floating("dot_product_attention", x) for x in (q, k, v))
     _check(q, k, v)
     dtype = q.dtype

@@ -26,6 +26,8 @@ def moments(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims:
     >>> mean.tolist(), variance.tolist()
     ([2.0, 2.0], [1.0, 0.0])
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("moments", "keepdims", keepdims)
     x = floating("moments", x)
     return x.mean(axis, keepdims), var(x, axis, keepdims)
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.tensor import Tensor
@@ -112,9 +114,9 @@ def check_spatial(owner: str, window: Any, x: Tensor) -> None:
 
 def checked_flag(owner: str, name: str, given: Any) -> bool:
     """`given`, which must be True or False: any other value is most likely meant for another argument."""
-    if not isinstance(given, bool):
+    if not isinstance(given, (bool, np.bool_)):
         raise ArgumentError(f"{owner}: {name} must be True or False, got {given!r} ({type(given).__name__})")
-    return given
+    return bool(given)
 
 
 def checked_number(owner: str, name: str, given: Any) -> float:

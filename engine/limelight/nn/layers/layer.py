@@ -20,13 +20,14 @@ where a function around it is staged (`limelight.staging.function`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from limelight.core import dispatch, dtypes, module_calls
+from limelight.core import attachments, dispatch, dtypes, module_calls
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
@@ -73,6 +74,8 @@ class Layer(Module):
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = with_call_errors(cls.__init__, cls.__name__)  # type: ignore[method-assign]
+        if "build" in vars(cls):
+            cls.build = _of_features_or_inputs(cls.build)  # type: ignore[method-assign]
         cls.trained = takes_training(cls.call)
         cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
 
@@ -81,7 +84,7 @@ class Layer(Module):
             kwargs.pop("training", None)
         if self.features is not None or type(self).build is Layer.build:
             return module_calls.within(self, self.call, args, kwargs) if dispatch.active else self.call(*args, **kwargs)
-        before = snapshot(self)
+        before, wait_again = snapshot(self), attachments.savepoint()
         try:
             with created_by.override("layer"):
                 if self._built_of_shape and args:
@@ -89,20 +92,26 @@ class Layer(Module):
                 return module_calls.within(self, self.call, args, kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
+            wait_again()
             raise
 
-    def build(self, features: int) -> None:
+    def build(self, features: int, *inputs: Any) -> None:
         """Creates the weights; to be defined by subclasses.
+
+        Called with the shape or the `ll.TensorSpec` of the input instead, it does what `Module.build` does.
 
         Args:
             features: the size of the input's last axis.
+            *inputs: shapes of further inputs, where the first one is a shape, too.
 
         Raises:
             TypeError: the subclass does not define it.
             ShapeError: the layer's settings do not fit so many features, as a number of groups that does not divide
                 them.
         """
-        if type(self).build is Layer.build:  # else a subclass has called its super().build
+        if type(self).build is Layer.build and not isinstance(features, int):
+            super().build(features, *inputs)
+        elif type(self).build is Layer.build:  # else a subclass has called its super().build
             raise TypeError(f"{type(self).__name__} does not define build(self, features)")
 
     def ready(self, x: TensorLike) -> Tensor:
@@ -128,11 +137,15 @@ class Layer(Module):
                     f"{self!r} makes its weights on the first call and needs the size of the last axis for that, "
                     f"got {x.spec}; call it once with a tensor, or give the size in the TensorSpec"
                 )
-            self.build(x.shape if self._built_of_shape else features)  # type: ignore[arg-type]  # as Keras has it
+            with _Building(self):
+                self.build(x.shape if self._built_of_shape else features)  # type: ignore[arg-type]  # as Keras has it
             self.features = features
         elif features not in (None, self.features):
             raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {features}: {x.spec}")
         return x if x.dtype is self.dtype else self.in_own_dtype(x)
+
+    def _lacks_weights(self) -> bool:
+        return self.features is None and type(self).build is not Layer.build and not self.variables
 
     def in_own_dtype(self, x: Tensor) -> Tensor:
         """`x` in the layer's dtype if it is floating, else as it is."""
@@ -166,6 +179,36 @@ def takes_training(function: Callable[..., Any]) -> bool:
 
 
 Snapshot: TypeAlias = list[tuple[Module, dict[str, Any]]]
+
+
+class _Building:
+    """While a layer makes its weights, its `build` means the method that makes them, whatever it is given."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+
+    def __enter__(self) -> None:
+        vars(self._layer)["_building"] = True
+
+    def __exit__(self, *_: object) -> None:
+        vars(self._layer).pop("_building", None)
+
+
+def _of_features_or_inputs(build: Callable[..., Any]) -> Callable[..., None]:
+    """A subclass's `build`, which makes weights for so many features, as one that takes the input's shape as well."""
+
+    @functools.wraps(build)
+    def build_for(layer: Layer, features: Any, *inputs: Any) -> None:
+        if "_building" in vars(layer):
+            build(layer, features, *inputs)
+        elif not isinstance(features, int):
+            Module.build(layer, features, *inputs)
+        else:
+            with _Building(layer), created_by.override("layer"):
+                build(layer, features)
+            layer.features = features
+
+    return build_for
 
 
 def snapshot(module: Module) -> Snapshot:

@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from limelight.core import dispatch, module_calls
+from limelight.core import attachments, dispatch, module_calls
 from limelight.core.autograph_hook import maybe_converted
+from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
 from limelight.nn.layers.layer import restore, snapshot, takes_training
@@ -81,13 +83,16 @@ class Sequential(Module):
         if self._called:
             run = maybe_converted(self.call)
             return module_calls.within(self, run, args, kwargs) if dispatch.active else run(*args, **kwargs)
-        before = snapshot(self)
+        before, wait_again = snapshot(self), attachments.savepoint()
         try:
             result = super().__call__(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant
             restore(before)
+            wait_again()
             raise
         self._called = True
+        if len(args) == 1 and isinstance(args[0], Tensor) and args[0].ndim:  # for a summary; the batch may vary
+            self._built_on = (TensorSpec((None, *args[0].shape[1:]), args[0].dtype),)
         return result
 
     def call(self, x: Any, training: bool = False) -> Any:

@@ -382,6 +382,8 @@ def linspace(
     >>> ll.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    if type(endpoint) is not bool:
+        endpoint = shapes.flag("linspace", "endpoint", endpoint)
     num = shapes.whole("linspace", "num", num)
     if num < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {num}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.core import devices, dtypes
+from limelight.core import devices, dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import entry_point
@@ -71,6 +71,8 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str
     >>> ll.astype(ll.constant([1, 0]), ll.bool_).tolist()
     [True, False]
     """
+    if type(copy) is not bool:
+        copy = shapes.flag("astype", "copy", copy)
     if type(x) is not Tensor:
         x = as_tensor(x)
     if device is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core import shapes
 from limelight.core.dtypes import float64, is_inexact, kind
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
@@ -199,6 +200,8 @@ def allclose(
     >>> bool(ll.allclose(ll.constant([0.1]) * 3.0, ll.constant([0.3])))
     True
     """
+    if type(equal_nan) is not bool:
+        equal_nan = shapes.flag("allclose", "equal_nan", equal_nan)
     return isclose(x, y, rtol, atol, equal_nan=equal_nan).all()
 
 
@@ -221,6 +224,8 @@ def isclose(
     >>> ll.isclose(ll.constant([1.0, 2.0]), ll.constant([1.0, 2.1])).tolist()
     [True, False]
     """
+    if type(equal_nan) is not bool:
+        equal_nan = shapes.flag("isclose", "equal_nan", equal_nan)
     x, y = as_tensor(x), as_tensor(y)
     close = x == y
     if equal_nan:

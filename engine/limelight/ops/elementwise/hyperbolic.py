@@ -13,6 +13,7 @@ from limelight.core.eager import entry_point
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._domains import BETWEEN_ONES
+from limelight.ops._gradient_terms import finite
 from limelight.ops._shape_rules import same
 
 __all__ = ["acosh", "asinh", "atanh", "cosh", "sinh", "tanh"]
@@ -116,11 +117,12 @@ def _asinh_gradient(g: Tensor, x: Tensor) -> Tensor:
     """ȳ / √(x² + 1)*, where x² may be out of range: both are scaled down first."""
     if x.dtype.kind == "c":
         return g / (x * x + 1.0).sqrt().conj()
-    size = abs(x)
+    near = finite(x)
+    size = abs(near)
     scale = 1.0 / (size > 1.0).where(size, 1.0)
-    scaled = x * scale
+    scaled = near * scale
     slope: Tensor = scale / (scaled * scaled + scale * scale).sqrt()
-    return g * (size == math.inf).where(0.0, slope)
+    return g * (abs(x) == math.inf).where(0.0, slope)
 
 
 _asinh = entry_point(defop(

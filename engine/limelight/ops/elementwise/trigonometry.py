@@ -8,6 +8,7 @@ from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._domains import BETWEEN_ONES
+from limelight.ops._gradient_terms import finite
 from limelight.ops._shape_rules import broadcast, same
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "hypot", "sin", "tan"]
@@ -133,13 +134,21 @@ def acos(x: TensorLike, /) -> Tensor:
 
 # atan
 
+
+def _atan_gradient(g: Tensor, x: Tensor) -> Tensor:
+    if x.dtype.kind == "c":
+        return g / (x * x + 1.0).conj()
+    near = finite(x)
+    return g / (near * near + 1.0)
+
+
 _atan = entry_point(defop(
     "atan",
     inputs="x",
     infer=same,
     kernel="arctan",
     accepts="inexact",
-    vjp={"x": lambda g, x: g / (x * x + 1.0).conj()},
+    vjp={"x": _atan_gradient},
     maths={"x": "x̄ = ȳ / (1 + x²)*"},
 ))  # fmt: skip
 

@@ -91,6 +91,10 @@ def argsort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stabl
     >>> ll.argsort(ll.constant([3, 1, 2])).tolist()
     [1, 2, 0]
     """
+    if type(descending) is not bool:
+        descending = shapes.flag("argsort", "descending", descending)
+    if type(stable) is not bool:
+        stable = shapes.flag("argsort", "stable", stable)
     x = as_tensor(x)
     return _argsort(x, _axis_to_sort("argsort", x, axis), descending)
 
@@ -145,6 +149,10 @@ def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: 
     >>> ll.sort(ll.constant([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
     """
+    if type(descending) is not bool:
+        descending = shapes.flag("sort", "descending", descending)
+    if type(stable) is not bool:
+        stable = shapes.flag("sort", "stable", stable)
     x = as_tensor(x)
     return _sort(x, _axis_to_sort("sort", x, axis), descending)
 

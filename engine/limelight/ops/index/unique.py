@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
@@ -141,4 +141,6 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
     >>> ll.isin(ll.constant([1, 2, 3]), ll.constant([2, 5])).tolist()
     [False, True, False]
     """
+    if type(invert) is not bool:
+        invert = shapes.flag("isin", "invert", invert)
     return _isin((x1, x2), invert)

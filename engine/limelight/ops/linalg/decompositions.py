@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple
 
+from limelight.core import shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
@@ -85,6 +86,8 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     >>> ll.linalg.cholesky(ll.constant([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
+    if type(upper) is not bool:
+        upper = shapes.flag("cholesky", "upper", upper)
     return _cholesky(x, bool(upper))
 
 
@@ -279,6 +282,8 @@ def svd(x: TensorLike, /, full_matrices: bool = True) -> SVDResult:
     >>> ll.linalg.svd(ll.constant([[0.0, 2.0], [1.0, 0.0]])).S.tolist()
     [2.0, 1.0]
     """
+    if type(full_matrices) is not bool:
+        full_matrices = shapes.flag("svd", "full_matrices", full_matrices)
     return SVDResult(*_svd((x,), bool(full_matrices)))
 
 

@@ -91,6 +91,8 @@ def vector_norm(
     >>> ll.linalg.vector_norm(ll.constant([3.0, -4.0])).item()
     5.0
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("vector_norm", "keepdims", keepdims)
     x, over = _inexact("vector_norm", x), axis_attr(axis)
     if not isinstance(ord, (int, float)):
         raise ArgumentError(f"vector_norm: ord must be a number, got {ord!r}; matrix_norm takes 'fro' and 'nuc'")
@@ -187,6 +189,8 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Order = "fro")
     >>> ll.linalg.matrix_norm(ll.constant([[3.0, 0.0], [0.0, 4.0]]), ord="nuc").item()
     7.0
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("matrix_norm", "keepdims", keepdims)
     x = _inexact("matrix_norm", x)
     check_matrix("matrix_norm", x.spec)
     return _matrix_norm(x, ord, (-2, -1), keepdims)
@@ -242,6 +246,8 @@ def norm(
     >>> ll.linalg.norm(ll.constant([[3.0, 0.0], [0.0, 4.0]])).item(), ll.linalg.norm(ll.ones((2, 4)), axis=1).tolist()
     (5.0, [2.0, 2.0])
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("norm", "keepdims", keepdims)
     x = _inexact("norm", x)
     if ord is None and axis is None:
         return _vector_norm(x, None, bool(keepdims), 2.0)

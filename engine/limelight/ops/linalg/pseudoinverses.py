@@ -87,6 +87,8 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None, hermitian: bool = 
     >>> ll.linalg.pinv(ll.constant([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
+    if type(hermitian) is not bool:
+        hermitian = shapes.flag("pinv", "hermitian", hermitian)
     x = as_tensor(x)
     _check("pinv", x, hermitian)
     return _pinv((x, _cutoff(x, rtol)), bool(hermitian))
@@ -114,6 +116,8 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None, hermitian: 
     >>> ll.linalg.matrix_rank(ll.ones((3, 2))).item()
     1
     """
+    if type(hermitian) is not bool:
+        hermitian = shapes.flag("matrix_rank", "hermitian", hermitian)
     x = as_tensor(x)
     _check("matrix_rank", x, hermitian)
     values = abs(x._eigvalsh()) if hermitian else x._svdvals()

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.core import shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec
@@ -147,6 +148,12 @@ def triangular_solve(
     >>> ll.linalg.triangular_solve(ll.constant([[2.0, 0.0], [1.0, 4.0]]), ll.constant([2.0, 9.0])).tolist()
     [1.0, 2.0]
     """
+    if type(upper) is not bool:
+        upper = shapes.flag("triangular_solve", "upper", upper)
+    if type(adjoint) is not bool:
+        adjoint = shapes.flag("triangular_solve", "adjoint", adjoint)
+    if type(unit_diagonal) is not bool:
+        unit_diagonal = shapes.flag("triangular_solve", "unit_diagonal", unit_diagonal)
     a, b = as_tensor(a), as_tensor(b)
     if b.ndim != 1:
         return _triangular((a, b), upper, adjoint, unit_diagonal)
@@ -164,6 +171,8 @@ def cholesky_solve(factor: TensorLike, b: TensorLike, /, *, upper: bool = False)
     >>> ll.linalg.cholesky_solve(ll.linalg.cholesky(a), b).tolist()
     [0.0, 1.0]
     """
+    if type(upper) is not bool:
+        upper = shapes.flag("cholesky_solve", "upper", upper)
     half = triangular_solve(factor, b, upper=upper, adjoint=upper)
     if as_tensor(b).ndim == 1 and half.ndim > 1:  # a stack of factors has made a stack of vectors
         return triangular_solve(factor, half.expand_dims(-1), upper=upper, adjoint=not upper).squeeze(-1)

@@ -84,6 +84,10 @@ def embedding(table: TensorLike, indices: TensorLike, /, *, sparse: bool = True,
     >>> ll.nn.embedding(table, ll.constant([1, 1, 0])).tolist()
     [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
     """
+    if type(sparse) is not bool:
+        sparse = shapes.flag("embedding", "sparse", sparse)
+    if type(negative) is not bool:
+        negative = shapes.flag("embedding", "negative", negative)
     table = as_tensor(table)
     if not table.ndim:
         _embedding_infer(table.spec, as_tensor(indices).spec, sparse, negative)

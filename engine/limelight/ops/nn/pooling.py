@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
@@ -354,6 +354,8 @@ def global_max_pool(x: TensorLike, /, keepdims: bool = False) -> Tensor:
     >>> ll.nn.global_max_pool(ll.constant([[[1.0], [3.0]]])).tolist()
     [[3.0]]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("global_max_pool", "keepdims", keepdims)
     x = as_tensor(x)
     return x.max(tuple(range(1, 1 + spatial_rank("global_max_pool", x))), keepdims)
 
@@ -367,5 +369,7 @@ def global_avg_pool(x: TensorLike, /, keepdims: bool = False) -> Tensor:
     >>> ll.nn.global_avg_pool(ll.constant([[[1.0], [3.0]]])).tolist()
     [[2.0]]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("global_avg_pool", "keepdims", keepdims)
     x = as_tensor(x)
     return x.mean(tuple(range(1, 1 + spatial_rank("global_avg_pool", x))), keepdims)

@@ -116,6 +116,11 @@ class Source:
 _alive: Final[weakref.WeakSet[Source]] = weakref.WeakSet()
 
 
+def sources() -> list[Source]:
+    """All generators' payloads that are alive."""
+    return list(_alive)
+
+
 def _renew_locks() -> None:
     """In a process that has just been forked: a thread that has gone may have held NumPy's own lock of a generator."""
     for source in list(_alive):

@@ -39,6 +39,8 @@ def average(
     >>> ll.average(ll.constant([1.0, 2.0]), weights=ll.constant([3.0, 1.0])).item()
     1.25
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("average", "keepdims", keepdims)
     (x,) = samples("average", x)
     if weights is None:
         return x.mean(axis, keepdims)
@@ -84,6 +86,10 @@ def cov(
     >>> ll.cov(ll.constant([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
+    if type(rowvar) is not bool:
+        rowvar = shapes.flag("cov", "rowvar", rowvar)
+    if type(bias) is not bool:
+        bias = shapes.flag("cov", "bias", bias)
     for name, given in (("rowvar", rowvar), ("bias", bias)):
         if not isinstance(given, (bool, int)):
             raise ArgumentError(f"cov: {name} must be True or False, got {given!r}")
@@ -115,6 +121,8 @@ def corrcoef(x: TensorLike, /, y: TensorLike | None = None, rowvar: bool = True)
     >>> ll.corrcoef(ll.constant([1.0, 2.0, 3.0]), ll.constant([3.0, 2.0, 1.0])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
+    if type(rowvar) is not bool:
+        rowvar = shapes.flag("corrcoef", "rowvar", rowvar)
     products = cov(x, y, rowvar)
     if not products.ndim:
         return products / products

@@ -140,6 +140,10 @@ def cumsum(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     >>> ll.cumsum(ll.constant([1, 2, 3])).tolist(), ll.cumsum(ll.constant([1, 2, 3]), exclusive=True).tolist()
     ([1, 3, 6], [0, 1, 3])
     """
+    if type(reverse) is not bool:
+        reverse = shapes.flag("cumsum", "reverse", reverse)
+    if type(exclusive) is not bool:
+        exclusive = shapes.flag("cumsum", "exclusive", exclusive)
     return _scan("cumsum", _cumsum, x, axis, reverse, 0 if exclusive else None)
 
 
@@ -164,6 +168,8 @@ def cumulative_sum(
     >>> ll.cumulative_sum(ll.constant([1, 2, 3]), include_initial=True).tolist()
     [0, 1, 3, 6]
     """
+    if type(include_initial) is not bool:
+        include_initial = shapes.flag("cumulative_sum", "include_initial", include_initial)
     x = as_tensor(x)
     sums = _scan("cumulative_sum", _cumsum, x if dtype is None else x.astype(dtype), axis, False, None)
     sums = sums if dtype is None else sums.astype(dtype)
@@ -225,6 +231,10 @@ def cumprod(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False,
     >>> ll.cumprod(ll.constant([2, 3, 4]), reverse=True).tolist()
     [24, 12, 4]
     """
+    if type(reverse) is not bool:
+        reverse = shapes.flag("cumprod", "reverse", reverse)
+    if type(exclusive) is not bool:
+        exclusive = shapes.flag("cumprod", "exclusive", exclusive)
     return _scan("cumprod", _cumprod, x, axis, reverse, 1 if exclusive else None)
 
 
@@ -249,6 +259,8 @@ def cumulative_prod(
     >>> ll.cumulative_prod(ll.constant([2, 3, 4]), include_initial=True).tolist()
     [1, 2, 6, 24]
     """
+    if type(include_initial) is not bool:
+        include_initial = shapes.flag("cumulative_prod", "include_initial", include_initial)
     x = as_tensor(x)
     products = _scan("cumulative_prod", _cumprod, x if dtype is None else x.astype(dtype), axis, False, None)
     products = products if dtype is None else products.astype(dtype)
@@ -343,6 +355,10 @@ def cummax(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     >>> ll.cummax(ll.constant([1, 3, 2])).tolist()
     [1, 3, 3]
     """
+    if type(reverse) is not bool:
+        reverse = shapes.flag("cummax", "reverse", reverse)
+    if type(exclusive) is not bool:
+        exclusive = shapes.flag("cummax", "exclusive", exclusive)
     x = as_tensor(x)
     least = _bound(x.dtype, largest=False) if exclusive else None
     return _scan("cummax", _running_max, x, axis, reverse, least)
@@ -364,6 +380,10 @@ def cummin(x: TensorLike, /, axis: int | None = None, *, reverse: bool = False, 
     >>> ll.cummin(ll.constant([3, 1, 2])).tolist()
     [3, 1, 1]
     """
+    if type(reverse) is not bool:
+        reverse = shapes.flag("cummin", "reverse", reverse)
+    if type(exclusive) is not bool:
+        exclusive = shapes.flag("cummin", "exclusive", exclusive)
     x = as_tensor(x)
     most = _bound(x.dtype, largest=True) if exclusive else None
     return _scan("cummin", _running_min, x, axis, reverse, most)

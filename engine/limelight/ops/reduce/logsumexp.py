@@ -80,4 +80,6 @@ def logsumexp(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdim
     >>> ll.logsumexp(ll.constant([1000.0, 0.0])).item()
     1000.0
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("logsumexp", "keepdims", keepdims)
     return _logsumexp(x, axis_attr(axis), keepdims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -51,6 +52,8 @@ def quantile(
     >>> ll.quantile(ll.constant([4.0, 1.0, 3.0, 2.0]), [0.0, 0.5, 1.0]).tolist()
     [1.0, 2.5, 4.0]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("quantile", "keepdims", keepdims)
     return _quantile("quantile", x, q, axis, keepdims, method=method)
 
 
@@ -84,6 +87,8 @@ def percentile(
     >>> ll.percentile(ll.constant([4.0, 1.0, 3.0, 2.0]), 50.0).item()
     2.5
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("percentile", "keepdims", keepdims)
     return _quantile("percentile", x, q, axis, keepdims, 100, method)
 
 
@@ -94,6 +99,8 @@ def median(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: 
     >>> ll.median(ll.constant([[4.0, 1.0], [3.0, 2.0], [9.0, 5.0]]), axis=0).tolist()
     [4.0, 2.0]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("median", "keepdims", keepdims)
     return _quantile("median", x, 0.5, axis, keepdims)
 
 
@@ -174,7 +181,9 @@ def _between(ordered: Tensor, parts: np.ndarray[Any, Any], method: str) -> Tenso
     wide = dtypes.float32 if ordered.dtype.itemsize == 2 else ordered.dtype
     weight = weight.astype(wide).reshape((-1,) + (1,) * (ordered.ndim - 1))
     below, above = ordered[low].astype(wide), ordered[high].astype(wide)
-    interpolated = (low == high).reshape(weight.shape).where(below, below + (above - below) * weight)
+    infinite = (below == -math.inf) | (above == math.inf)  # whose distance to anything is infinite
+    between = infinite.where(below * (1.0 - weight) + above * weight, below + (above - below) * weight)
+    interpolated = (low == high).reshape(weight.shape).where(below, between)
     worst = ordered[-1:].astype(wide)  # NaN comes last
     has_nan = worst != worst  # noqa: PLR0124  # NaN, and nothing else
     result: Tensor = has_nan.where(worst, interpolated).astype(ordered.dtype)

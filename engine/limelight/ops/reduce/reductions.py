@@ -93,6 +93,8 @@ def sum(
     >>> ll.sum(ll.constant([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("sum", "keepdims", keepdims)
     if dtype is None:
         return _sum(x, axis_attr(axis), keepdims)
     return _sum(as_tensor(x).astype(dtype), axis_attr(axis), keepdims).astype(dtype)
@@ -168,6 +170,8 @@ def prod(
     >>> ll.prod(ll.constant([[1, 2], [3, 4]]), axis=1).tolist()
     [2, 12]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("prod", "keepdims", keepdims)
     if dtype is None:
         return _prod(x, axis_attr(axis), keepdims)
     return _prod(as_tensor(x).astype(dtype), axis_attr(axis), keepdims).astype(dtype)
@@ -205,6 +209,8 @@ def max(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     >>> ll.max(ll.constant([[1, 2], [3, 4]]), axis=-1).tolist()
     [2, 4]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("max", "keepdims", keepdims)
     return _max(x, axis_attr(axis), keepdims)
 
 
@@ -231,6 +237,8 @@ def min(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     >>> ll.min(ll.constant([[1, 2], [3, 4]]), axis=-1).tolist()
     [1, 3]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("min", "keepdims", keepdims)
     return _min(x, axis_attr(axis), keepdims)
 
 
@@ -255,6 +263,8 @@ def any(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     >>> ll.any(ll.constant([False, True])).item()
     True
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("any", "keepdims", keepdims)
     return _any(x, axis_attr(axis), keepdims)
 
 
@@ -277,6 +287,8 @@ def all(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: boo
     >>> ll.all(ll.constant([False, True])).item()
     False
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("all", "keepdims", keepdims)
     return _all(x, axis_attr(axis), keepdims)
 
 
@@ -307,6 +319,8 @@ def count_nonzero(x: TensorLike, /, axis: int | Sequence[int] | None = None, kee
     >>> ll.count_nonzero(ll.constant([[0, 5], [7, 1]]), axis=1).tolist()
     [1, 2]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("count_nonzero", "keepdims", keepdims)
     return _count_nonzero(x, axis_attr(axis), keepdims)
 
 
@@ -340,6 +354,8 @@ def argmax(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     >>> ll.argmax(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
     [1, 0]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("argmax", "keepdims", keepdims)
     return _argmax(x, axis if axis is None else shapes.whole("argmax", "axis", axis), keepdims)
 
 
@@ -363,4 +379,6 @@ def argmin(x: TensorLike, /, axis: int | None = None, keepdims: bool = False) ->
     >>> ll.argmin(ll.constant([[1, 3], [4, 2]]), axis=1).tolist()
     [0, 1]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("argmin", "keepdims", keepdims)
     return _argmin(x, axis if axis is None else shapes.whole("argmin", "axis", axis), keepdims)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
@@ -69,6 +69,8 @@ def mean(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: bo
     >>> ll.mean(ll.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [2.0, 3.0]
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("mean", "keepdims", keepdims)
     return _mean(x, axis_attr(axis), keepdims)
 
 
@@ -126,6 +128,8 @@ def var(
     >>> ll.var(ll.constant([1.0, 3.0])).item()
     1.0
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("var", "keepdims", keepdims)
     if not isinstance(correction, (int, float, np.integer, np.floating)):
         raise ArgumentError(f"var: correction must be a number, got {correction!r} ({type(correction).__name__})")
     if not isinstance(x, Tensor):
@@ -155,6 +159,8 @@ def std(
     >>> ll.std(ll.constant([1.0, 3.0])).item()
     1.0
     """
+    if type(keepdims) is not bool:
+        keepdims = shapes.flag("std", "keepdims", keepdims)
     variance = var(x, axis, keepdims, correction=correction)
     equal = variance == 0
     return equal.where(0.0, equal.where(1.0, variance).sqrt())

@@ -86,7 +86,7 @@ def _scaled_slope_kernel(xp: Any, x: Any, order: int) -> Any:
     near = near - xp.sign(wide) * _bessel_kernel(xp, wide, order, True)
     far = _FAR + 4.0 * order * order
     size = xp.maximum(xp.abs(wide), far)
-    factor, total = 1.0, 0.0 * size
+    factor, total = 1.0, xp.zeros_like(size)
     for k in range(_TERMS):
         total = total - factor * (k + 0.5) * size ** (-k)
         factor *= -(4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))

@@ -20,8 +20,8 @@ _logit = entry_point(defop(
     infer=same,
     **kernels(unary, "logit"),
     accepts="floating",
-    vjp={"p": lambda g, p: g / (p * (1.0 - p))},
-    maths={"p": "p̄ = ȳ / (p (1 - p))"},
+    vjp={"p": lambda g, p: g / p + g / (1.0 - p)},  # as a sum its derivatives are infinite at 0 and 1, not NaN
+    maths={"p": "p̄ = ȳ / p + ȳ / (1 - p)"},
 ))  # fmt: skip
 
 

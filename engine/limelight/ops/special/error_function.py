@@ -24,6 +24,11 @@ _ROOT_HALF: Final = math.sqrt(0.5)
 _FLAT: Final = 64.0
 """From here on exp(-x²/2) is 0 in every dtype."""
 
+_STRAIGHT: Final = 1e8
+"""Below minus this, log_ndtr is a parabola to the last bit: its slope is -x."""
+_STRAIGHT_SHORT: Final = 1e4
+"""The same in 32 bits and less."""
+
 
 def _bell(x: Tensor, factor: float) -> Tensor:
     """exp(factor x²), of which each derivative is 0 at infinity."""
@@ -186,8 +191,9 @@ def ndtri(p: TensorLike, /) -> Tensor:
 def _log_ndtr_slope(g: Tensor, x: Tensor) -> Tensor:
     """The gradient times density over probability, in the form that keeps its own derivatives finite on either side."""
     above = x > 0
-    low, high = above.where(0, x), above.where(x, 0)
-    left = (2.0 / _HALF_WIDTH) / _erfcx(low * -_ROOT_HALF, 0)
+    straight = _STRAIGHT if x.dtype == float64 else _STRAIGHT_SHORT
+    low, high = x.clip(-straight, 0.0), x.clip(0.0, _FLAT)
+    left = (x < -straight).where(-x, (2.0 / _HALF_WIDTH) / _erfcx(low * -_ROOT_HALF, 0))
     right = (-0.5 * high * high - _log_ndtr(high)).exp() / _HALF_WIDTH
     return g * above.where(right, left)
 

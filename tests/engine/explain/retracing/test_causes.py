@@ -23,6 +23,7 @@ def shown(said: str, record: Any) -> str:
     return said.replace("{file}", file).replace("{here}", record.where).replace("{cost}", duration(record.seconds or 0))
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 @pytest.mark.parametrize("case", TRACED.values(), ids=TRACED.keys())
 def test_a_trace_is_explained_and_its_fix_spares_it(program: Any, case: Program) -> None:
     p = program(case.text)

@@ -67,6 +67,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_changes_happen_at_each_call(define: Callable[..., dict[str, Any]], name: str) -> None:
     line, instead, value, wanted = MUTATIONS[name]

@@ -1,0 +1,82 @@
+"""Counts of what runs and lives on devices, kept while somebody asks for them: a view that is open.
+
+Events for each op, birth and death cost a small addition some 40 µs on one machine, counts 3. They are as exact: bytes
+alive at each birth and death, and their peak, with the intermediates of staged calls by their plans. While none are
+kept, nothing counts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class Counts:
+    """Of one device, since they were last taken: ops, staged calls, seconds in kernels, and the most bytes alive."""
+
+    __slots__ = ("calls", "exact", "ops", "peak", "seconds")
+
+    def __init__(self, live: int = 0) -> None:
+        self.ops = 0
+        self.calls = 0
+        self.seconds = 0.0
+        self.peak = live
+        self.exact = True
+
+
+class Tally:
+    """The counts of every device, for one who asks."""
+
+    def __init__(self) -> None:
+        self.cpu0 = Counts()
+        self._counts = {CPU0: self.cpu0}
+
+    def of(self, device: str) -> Counts:
+        """The counts of a device, by its short name."""
+        counts = self._counts.get(device)
+        if counts is None:
+            counts = self._counts[device] = Counts(live.get(device, 0))
+        return counts
+
+    def take(self) -> dict[str, tuple[Counts, int]]:
+        """The counts since this was last asked, and the bytes alive now, by device; they begin anew.
+
+        What another thread counts in between is in one of both answers.
+        """
+        taken = {}
+        for name in list(self._counts):
+            counts, fresh = self._counts[name], Counts(live.get(name, 0))
+            self._counts[name] = fresh
+            if name == CPU0:
+                self.cpu0 = fresh
+            taken[name] = (counts, live.get(name, 0))
+        return taken
+
+
+CPU0: Final = "CPU:0"
+kept: Final[list[Tally]] = []
+"""Those that are kept now. Ops look at its truth where they are off the hot path anyway."""
+live: Final[dict[str, int]] = {}
+"""Bytes alive on each device, while anybody follows them (see `live_buffers`)."""
+
+
+def moved(device: str, nbytes: int) -> None:
+    """So many bytes more are alive on a device, or fewer."""
+    now = live[device] = live.get(device, 0) + nbytes
+    if nbytes > 0:
+        for tally in kept:
+            counts = tally.of(device)
+            counts.peak = max(counts.peak, now)
+
+
+def ran(device: str, seconds: float, most: int, exact: bool, call: bool) -> None:
+    """An op ran, or a staged call that held `most` bytes of intermediates and results at once."""
+    for tally in kept:
+        counts = tally.of(device)
+        if call:
+            counts.calls += 1
+        else:
+            counts.ops += 1
+        counts.seconds += seconds
+        counts.exact &= exact
+        if most:
+            counts.peak = max(counts.peak, live.get(device, 0) + most)

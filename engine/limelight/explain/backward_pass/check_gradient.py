@@ -1,0 +1,193 @@
+"""Is the gradient of a call right? Held against central differences, source by source.
+
+The traced graph is run in 64 bits, whatever the dtypes of the call, so that differences are exact to about ten digits
+(four points, Abramowitz and Stegun 25.3.6), and on copies of variables and generators, so that each run draws the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import dtypes
+from limelight.explain.backward_pass.both_passes import BothPasses, Source, both_passes, widened
+from limelight.explain.story import Contrast, Story
+
+_POINTS: Final = ((1, 8.0), (-1, -8.0), (2, -1.0), (-2, 1.0))
+_STEP: Final = 1e-4
+_COARSE_STEP: Final = 1e-2  # where the call computes in 32 bits whatever it is given
+_KINK: Final = 1e-2  # one-sided slopes that differ by more: the function is not smooth there
+
+
+@dataclass(frozen=True)
+class CheckedSource:
+    """How far the gradient for one source is off.
+
+    `error` is the largest relative error of `compared` numbers (below a thousandth of the largest of them, relative to
+    that), found at index `place`, where the gradient is `found` and differences give `expected`. `kinks` numbers were
+    left out: the function is not smooth there. `connected`: whether it has a gradient; else all slopes should be zero.
+    """
+
+    name: str
+    spec: str
+    compared: int
+    error: float
+    place: tuple[int, ...] = ()
+    found: float = 0.0
+    expected: float = 0.0
+    kinks: int = 0
+    connected: bool = True
+
+    def __str__(self) -> str:
+        left = f", {self.kinks} left out at kinks" if self.kinks else ""
+        none = "" if self.connected else "; it has no gradient (None)"
+        if not self.compared:
+            return f"`{self.name}` {self.spec}: nothing compared{left}{none}"
+        many = "1 number" if self.compared == 1 else f"{self.compared} numbers"
+        return f"`{self.name}` {self.spec}: max relative error {self.error:.1e} in {many}{left}{none}"
+
+    @property
+    def at(self) -> str:
+        """Where it is worst, in words."""
+        index = f"[{', '.join(map(str, self.place))}]" if self.place else ""
+        return f"{self.name}{index}: the gradient is {self.found:.6g}, differences give {self.expected:.6g}"
+
+
+@dataclass(frozen=True)
+class GradientErrors:
+    """A record for each source; `ok` where none is off by more than `tolerance`. `str()` has a line for each."""
+
+    name: str
+    records: tuple[CheckedSource, ...]
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        return all(record.error <= self.tolerance for record in self.records)
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        wrong = [record for record in self.records if record.error > self.tolerance]
+        said = "is wrong" if wrong else "agrees with central differences"
+        return Story(
+            "gradient check",
+            f"the gradient of `{self.name}` {said}",
+            tuple([record.name for record in wrong]),
+            contrasts=tuple([Contrast(r.name, f"{r.expected:.6g}", f"{r.found:.6g}") for r in wrong]),
+            hints=tuple([f"worst at {record.at}" for record in wrong]),
+            more=tuple(map(str, self.records)),
+        )
+
+    def __str__(self) -> str:
+        lines = [f"the gradient of `{self.name}` {'agrees with' if self.ok else 'differs from'} central differences:"]
+        for record in self.records:
+            wrong = record.error > self.tolerance
+            lines += [f"  {record}", *([f"    wrong, worst at {record.at}"] if wrong else [])]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def check_gradient(
+    F: Callable[..., Any],
+    *args: Any,
+    gradient_of: Any = True,
+    tolerance: float = 1e-4,
+    limit: int = 20,
+    **kwargs: Any,
+) -> GradientErrors:
+    """Compares the gradient of the sum of all results of `F(*args, **kwargs)` with central differences.
+
+    Nothing that the call would change is changed. Complex sources are left out. `ll.gradcheck` is for rules: it checks
+    forward mode and the second order, too.
+
+    Args:
+        F: a staged function, or one that can be staged.
+        *args: its arguments.
+        gradient_of: True (all arguments and trainable variables), or parameter names, tensors or variables.
+        tolerance: the relative error up to which a gradient is right; 1e-4.
+        limit: of a source with more elements so many are picked, the same ones every time; 20.
+        **kwargs: its arguments by name.
+
+    Returns:
+        A report with the largest relative error for each source.
+
+    Raises:
+        ArgumentError: `F` is not callable, `gradient_of` is unknown, or there is nothing to differentiate.
+
+    >>> import limelight as ll
+    >>> report = ll.explain.check_gradient(lambda x: ll.sum(ll.tanh(x)), ll.constant([0.5, 2.0]))
+    >>> report.ok, report.records[0].compared
+    (True, 2)
+    """
+    passes = both_passes("check_gradient", F, gradient_of, args, kwargs)
+    sources = [one for one in passes.sources if dtypes.kind(passes.inputs[one.place].dtype) != "complex"]
+    base = {one.place: _array(passes, one.place) for one in sources}
+    base |= dict.fromkeys(range(len(passes.inputs) - passes.seeds, len(passes.inputs)), np.ones(()))
+    outputs = passes.outputs(base)
+    floats = [i for i in range(passes.results) if np.asarray(outputs[i]).dtype.kind == "f"]
+    fine = all(np.asarray(outputs[i]).dtype == np.float64 for i in floats)
+    check = _Check(passes, base, floats, _STEP if fine else _COARSE_STEP, tolerance if fine else max(tolerance, 2e-2))
+    records = [check.source(one, outputs, limit) for one in sources]
+    return GradientErrors(passes.name, tuple(records), check.tolerance)
+
+
+def _array(passes: BothPasses, place: int) -> Any:
+    data = passes.inputs[place]._data
+    return widened(getattr(data, "array", data))
+
+
+@dataclass(frozen=True)
+class _Check:
+    passes: BothPasses
+    base: dict[int, Any]
+    floats: list[int]
+    step: float
+    tolerance: float
+
+    def source(self, source: Source, outputs: tuple[Any, ...], limit: int) -> CheckedSource:
+        array = self.base[source.place]
+        gradient = np.zeros_like(array) if source.gradient is None else widened(outputs[source.gradient])
+        x = self.passes.inputs[source.place]
+        spec = str(getattr(x.spec, "value", None) or x.spec)
+        name, connected = self.passes.input_name(source.place), source.gradient is not None
+        record = CheckedSource(name, spec, 0, 0.0, connected=connected)
+        least = 1e-3 * float(np.abs(gradient[np.isfinite(gradient)]).max(initial=0.0)) or 1e-12
+        for place in _picked(array.shape, limit):
+            record = self.element(record, source.place, place, float(gradient[place]), least)
+        return record
+
+    def element(
+        self, record: CheckedSource, source: int, place: tuple[int, ...], found: float, least: float
+    ) -> CheckedSource:
+        h = self.step * max(1.0, abs(float(self.base[source][place])))
+        value = {k: self.value(source, place, k * h) for k, _ in _POINTS}
+        expected = sum(weight * value[k] for k, weight in _POINTS) / (12 * h)
+        error = abs(found - expected) / max(abs(found), abs(expected), least)
+        error = float("inf") if np.isnan(error) else error
+        if error > self.tolerance and self.is_kink(value, source, place, h):
+            return replace(record, kinks=record.kinks + 1)
+        record = replace(record, compared=record.compared + 1)
+        if error < record.error or (error == record.error and record.compared > 1):
+            return record
+        return replace(record, error=error, place=place, found=found, expected=expected)
+
+    def value(self, source: int, place: tuple[int, ...], by: float) -> float:
+        array = self.base[source].copy()
+        array[place] += by
+        outputs = self.passes.outputs({**self.base, source: array})
+        return float(sum(np.asarray(outputs[i], np.float64).sum() for i in self.floats))
+
+    def is_kink(self, value: dict[int, float], source: int, place: tuple[int, ...], h: float) -> bool:
+        here = self.value(source, place, 0.0)
+        right, left = (value[1] - here) / h, (here - value[-1]) / h
+        return abs(right - left) > _KINK * max(abs(right), abs(left))
+
+
+def _picked(shape: tuple[int, ...], limit: int) -> list[tuple[int, ...]]:
+    places = int(np.prod(shape, dtype=np.int64))
+    chosen = range(places) if places <= limit else np.random.default_rng(0).choice(places, limit, replace=False)
+    return [tuple(map(int, np.unravel_index(int(i), shape))) if shape else () for i in chosen]

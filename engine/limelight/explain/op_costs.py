@@ -1,0 +1,148 @@
+"""What each op of a call takes and gives: seconds, bytes, numbers that are not finite, norms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core import dispatch
+from limelight.errors import ArgumentError
+from limelight.explain.side_run import begin, inputs_of
+from limelight.explain.without_effects import restored
+from limelight.graph.effects import effects_of_graph
+from limelight.graph.ir import FunctionLike, Graph, Node
+from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import Function
+
+RUNS: Final = 3
+"""Runs of which the least time of each op counts: the first one finds nothing in the processor's caches."""
+
+
+class Cost(NamedTuple):
+    """What one op took and gave: `seconds` with all that it called.
+
+    `norm` is the root of the sum of squares of its floating results, None where it has none.
+    """
+
+    seconds: float
+    nans: int
+    infinities: int
+    norm: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The costs of a call of `function`, op by op, of the `graph` as it runs; `entry` is the trace that ran.
+
+    Each op ran by itself: not fused, and not beside others.
+    """
+
+    function: Function
+    entry: ConcreteFunction
+    graph: Graph
+    of: Mapping[Node, Cost]
+
+    @property
+    def seconds(self) -> float:
+        """The sum over all ops."""
+        return sum([cost.seconds for cost in self.of.values()])
+
+    def __str__(self) -> str:
+        heaviest = sorted(self.of.items(), key=lambda item: -item[1].seconds)[:5]
+        said = [f"{node.op.name} {cost.seconds * 1e6:,.0f} µs" for node, cost in heaviest]
+        bad = sum([bool(cost.nans or cost.infinities) for cost in self.of.values()])
+        finite = f"{bad} of them gave NaN or infinity" if bad else "all results are finite"
+        return f"`{self.function.name}` ran {len(self.of)} ops, each by itself: {', '.join(said)}; {finite}."
+
+    __repr__ = __str__
+
+
+def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
+    """Runs the graph of `F(*args, **kwargs)` op by op, and measures each.
+
+    The graph is that of the cache; a call that would trace is traced first. It runs three times beside the program, on
+    copies of what it may change; the least time of each op counts. Fused ops are measured one by one.
+
+    Args:
+        F: a staged function.
+        *args: its arguments.
+        **kwargs: its arguments by name.
+
+    Returns:
+        The costs of its ops.
+
+    Raises:
+        ArgumentError: `F` is not a staged function.
+
+    >>> import limelight as ll
+    >>> @ll.function
+    ... def norms(x):
+    ...     return ll.log(x)
+    >>> measured = costs(norms, ll.constant([0.0, -1.0, 1.0]))
+    >>> [(node.op.name, cost.nans, cost.infinities) for node, cost in measured.of.items()]
+    [('log', 1, 1)]
+    """
+    if not isinstance(F, Function):
+        raise ArgumentError(f"explain.costs needs a staged function, got {type(F).__name__}: write ll.function(f)")
+    call = F._call(args, kwargs)
+    entry = F._find(call.lookup) or F._trace_once(call, run=False)
+    graph = entry.function.optimised.graph
+    inputs = inputs_of(entry, call)
+    watches = [_Watch(look=n == 0) for n in range(RUNS)]
+    for watch in watches:
+        with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
+            for _ in begin(graph, inputs, watch):
+                pass
+    seconds = {node: min([watch.seconds[node] for watch in watches]) for node in watches[0].seconds}
+    looked = watches[0].looked
+    return Costs(F, entry, graph, {node: Cost(seconds[node], *looked[node]) for node in seconds})
+
+
+class _Watch:
+    """Takes the time of each op of the graph itself; what it calls counts as its own."""
+
+    def __init__(self, look: bool) -> None:
+        self.seconds: dict[Node, float] = {}
+        self.looked: dict[Node, tuple[int, int, float | None]] = {}
+        self._look = look
+        self._depth = 0
+        self._inner = 0.0
+        self._last = time.perf_counter()
+
+    def enter(self, node: Node, function: FunctionLike) -> None:
+        self._depth += 1
+
+    def leave(self) -> None:
+        self._depth -= 1
+
+    def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
+        took = time.perf_counter() - self._last
+        if self._depth:
+            self._inner += took
+        else:
+            self.seconds[node] = took + self._inner
+            self._inner = 0.0
+            if self._look:
+                self.looked[node] = _looked_at(outputs)
+        self._last = time.perf_counter()
+
+
+def _looked_at(outputs: Sequence[Any]) -> tuple[int, int, float | None]:
+    nans = infinities = 0
+    squares: float | None = None
+    for output in outputs:
+        array = output.get() if hasattr(output, "get") and hasattr(output, "dtype") else output
+        kind = getattr(getattr(array, "dtype", None), "kind", "")
+        if kind not in "fcV" or not kind or not hasattr(array, "shape"):
+            continue
+        wide = np.abs(np.asarray(array)).astype(np.float64)
+        nans += int(np.isnan(wide).sum())
+        infinities += int(np.isinf(wide).sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = (squares or 0.0) + float(np.square(wide).sum())
+    return nans, infinities, None if squares is None else squares**0.5

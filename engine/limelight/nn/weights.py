@@ -1,0 +1,237 @@
+"""Weights in plain safetensors files: what other libraries write and read.
+
+A file has arrays by name and nothing else. Names are paths in the module, joined by dots (slashes are read, too), or
+PyTorch's, whose layers call their weights otherwise and keep them transposed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from limelight.checkpoint import RestoreStatus
+from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
+from limelight.checkpoint.array_mapping import ArrayMapping, Offered
+from limelight.checkpoint.checkpoint import as_path
+from limelight.checkpoint.edge_names import Edge
+from limelight.checkpoint.file_system import Reader, Writer
+from limelight.checkpoint.object_graph import child_of, kind_of
+from limelight.checkpoint.restoration import Restoration
+from limelight.core.dtypes import dtype
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
+from limelight.errors import ArgumentError, CheckpointError, DTypeError
+from limelight.module import Module
+from limelight.nn import torch_layout
+from limelight.nn.layers.sequential import Sequential
+
+Rename: TypeAlias = Mapping[str, str | None] | Callable[[str], str | None]
+_LAYOUTS: Final = ("limelight", "torch")
+
+
+def load_weights(
+    module: Module, source: Any, *, rename: Rename | None = None, layout: str = "limelight"
+) -> RestoreStatus:
+    """Gives the variables of a module the arrays of a safetensors file, or of a dictionary.
+
+    A name leads to a variable by its path: `layers.0.kernel`, or with slashes. Layers whose weights are not made yet
+    get theirs on their first call. Floating arrays are cast to the variable's dtype. All fit, or nothing is loaded.
+
+    Args:
+        module: a module.
+        source: the path of a safetensors file, or a dictionary of arrays by name; `model.state_dict()` of PyTorch too.
+        rename: what their names are here: a dictionary from names, or beginnings of names up to a dot, to ours, or a
+            function; None drops an array. What is not in the dictionary keeps its name.
+        layout: "torch" for names and layouts of PyTorch's layers: `weight` of a Linear is the transposed `kernel` of a
+            Dense, that of a Conv2d has its window first here, and `running_mean` is the `mean` of a BatchNorm.
+
+    Returns:
+        What was matched: `print(status.tree())` shows it, `status.assert_consumed()` raises unless all was.
+
+    Raises:
+        MissingCheckpointError: there is no such file.
+        CheckpointError: it is no such file, a value does not fit, two names lead to one variable, or none leads to any.
+        ArgumentError: an argument is not as above.
+
+    >>> import limelight as ll, numpy as np
+    >>> model = ll.nn.Sequential(ll.nn.Dense(2), ll.nn.relu)
+    >>> torchs = {"fc.weight": np.ones((2, 3), "float32"), "fc.bias": np.zeros(2, "float32")}
+    >>> status = ll.nn.load_weights(model, torchs, rename={"fc": "layers.0"}, layout="torch")
+    >>> model(ll.ones((1, 3))).tolist()
+    [[3.0, 3.0]]
+    >>> status
+    weights: 2 matched
+    """
+    _check(module, layout, "load_weights")
+    path, offered = _offered(source)
+    arrays: dict[tuple[Edge, ...], Offered] = {}
+    names: dict[tuple[Edge, ...], str] = {}
+    for name, one in offered.items():
+        ours = _renamed(name, rename)
+        if ours is not None and ours.rpartition(".")[2] not in (torch_layout.IGNORED if layout == "torch" else ()):
+            edges, taken = _placed(module, ours, one, layout)
+            if edges in names:
+                raise CheckpointError(
+                    f"load_weights: {names[edges]!r} and {name!r} both lead to {'.'.join(map(str, edges))!r}: give one "
+                    "of them another name by rename={...}, or None, which drops it"
+                )
+            arrays[edges], names[edges] = taken, name
+    return _restored(module, ArrayMapping(path, arrays))
+
+
+def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Path:
+    """Writes the variables of a module to a plain safetensors file, by their paths joined by dots.
+
+    Args:
+        module: a module whose variables have been made.
+        path: the name of the file.
+        layout: "torch" for names and layouts of PyTorch's layers, where they differ.
+
+    Returns:
+        The path.
+
+    Raises:
+        CheckpointError: it cannot be written, or the module has no variables yet.
+        ArgumentError: an argument is not as above.
+
+    >>> import limelight as ll, tempfile, os
+    >>> path, layer = os.path.join(tempfile.mkdtemp(), "dense.safetensors"), ll.nn.Dense(2)
+    >>> y = layer(ll.ones((1, 3)))
+    >>> written = ll.nn.save_weights(layer, path, layout="torch")
+    >>> again = ll.nn.Dense(2)
+    >>> ll.nn.load_weights(again, path, layout="torch").expect_partial()
+    dense.safetensors: 2 waiting
+    >>> bool((again(ll.ones((1, 3))) == y).all())
+    True
+    """
+    _check(module, layout, "save_weights")
+    target = as_path(path)
+    arrays = dict(_unwritten(module, name, variable, layout) for name, variable in module.named_variables())
+    if not arrays:
+        raise CheckpointError(
+            f"save_weights: this {type(module).__name__} has no variables yet: call it once, which makes them"
+        )
+    if target.is_dir():
+        raise CheckpointError(f"{target} is a folder: give the name of a file, {target}/model.safetensors")
+    try:
+        writer = Writer(target)
+        try:
+            write_arrays(writer, arrays, {"format": "pt" if layout == "torch" else "np"})
+            writer.commit()
+        finally:
+            writer.discard()
+    except OSError as error:
+        raise CheckpointError(f"{target} cannot be written: {error.strerror or error}") from error
+    return target
+
+
+def _check(module: Any, layout: str, name: str) -> None:
+    if not isinstance(module, Module):
+        raise ArgumentError(f"{name}: needs a module, got {type(module).__name__}")
+    if layout not in _LAYOUTS:
+        raise ArgumentError(f"{name}: layout is one of {', '.join(map(repr, _LAYOUTS))}, got {layout!r}")
+
+
+def _offered(source: Any) -> tuple[Path, dict[str, Offered]]:
+    if isinstance(source, Mapping):
+        return Path("weights"), {str(name): _of_value(str(name), value) for name, value in source.items()}
+    path = as_path(source)
+    file = ArrayFile(Reader(path))
+    return path, {
+        name: Offered(entry.shape, entry.dtype, functools.partial(file.array, name))
+        for name, entry in file.entries.items()
+    }
+
+
+def _of_value(name: str, value: Any) -> Offered:
+    if isinstance(value, (Tensor, Variable)):
+        array = value.numpy()
+    else:
+        value = value.detach().cpu() if hasattr(value, "detach") else value
+        try:
+            array = np.asarray(value)
+            dtype(array.dtype)
+        except (TypeError, ValueError, DTypeError) as error:
+            raise ArgumentError(f"load_weights: {name!r} is no array of numbers: {error}") from None
+    return Offered(array.shape, dtype(array.dtype), lambda: np.array(array, dtype(array.dtype)))
+
+
+def _renamed(name: str, rename: Rename | None) -> str | None:
+    name = name.replace("/", ".")
+    if rename is None:
+        return name
+    if callable(rename):
+        return rename(name)
+    if not isinstance(rename, Mapping):
+        raise ArgumentError(f"load_weights: rename is a dictionary or a function, got {type(rename).__name__}")
+    table = {their.replace("/", "."): ours for their, ours in rename.items()}
+    for end in sorted({len(name), *(i for i, c in enumerate(name) if c == ".")}, reverse=True):
+        if name[:end] in table:
+            ours = table[name[:end]]
+            return None if ours is None else (ours + name[end:]).strip(".")
+    return name
+
+
+def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple[Edge, ...], Offered]:
+    """The edges to the variable of a name, and its array in our layout."""
+    edges: list[Edge] = []
+    at: Any = module
+    segments = [part for part in name.replace("/", ".").split(".") if part]
+    for i, part in enumerate(segments):
+        if isinstance(at, Sequential) and part.isdigit():
+            edges.append("layers")
+            at = at.layers
+        last = torch_layout.ours(at, part) if layout == "torch" and i == len(segments) - 1 else None
+        if last is not None:
+            edges.append(last[0])
+            return tuple(edges), _turned(one, last[1])
+        edge: Edge = int(part) if part.isdigit() and isinstance(at, (list, tuple)) else part
+        edges.append(edge)
+        at = child_of(at, edge) if kind_of(at) in ("object", "list", "tuple", "dict") else None
+    return tuple(edges), one
+
+
+def _turned(one: Offered, transpose: str) -> Offered:
+    if not transpose or (transpose == "conv" and len(one.shape) < 2):
+        return one
+    turn = torch_layout.TRANSPOSES[transpose][0]
+    shape = torch_layout.transposed_shape(one.shape, transpose)
+    return Offered(shape, one.dtype, lambda: np.array(turn(one.get()), order="C"))
+
+
+def _unwritten(module: Module, path: str, variable: Variable, layout: str) -> tuple[str, Unwritten]:
+    name = path.replace("/", ".")
+    value = variable._value_now()
+    if layout == "torch":
+        *above, attribute = path.split("/")
+        owner: Any = module
+        for part in above:
+            owner = child_of(owner, int(part) if part.isdigit() and isinstance(owner, (list, tuple)) else part)
+        known = torch_layout.theirs(owner, attribute)
+        if known is not None:
+            name = ".".join([*above, known[0]])
+            value = torch_layout.TRANSPOSES[known[1]][1](value) if known[1] else value
+    return name, Unwritten(variable.dtype, value.shape, lambda: value)
+
+
+def _restored(module: Module, mapping: ArrayMapping) -> RestoreStatus:
+    restoration = Restoration(mapping)
+    try:
+        restoration.begin(module)
+    except BaseException:
+        restoration.silent = True
+        raise
+    status = RestoreStatus(module, restoration)
+    if not status.tree().of("matched", "waiting"):
+        restoration.silent = True
+        names = ", ".join(node.path.replace("/", ".") for node in mapping.manifest.nodes if node.kind == "variable")
+        own = ", ".join(path.replace("/", ".") for path, _ in module.named_variables())
+        raise CheckpointError(
+            f"load_weights: no array is for a variable of this {type(module).__name__}. The arrays are {names[:300]}; "
+            f"the variables are {own[:300] or 'not made yet'}. Say what is what by rename={{'theirs': 'ours'}}"
+        )
+    return status

@@ -1,0 +1,31 @@
+"""What recomputing a tensor that is kept for the gradient would save and cost."""
+
+from __future__ import annotations
+
+import limelight as ll
+
+
+def test_each_tensor_that_the_gradient_reads_is_told_once_with_what_would_run_again():
+    w = ll.Variable(ll.ones((8, 4)), name="w")
+
+    def program(x):
+        hidden = ll.tanh(x @ w)
+        return ll.sum(hidden * hidden)
+
+    (kept,) = ll.explain.recomputations(program, ll.ones((16, 8))).records
+    assert (kept.op, kept.spec, kept.nbytes) == ("tanh", "f32[16,4]", 16 * 4 * 4)
+    assert set(kept.again) == {"tanh", "matmul", "read_variable"}
+    assert kept.line.text == "hidden = ll.tanh(x @ w)"
+    assert kept.seconds > 0
+    assert "dropping this and recomputing saves 256 bytes, costs" in str(kept)
+
+
+def test_what_is_kept_anyway_does_not_run_again():
+    chain = ll.explain.recomputations(lambda x: ll.exp(ll.tanh(x)), ll.ones((3,)))
+    assert {one.op: one.again for one in chain.records} == {"tanh": ("tanh",), "exp": ("exp",)}
+
+
+def test_a_linear_call_keeps_nothing():
+    report = ll.explain.recomputations(lambda x: x * 2.0 + 1.0, ll.ones((3,)))
+    assert report.records == ()
+    assert "keeps nothing but inputs" in str(report)

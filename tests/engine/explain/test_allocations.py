@@ -1,0 +1,59 @@
+"""Live tensors by name and line."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+
+
+def test_buffers_are_told_once_by_their_names_with_the_line_that_made_them():
+    v = ll.Variable(ll.ones((301, 300)), name="weights")
+    with ll.events.listen(lambda event: None, ll.events.Allocated):
+        y = ll.ones((200, 301)) * 2.0
+        scope = {"y": y, "part": y[:2], "_hidden": y}
+        found = ll.explain.live_tensors(top=10_000, scope=scope)
+        (record,) = [one for one in found.records if "y" in one.names]
+        assert record.names == ("y", "part")
+        assert record.line.text == "y = ll.ones((200, 301)) * 2.0"
+        assert (record.spec, record.nbytes, record.device) == ("f32[200,301]", y.nbytes, "CPU:0")
+    assert [one.spec for one in found.records if "weights" in one.names] == ["f32[301,300]"]
+    assert found.nbytes == sum(one.nbytes for one in found.records)
+    assert found.nbytes == sum(ll.memory_info(device).current for device in ll.list_devices())
+    assert v.shape == (301, 300)
+
+
+def test_the_line_goes_with_the_buffer_and_is_unknown_where_nobody_listened():
+    kept = ll.ones((77, 1024))
+    (record,) = [
+        one for one in ll.explain.live_tensors(top=10_000, scope={"kept": kept}).records if "kept" in one.names
+    ]
+    assert record.line is None
+
+
+def test_an_unknown_device_is_an_error():
+    with pytest.raises(ll.errors.DeviceError):
+        ll.explain.live_tensors("GPU:77")
+
+
+def test_forbidden_copies_are_errors_at_their_line_unless_asked_for():
+    ll.config.set_virtual_devices(CPU=2)
+    x, far = ll.ones((3,)), ll.ones((3,)).to("CPU:1")
+    with ll.explain.Copies(forbid=True) as copies:
+        near = x.to("CPU:1")
+        assert (near + far).device == far.device
+        with pytest.raises(
+            ll.errors.DeviceError, match=r'operand of add: f32\[3\], 12 bytes.*x = x.to\("CPU:1"\).*line'
+        ):
+            far + x
+    assert [record.cause for record in copies.records] == [".to()"]
+    far + x  # outside it is as before
+
+
+def test_what_a_tape_keeps_is_told_to_be_saved_by_it():
+    w = ll.Variable(ll.ones((33, 77)))
+    with ll.GradientTape() as recording:
+        ll.sum(ll.tanh(w))
+    found = ll.explain.live_tensors(top=10_000, scope={"recording": recording})
+    held = [one for one in found.records if "saved by gradient tape `recording`" in one.names]
+    assert [one.spec for one in held] == ["f32[33,77]"]

@@ -1,0 +1,60 @@
+"""What each op of a call takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+
+
+def test_each_op_of_the_graph_that_runs_is_measured_once() -> None:
+    @ll.function
+    def chain(x: Any) -> Any:
+        return ll.sqrt(ll.tanh(x) - 1.0).sum()
+
+    x = ll.constant([0.0, 1.0, 2.0])
+    chain(x)
+    measured = ll.explain.costs(chain, x)
+    assert measured.graph is chain.trace_cache[0].function.optimised.graph
+    assert list(measured.of) == list(measured.graph.nodes)
+    assert all(cost.seconds > 0 for cost in measured.of.values())
+    assert measured.seconds == sum(cost.seconds for cost in measured.of.values())
+    by_op = {node.op.name: cost for node, cost in measured.of.items()}
+    assert (by_op["sqrt"].nans, by_op["sqrt"].infinities) == (3, 0)
+    np.testing.assert_allclose(by_op["tanh"].norm, np.linalg.norm(np.tanh([0.0, 1.0, 2.0])), rtol=1e-6)
+    assert "NaN" in str(measured)
+
+
+def test_nothing_changes_and_no_trace_is_added() -> None:
+    v = ll.Variable([1.0, 2.0])
+
+    @ll.function
+    def step(x: Any) -> Any:
+        v.assign_add(x)
+        return ll.random.normal((2,)) + v
+
+    x = ll.ones(2)
+    step(x)
+    before, state = v.numpy().copy(), ll.random.default_generator().state.numpy().copy()
+    ll.explain.costs(step, x)
+    np.testing.assert_array_equal(v.numpy(), before)
+    assert len(step.trace_cache) == 1
+    np.testing.assert_array_equal(ll.random.default_generator().state.numpy(), state)
+
+
+def test_what_a_call_a_branch_or_a_loop_runs_counts_as_its_own() -> None:
+    @ll.function
+    def loop(x: Any) -> Any:
+        return ll.while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, ll.exp(-x)), (0, x))[1]
+
+    measured = ll.explain.costs(loop, ll.ones(2))
+    assert list(measured.of) == list(measured.graph.nodes)
+    assert {node.op.name for node in measured.of} >= {"while_loop"}
+
+
+def test_a_function_that_is_not_staged_is_refused() -> None:
+    with pytest.raises(ll.errors.ArgumentError, match="needs a staged function, got function"):
+        ll.explain.costs(lambda x: x, 1)
