@@ -8,13 +8,12 @@ open; a listener to the events `Allocated` and `Freed` hears of each buffer.)
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from limelight import events
-from limelight.core import device_counts, devices, dispatch, live_buffers
+from limelight.core import device_counts, devices, dispatch, heap, live_buffers
 from limelight.core.collector import collector_paused
 from limelight.core.device_copies import recent_copies
 from limelight.core.device_counts import Tally
@@ -64,7 +63,7 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
 
 def _payloads(device: Device) -> Iterator[tuple[Any, Any]]:
     """Tensors and storages on a device, with their payloads."""
-    for x in gc.get_objects():
+    for x in heap.living({Tensor: "_uid", Storage: "uid"}):
         kind = type(x)
         if kind is Tensor and x._device is device:
             yield x, x._data

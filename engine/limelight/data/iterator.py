@@ -40,7 +40,7 @@ class _Place(NamedTuple):
     ahead: Element | End | None = None
 
 
-@put_back
+@put_back(last_set="_specs")
 class Iterator:
     """An iterator over a dataset, made by `iter(dataset)`; `next(iterator)` gives an element, of tensors and texts.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.autodiff import tape
 from limelight.autodiff.tape_entries import saved_in
-from limelight.core import devices, live_buffers
+from limelight.core import devices, heap, live_buffers
 from limelight.core.devices import Device
 from limelight.core.storage import Storage
 from limelight.core.tensor import Tensor
@@ -85,13 +84,13 @@ def live_tensors(
     place = None if device is None else devices.find(device)
     named: dict[int, list[str]] = {}
     for name, value in list((scope or {}).items()):
-        if isinstance(value, Tensor) and not name.startswith("_"):
+        if issubclass(type(value), Tensor) and not name.startswith("_"):
             named.setdefault(id(value._data), []).append(name)
     found: dict[int, list[tuple[Any, Any]]] = {}
     for handle, data in _payloads(place):
         found.setdefault(id(live_buffers.base(data)), []).append((handle, data))
     saved = _saved_by_tapes(scope or {})
-    owners = {id(v._data): v.name for v in gc.get_objects() if isinstance(v, Variable) and v.name}
+    owners = {id(v._data): v.name for v in heap.living({Variable: "_data"}) if v.name}
     sizes = {key: int(getattr(live_buffers.base(handles[0][1]), "nbytes", 0)) for key, handles in found.items()}
     largest = sorted(found, key=lambda key: -sizes[key])[:top]
     end = time.perf_counter() + _IN_ALL
@@ -100,7 +99,7 @@ def live_tensors(
 
 
 def _payloads(place: Device | None) -> Iterator[tuple[Any, Any]]:
-    for x in gc.get_objects():
+    for x in heap.living({Tensor: "_uid", Storage: "uid"}):
         if type(x) is Tensor and (place is None or x._device is place) and hasattr(x._data, "nbytes"):
             yield x, x._data
         elif type(x) is Storage and (place is None or x.device is place):

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from limelight.core import heap
 from limelight.explain.story import Place, Story
 from limelight.explain.subject import staged_functions
 from limelight.staging.symbolic import SymbolicTensor
@@ -85,7 +86,7 @@ def leaks(F: Any = None) -> Leaks:
     owners = None if F is None else {one.id for one in staged_functions("leaks", F)}
     end = time.perf_counter() + _IN_ALL
     gc.collect()
-    alive = [x for x in gc.get_objects() if isinstance(x, SymbolicTensor) and x._tracer.finished]
+    alive = [x for x in heap.living({SymbolicTensor: "_tracer"}) if x._tracer.finished]
     leaked = [x for x in alive if owners is None or x._tracer.owner in owners]
     del alive  # this list and the next would be holders
     leaked.sort(key=lambda x: (x._tracer.name, x.name))

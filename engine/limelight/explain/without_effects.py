@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from limelight.core import heap
 from limelight.core.storage import Storage
 from limelight.ops.random._draws import Source as Draws
 
@@ -32,23 +32,28 @@ def private(payload: Any, copies: dict[int, Any]) -> Any:
 
 
 K = TypeVar("K", bound=type)
-_stateful: Final[list[type]] = []
+_stateful: Final[dict[type, str]] = {}
+"""The attribute that the construction of each sets last."""
 
 
-def put_back(kind: K) -> K:
+def put_back(*, last_set: str) -> Callable[[K], K]:
     """A class decorator: objects of this class are given back what they had, by their `__limelight_snapshot__`.
 
-    It returns a function that does so, for iterators over data, say, which lie above this room.
+    It returns a function that does so, for iterators over data, say, which lie above this room. `last_set` is the
+    attribute that the class's constructor sets last.
     """
-    _stateful.append(kind)
-    return kind
+
+    def registered(kind: K) -> K:
+        _stateful[kind] = last_set
+        return kind
+
+    return registered
 
 
 @contextmanager
 def restored() -> Iterator[None]:
     """Gives all state back what it had, variables and generators first: Python code inside a graph may reach any."""
-    kinds = (Storage, Draws, *_stateful)
-    alive: list[Any] = [x for x in gc.get_objects() if isinstance(x, kinds)]
+    alive: list[Any] = list(heap.living({Storage: "uid", Draws: "_forks", **_stateful}))
     before = [(x, x.array) for x in alive if isinstance(x, (Storage, Draws))]
     snapshots = [x.__limelight_snapshot__() for x in alive if not isinstance(x, (Storage, Draws))]
     try:

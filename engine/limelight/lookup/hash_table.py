@@ -29,7 +29,7 @@ from limelight.staging.trace_branch import tracing
 _TEXT = ("string", "str", str)
 
 
-@put_back
+@put_back(last_set="_ref")
 class HashTable:
     """A table from keys (integers, or strings) to values of one shape and dtype.
 

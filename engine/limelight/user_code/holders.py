@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -271,6 +272,8 @@ def _way(x: Any, roots: list[_Root], deadline: float, thorough: bool) -> Holder 
 def _parts(value: Any, thorough: bool) -> Iterator[tuple[Any, str]]:
     """What can be got at from `value`, and how."""
     match value:
+        case _ if type(value) in weakref.ProxyTypes:
+            return  # it holds nothing, and if what it stood for is gone, each question to it is a ReferenceError
         case str() | bytes() | int() | float():
             return
         case dict():

@@ -132,7 +132,7 @@ class Session:
                     f"{path!r} is a {type(value).__name__}, not a tape: with ll.GradientTape() as tape: ..."
                 )
             return value
-        tapes = [value for value in self.shell.user_ns.values() if isinstance(value, GradientTape)]
+        tapes = [value for value in self.shell.user_ns.values() if issubclass(type(value), GradientTape)]
         return max(tapes, key=lambda tape: tape.id, default=None)
 
     def function_names(self) -> list[str]:
