@@ -41,6 +41,12 @@ LAYOUTS = {
 }
 
 
+KERNELS = {"eager", "elsewhere"}
+"""The ways that differ in their kernels, which are what meets a layout; the others surround the eager one."""
+AS_TRACED = {"unoptimised", "stepped"}
+"""They call the kernels of the eager way, whatever the dtype: one of a kind will do."""
+
+
 def layouts(arrays):
     """Those that differ for arrays of these shapes: a row is held the same in both orders, a number in all ways."""
     found = {}
@@ -62,18 +68,25 @@ def tuple_of(result):
 def test_values_dtypes_and_shapes(case: Case):
     for dtype in case.tried:
         drawn = Drawn(case, dtype)
-        for layout, arrange in layouts(drawn.arrays):
+        found = layouts(drawn.arrays)
+        for layout, arrange in found:
             for way, run in WAYS.items():
-                drawn.agrees(run, arrange, f"{dtype.name}, {way}, {layout}")
+                if way in KERNELS or layout == found[-1][0]:
+                    drawn.agrees(run, arrange, f"{dtype.name}, {way}, {layout}")
 
 
 @each([(case,) for case in thinned(CASES, op_of)])
 def test_staged_as_eager(case: Case):
+    kinds = {dtypes.kind(dtype): dtype for dtype in case.tried}
     for dtype in case.tried if FULL else {dtypes.float32}.intersection(case.tried) or case.tried[:1]:
         drawn = Drawn(case, dtype)
-        for way, run in STAGED_WAYS.items():
-            if way != "of unknown sizes" or case.hides_sizes:
-                drawn.agrees(run, strided, f"{dtype.name}, {way}")
+        ways = dict(STAGED_WAYS)
+        if not case.hides_sizes:
+            del ways["of unknown sizes"]
+        if FULL and kinds[dtypes.kind(dtype)] is not dtype:
+            ways = {way: run for way, run in ways.items() if way not in AS_TRACED}
+        for way, run in ways.items():
+            drawn.agrees(run, strided, f"{dtype.name}, {way}")
 
 
 class Drawn:
@@ -89,7 +102,8 @@ class Drawn:
     def agrees(self, run, arrange, where):
         """Runs it on arrays laid out in one way, and compares with NumPy; the inputs must stay as they are."""
         case, out_dtype = self.case, self.case.out_dtype(self.dtype)
-        ll.random.seed(3)
+        if case.reference is None:
+            ll.random.seed(3)  # it may draw
         tensors = [wrap(arrange(array)) for array in self.arrays]
         found = tuple_of(run(case.call, tensors))
         if case.reference is None:
@@ -100,7 +114,7 @@ class Drawn:
             for part, value in zip(found, self.wanted, strict=True):
                 agrees(part, value, out_dtype, where)
         for tensor, array in zip(tensors, self.arrays, strict=True):
-            np.testing.assert_array_equal(wide(tensor.numpy()), wide(array), err_msg=f"{where}: an input was changed")
+            assert tensor.numpy().tobytes() == array.tobytes(), f"{where}: an input was changed"
 
 
 def agrees(found, value, dtype, where):
@@ -108,6 +122,8 @@ def agrees(found, value, dtype, where):
     assert found.shape == np.shape(value), f"{where}: {found.shape}, wanted {np.shape(value)}"
     with np.errstate(all="ignore"):
         wanted = np.asarray(value).astype(dtype)
+    if found.numpy().tobytes() == wanted.tobytes():
+        return  # which is most often so, and a hundredth of the work
     tolerance = TOLERANCE.get(dtype, 0)
     np.testing.assert_allclose(wide(found.numpy()), wide(wanted), rtol=tolerance, atol=tolerance, err_msg=where)
 
