@@ -168,7 +168,7 @@ def test_every_rule_and_every_pass_has_programs() -> None:
     assert [*PASSES] == [*pipeline.names()]
 
 
-class Found(Exception):
+class Found(Exception):  # noqa: N818  # no error
     """Ends a search: Hypothesis would draw on."""
 
 
