@@ -6,12 +6,14 @@ import copy
 import functools
 import os
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from limelight import forking
 from limelight.checkpoint import checkpoint_file, snapshot
 from limelight.checkpoint.background import BackgroundWriter
 from limelight.checkpoint.checkpoint_file import MOST_BYTES, CheckpointFile
@@ -28,6 +30,8 @@ from limelight.staging.trace_branch import tracing
 
 SUFFIX: Final = ".safetensors"
 _COUNTER: Final = "save_counter"
+_numbering = threading.Lock()
+forking.renew_in_child(__name__, "_numbering", threading.Lock)
 
 
 class Checkpoint(State):
@@ -172,8 +176,9 @@ class Checkpoint(State):
         return max([self.save_counter, *numbers_of(path)]) + 1
 
     def _save_now(self, path: Path, background: bool, most_bytes: int) -> Path:
-        number = self._next(path)
-        before, vars(self)["_saves"] = self.save_counter, number
+        with _numbering:  # threads may save at once
+            number = self._next(path)
+            before, vars(self)["_saves"] = self.save_counter, number
         try:
             self.write_now(numbered(path, number), background=background, most_bytes=most_bytes)
         except BaseException:

@@ -189,6 +189,17 @@ def slots(file: Source, plan: Plan, optimizer: Any, variable: Variable, numbers:
     return assignments
 
 
+def renew_slots(stale: Sequence[tuple[Any, Variable]]) -> None:
+    """Gives slots of optimisers what new ones have, for variables that had none when they were saved.
+
+    Args:
+        stale: pairs of an optimiser and a variable.
+    """
+    with dispatch.fresh_stack(), on_create.override(None), lift.override(None):
+        for optimizer, variable in stale:
+            optimizer.renew_slots(variable)
+
+
 def _key(target: Any) -> tuple[int, str]:
     return (id(target.owner), target.name) if isinstance(target, Value) else (id(target), "")
 

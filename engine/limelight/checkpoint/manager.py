@@ -35,6 +35,8 @@ class SavedStep:
     step: int
     path: Path
     metrics: Mapping[str, float]
+    written: int = 0
+    """The how-manieth of the folder it is: of one that went back, and on another way, the newest is not of most steps."""
 
 
 class CheckpointManager:
@@ -48,7 +50,8 @@ class CheckpointManager:
         objects: what to save: a dictionary of objects by name, or a `Checkpoint`.
         folder: where the files are; it is made if need be.
         keep: how many of the newest are kept; None for all. The best is kept besides.
-        every: after how many steps `save` writes: an int, or a `datetime.timedelta`. By default each time.
+        every: after how many steps `save` writes: an int, or a `datetime.timedelta`. By default each time. Where
+            steps are counted by many at a time, it writes at the first call after each multiple.
         best: the name of the metric whose lowest value is best, "loss" for example; with a minus before it the highest
             is, as of "-accuracy". None keeps no best one.
         background: whether a thread writes (see `Checkpoint.write`).
@@ -89,7 +92,8 @@ class CheckpointManager:
         self._metric, self._sign = _metric(best)
         self._background = background
         self._last_write = time.monotonic()
-        self._known: dict[Path, SavedStep] = {}
+        self._known: dict[Path, SavedStep | None] = {}  # None for those that cannot be read
+        self._written: int | None = None  # how many there have been; None before any is written
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -102,12 +106,11 @@ class CheckpointManager:
     def checkpoints(self) -> list[SavedStep]:
         """The checkpoints that are in the folder, the oldest first; damaged ones are left out."""
         self.checkpoint.wait()
-        found = [self._record(path) for path in self._paths()]
-        return [saved for saved in found if saved is not None]
+        return self._records()
 
     @property
     def newest(self) -> SavedStep | None:
-        """The checkpoint of the most steps, None where there is none."""
+        """The checkpoint that was written last, None where there is none."""
         return next(iter(self.checkpoints[::-1]), None)
 
     @property
@@ -133,8 +136,8 @@ class CheckpointManager:
         """
         if tracing() is not None:
             raise CallError("CheckpointManager.save in a staged function would happen while it is traced: save outside")
-        self.step = self.step + 1 if step is None else _positive("step", step, least=0)
-        if not force and not self._is_due():
+        before, self.step = self.step, self.step + 1 if step is None else _positive("step", step, least=0)
+        if not force and not self._is_due(before):
             return None
         known = {name: _number(name, value) for name, value in metrics.items()}
         if self._metric is not None and self._metric not in known:
@@ -143,13 +146,20 @@ class CheckpointManager:
                 f"manager.save({self._metric}=...)"
             )
         path = self.folder / f"checkpoint-{self.step}{SUFFIX}"
-        then = functools.partial(self._remove_old, path)
-        self.checkpoint.write_now(path, background=self._background, then=then, step=self.step, metrics=known)
+        if self._written is None:
+            self._written = max([saved.written for saved in self._records()], default=0)
+        self._written += 1
+        saved = SavedStep(self.step, path, known, self._written)
+        info = {"step": self.step, "metrics": {name: _as_json(x) for name, x in known.items()}}
+        then = functools.partial(self._remove_old, saved)
+        self.checkpoint.write_now(path, background=self._background, then=then, written=saved.written, **info)
         self._last_write = time.monotonic()
         return path
 
     def restore(self, which: str | int = "newest") -> RestoreStatus:
         """Restores the newest checkpoint, the "best", or that of a number of steps; `step` is its number then.
+
+        The newest is the one that was written last: a run that went back to the best, and on from there, goes on there.
 
         Without any checkpoint, "newest" restores nothing and leaves `step` 0, so that a script begins in this way
         whether it is run for the first time or again. A newest one that is damaged is passed over, with a warning.
@@ -182,17 +192,15 @@ class CheckpointManager:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.wait()
 
-    def _is_due(self) -> bool:
+    def _is_due(self, before: int) -> bool:
         if isinstance(self._every, datetime.timedelta):
             return time.monotonic() - self._last_write >= self._every.total_seconds()
-        return self.step % self._every == 0
+        return self.step // self._every != before // self._every  # steps may be counted by many at a time
 
     def _restore_newest(self) -> RestoreStatus:
-        self.checkpoint.wait()
-        for path in reversed(self._paths()):
-            saved = self._record(path)
-            if saved is not None:
-                return self._restored(saved, "")
+        newest = self.newest
+        if newest is not None:
+            return self._restored(newest, "")
         self.step = 0
         return RestoreStatus(self.checkpoint, None)
 
@@ -203,20 +211,23 @@ class CheckpointManager:
         self.step = saved.step
         return status
 
-    def _paths(self) -> list[Path]:
-        numbers = [(int(match[1]), path) for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name))]
-        return [path for _, path in sorted(numbers)]
+    def _records(self) -> list[SavedStep]:
+        """What can be read in the folder, in the order in which it was written."""
+        found = [self._record(path) for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
+        return sorted([saved for saved in found if saved is not None], key=lambda saved: (saved.written, saved.step))
 
     def _record(self, path: Path) -> SavedStep | None:
         if path in self._known:
             return self._known[path]
         try:
             info = read_info(path)
-            saved = SavedStep(int(info["step"]), path, {name: float(x) for name, x in info["metrics"].items()})
+            metrics = {name: float(x) for name, x in info["metrics"].items()}
+            saved = SavedStep(int(info["step"]), path, metrics, int(info.get("written", 0)))
         except MissingCheckpointError:
             return None
         except (CheckpointError, KeyError, TypeError, ValueError, AttributeError) as error:
             said = error.bare if isinstance(error, CheckpointError) else f"{path} was not written by a manager"
+            self._known[path] = None
             warnings.warn(f"{said}; it is passed over", CheckpointWarning, stacklevel=2)
             return None
         self._known[path] = saved
@@ -224,22 +235,20 @@ class CheckpointManager:
 
     def _best_of(self, checkpoints: list[SavedStep]) -> SavedStep | None:
         scored = [s for s in checkpoints if not math.isnan(s.metrics.get(self._metric or "", math.nan))]
-        return min(scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.step), default=None)
+        return min(scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.written, -s.step), default=None)
 
-    def _remove_old(self, written: Path) -> None:
-        """Removes what is not kept, once `written` is on disk."""
-        self._known.pop(written, None)
+    def _remove_old(self, written: SavedStep) -> None:
+        """Removes what is not kept, once `written` is on disk; what cannot be read is left for people to see."""
+        self._known[written.path] = written
         if self._keep is None:
             return
-        paths = self._paths()
-        best = None
-        if self._metric is not None:
-            best = self._best_of([saved for saved in map(self._record, paths) if saved is not None])
-        for path in paths[: -self._keep]:
-            if (best is None or path != best.path) and path != written:
+        records = self._records()
+        best = self._best_of(records) if self._metric is not None else None
+        for saved in records[: -self._keep]:
+            if saved not in (best, written):
                 with contextlib.suppress(OSError, CheckpointError):
-                    remove(path)
-                self._known.pop(path, None)
+                    remove(saved.path)
+                self._known.pop(saved.path, None)
 
 
 def _checkpoint_of(objects: Any) -> Checkpoint:
@@ -253,6 +262,11 @@ def _checkpoint_of(objects: Any) -> Checkpoint:
     if not any(value is default_generator() for value in vars(objects).values()):
         setattr(objects, _GENERATOR, default_generator())
     return objects
+
+
+def _as_json(x: float) -> float | str:
+    """NaN and infinities are no numbers of JSON."""
+    return x if math.isfinite(x) else str(x)
 
 
 def _positive(name: str, value: Any, least: int = 1) -> int:

@@ -103,6 +103,7 @@ class Planner:
         self._matched = matched
         self._done = done
         self._seen: set[tuple[int, int]] = set()
+        self._assigned: dict[tuple[int, str], int] = {}  # the number whose value something is to have, by its id
         self._pending: list[tuple[int, Any, str, Around]] = []
 
     def match(self, number: int, x: Any, path: str = "") -> Plan:
@@ -200,8 +201,25 @@ class Planner:
             )
         elif kind == "generator" and self._file.spec(node.array) != (x.shape, x.dtype):
             self.plan.misfits[number] = f"{shown(node.path)} is not the state of a generator"
+        elif (other := self._assigned.setdefault(_key(x), number)) != number and not self._equal(other, number):
+            self.plan.misfits[number] = (
+                f"{shown(self._nodes[other].path)} and {shown(node.path)} were saved with two values, and are one "
+                f"{type_of(x)} now"
+            )
         else:
             self.plan.assignments.append(Assignment(number, x, path))
+
+    def _equal(self, one: int, other: int) -> bool:
+        """Whether two saved values are the same: what is one object now may have been two with the same value."""
+        a, b = self._nodes[one], self._nodes[other]
+        if not (a.array and b.array):
+            return a.value == b.value and a.array == b.array
+        arrays = self._file.array(a.array, a.dtype), self._file.array(b.array, b.dtype)
+        return arrays[0].dtype == arrays[1].dtype and arrays[0].tobytes() == arrays[1].tobytes()
+
+
+def _key(x: Any) -> tuple[int, str]:
+    return (id(x.owner), x.name) if isinstance(x, Value) else (id(x), "")
 
 
 def _same(a: Any, b: Any) -> bool:

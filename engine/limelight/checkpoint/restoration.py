@@ -7,6 +7,7 @@ alone what a newer one has given a value.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import sys
 import warnings
@@ -18,15 +19,18 @@ from typing import Any, Final
 from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.edge_names import Edge
-from limelight.checkpoint.match_plan import Plan, Planner, Source, shown
+from limelight.checkpoint.match_plan import Assignment, Plan, Planner, Source, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
 from limelight.core import attachments, heap
 from limelight.core.storage import Storage, UnsettledStorage
+from limelight.core.variable import Variable
 from limelight.errors import CheckpointError, CheckpointWarning
 from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
+_alive: "weakref.WeakSet[Restoration]" = weakref.WeakSet()
 
 
 class Restoration:
@@ -50,8 +54,11 @@ class Restoration:
         self._growing: dict[Any, tuple[Callable[[], Any], int]] = {}
         self._settling = False
         self._log: list[tuple[dict[Any, Any] | set[Any], Any]] = []
+        self._optimizers: set[int] = set()  # the numbers of those that were matched
         self._with_slots = [i for i, node in enumerate(self.nodes) if node.slots]
         self._leaves = [i for i, node in enumerate(self.nodes) if node.kind in LEAVES]
+        self._line = source_line.user_line()
+        _alive.add(self)
 
     @property
     def file(self) -> Source:
@@ -130,6 +137,7 @@ class Restoration:
         newest = [a for a in plan.assignments if not commit.newer(a.target, self.order)]
         self.overruled.update({a.number for a in plan.assignments} - {a.number for a in newest})
         given = commit.carry_out(self.file, [*newest, *slots], plan.renewed, self.order)
+        commit.renew_slots(self._without_slots(plan, newest))
         self._note(plan, given)
         for number, path in plan.ambiguous:
             self._warn_of_two(number, path)
@@ -149,6 +157,23 @@ class Restoration:
                     if variable is not None and not all(n in self._matched for n in numbers.values()):
                         assignments += commit.slots(self.file, plan, optimizer, variable, numbers)
         return assignments
+
+    def _without_slots(self, plan: Plan, assigned: list[Assignment]) -> list[tuple[Any, Variable]]:
+        """Optimisers, and the variables that are given values now and had no slots with them when they were saved.
+
+        Their slots are of steps that have not been done yet where the run goes on from.
+        """
+        numbers = {id(a.target): a.number for a in assigned}
+        live = {number: x for number, x in plan.objects.items() if has_slots(x)}
+        live |= {number: x for number in self._optimizers if (x := self.matched(number)) is not None}
+        self._optimizers.update(live)
+        found = []
+        for number, optimizer in live.items():
+            saved = {to for to, _ in self.nodes[number].slots}
+            for variable, _ in optimizer.variables_with_slots():
+                if numbers.get(id(variable), -1) not in saved and id(variable) in numbers:
+                    found.append((optimizer, variable))
+        return found
 
     def _note(self, plan: Plan, given: dict[int, Given]) -> None:
         for number, x in plan.objects.items():
@@ -196,16 +221,33 @@ class Restoration:
         self.ambiguous.append(said)
         warnings.warn(said, CheckpointWarning, stacklevel=2)
 
+    def warn_of_missing(self) -> None:
+        """Warns, once, of saved values that no object was given, unless that was said to be meant."""
+        missing = [] if self.silent else self.missing
+        self.silent = True
+        if not missing:
+            return
+        paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        said = (
+            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}. Where "
+            "that is meant, write checkpoint.restore(path).expect_partial()"
+        )
+        if self._line is None:
+            warnings.warn(said, CheckpointWarning, stacklevel=2)
+        else:
+            warn_at(self._line, said, CheckpointWarning)
+
     def __del__(self) -> None:
-        if not getattr(self, "silent", True) and not sys.is_finalizing() and (missing := self.missing):
-            paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
-            more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-            warnings.warn(
-                f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}. Where "
-                "that is meant, write checkpoint.restore(path).expect_partial()",
-                CheckpointWarning,
-                stacklevel=2,
-            )
+        if hasattr(self, "_line") and not sys.is_finalizing():
+            self.warn_of_missing()
+
+
+@atexit.register
+def _warn_of_missing() -> None:
+    """A script that ends has dropped its restores, without their `__del__` being able to say so."""
+    for restoration in sorted(_alive, key=lambda one: one.order):
+        restoration.warn_of_missing()
 
 
 class _Waiting:

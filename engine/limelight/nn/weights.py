@@ -185,8 +185,14 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
         if isinstance(at, Sequential) and part.isdigit():
             edges.append("layers")
             at = at.layers
-        last = torch_layout.ours(at, part) if layout == "torch" and i == len(segments) - 1 else None
-        if last is not None:
+        last = torch_layout.ours(at, part) if i == len(segments) - 1 else None
+        if last is not None and layout != "torch":
+            if last[0] != part:
+                raise CheckpointError(
+                    f"load_weights: {name!r} is PyTorch's name for the {last[0]!r} of a {type(at).__name__}: write "
+                    'load_weights(module, source, layout="torch")'
+                )
+        elif last is not None:
             edges.append(last[0])
             return tuple(edges), _turned(one, last[1])
         edge: Edge = int(part) if part.isdigit() and isinstance(at, (list, tuple)) else part

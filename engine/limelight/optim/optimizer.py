@@ -224,6 +224,16 @@ class Optimizer(Module):
             self.slots.append(slots)
         return self.slots[position]
 
+    def renew_slots(self, variable: Variable) -> None:
+        """Gives the slots of a variable what new ones have, if there are any: before its first update they are so.
+
+        Args:
+            variable: a variable that the optimiser updates.
+        """
+        position = self._positions.get(variable.ref())
+        for name, slot in {} if position is None else self.slots[position].items():
+            slot.assign(self._slot(name, variable).read_value())
+
     def variables_with_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The variables that have slots, each with them."""
         return [(ref.deref(), self.slots[position]) for ref, position in self._positions.items()]
