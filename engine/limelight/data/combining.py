@@ -237,7 +237,7 @@ class _Zipping(Cursor):
 
 
 class Repeat(Stage):
-    """The elements again and again: `times` passes, or without end."""
+    """The elements again and again: `times` passes, or without end, which is a pass that gives nothing."""
 
     name = "repeat"
     keeps_elements = True
@@ -270,22 +270,22 @@ class _Repeating(Cursor):
     def _begin(self, number: int) -> None:
         self._number = number
         self._source = self._stage.cursor(self._epoch.repeated(number).below())
-        self._any = False  # whether this pass has given an element
+        self._any = False  # whether this pass is known to give an element
 
     def next(self) -> Element | End:
         if not self._times:
             return END
         while isinstance(element := self._source.next(), End):
-            if self._number + 1 >= self._times or not (self._any or self._number == 0):
-                return END
-            if not self._any and self._stage.size is None and self._is_empty():
+            if self._number + 1 >= self._times or (self._times == ENDLESS and self._is_empty()):
                 return END
             self._begin(self._number + 1)
         self._any = True
         return element
 
     def _is_empty(self) -> bool:
-        """Whether a pass from the start gives nothing: then no other one will."""
+        """Whether this pass gives nothing from its start: then passes without end could be so, and nobody would know."""
+        if self._any or self._stage.size is not None:
+            return False
         return isinstance(self._stage.cursor(self._epoch.repeated(self._number).below()).next(), End)
 
     def state(self) -> State:
@@ -294,4 +294,3 @@ class _Repeating(Cursor):
     def restore(self, state: State) -> None:
         self._begin(int(state["epoch"]))
         self._source.restore(state["source"])
-        self._any = True

@@ -150,6 +150,8 @@ def padded(element: Element, size: int, padding: Any) -> Element:
         rows = np.empty((size - len(x), *x.shape[1:]), x.dtype)
         try:
             rows[...] = type(x.flat[0])() if x.dtype == object else padding
+            if x.dtype.kind in "iu" and np.any(rows != padding):
+                raise ValueError("it would be rounded")
         except (OverflowError, ValueError, TypeError) as error:
             raise DTypeError(f"batch: padding={padding!r} does not fit {element.path(i)}, {x.dtype}: {error}") from None
         leaves.append(np.concatenate([x, rows]))
