@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from limelight.core import nest
 from limelight.core.module_calls import told_of_results
 from limelight.core.spec import TensorSpec
@@ -27,8 +29,8 @@ def spec_of(given: Any) -> Any:
     """
     if isinstance(given, TensorSpec):
         return given.ranked("build")
-    if isinstance(given, (tuple, list)) and all(n is None or (isinstance(n, int) and n is not True) for n in given):
-        return TensorSpec(tuple(given))
+    if isinstance(given, (tuple, list)) and all(n is None or _is_size(n) for n in given):
+        return TensorSpec(tuple([None if n is None else int(n) for n in given]))
     if isinstance(given, Tensor) or hasattr(given, "dtype"):
         return TensorSpec(given.shape, given.dtype)
     if isinstance(given, (dict, list, tuple)):
@@ -38,6 +40,10 @@ def spec_of(given: Any) -> Any:
         f"build: needs the shape of each argument, as in (None, 64), or a ll.TensorSpec, got "
         f"{type(given).__name__}{hint}"
     )
+
+
+def _is_size(n: Any) -> bool:
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
 
 
 def traced_results(module: Any, specs: Sequence[Any]) -> Results:

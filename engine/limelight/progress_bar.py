@@ -31,6 +31,7 @@ class Progress(Generic[T]):
         self._total = total
         self._description = description
         self._bar: Any = None
+        self._closed = False
 
     def __iter__(self) -> Iterator[T]:
         if tracing() is not None:
@@ -74,10 +75,13 @@ class Progress(Generic[T]):
         ...     for step in bar:
         ...         bar.show(loss=ll.constant(0.5))
         """
+        if self._closed:
+            return  # it stays as it is
         self._shown().set_postfix({name: _words(name, value) for name, value in values.items()}, refresh=False)
 
     def close(self) -> None:
         """Closes the bar, which stays as it is; once it is closed nothing happens."""
+        self._closed = True
         if self._bar is not None:
             self._bar.close()
             _open.discard(self)

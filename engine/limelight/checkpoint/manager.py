@@ -36,7 +36,7 @@ class SavedStep:
     path: Path
     metrics: Mapping[str, float]
     written: int = 0
-    """The how-manieth of the folder it is: of one that went back, and on another way, the newest is not of most steps."""
+    """The how-manieth of the folder it is: after a run went back, the newest is not that of the most steps."""
 
 
 class CheckpointManager:
@@ -150,7 +150,7 @@ class CheckpointManager:
             self._written = max([saved.written for saved in self._records()], default=0)
         self._written += 1
         saved = SavedStep(self.step, path, known, self._written)
-        info = {"step": self.step, "metrics": {name: _as_json(x) for name, x in known.items()}}
+        info: dict[str, Any] = {"step": self.step, "metrics": {name: _as_json(x) for name, x in known.items()}}
         then = functools.partial(self._remove_old, saved)
         self.checkpoint.write_now(path, background=self._background, then=then, written=saved.written, **info)
         self._last_write = time.monotonic()
@@ -235,7 +235,9 @@ class CheckpointManager:
 
     def _best_of(self, checkpoints: list[SavedStep]) -> SavedStep | None:
         scored = [s for s in checkpoints if not math.isnan(s.metrics.get(self._metric or "", math.nan))]
-        return min(scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.written, -s.step), default=None)
+        return min(
+            scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.written, -s.step), default=None
+        )
 
     def _remove_old(self, written: SavedStep) -> None:
         """Removes what is not kept, once `written` is on disk; what cannot be read is left for people to see."""

@@ -30,7 +30,7 @@ from limelight.user_code.warn_at import warn_at
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
-_alive: "weakref.WeakSet[Restoration]" = weakref.WeakSet()
+_alive: weakref.WeakSet[Restoration] = weakref.WeakSet()
 
 
 class Restoration:

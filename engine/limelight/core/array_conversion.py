@@ -88,6 +88,12 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     Python floats become float32 and ints int32 (int64 beyond 32 bits); arrays and NumPy scalars keep their dtype, in
     lists too, where they meet as operands do.
     """
+    if dtype is None:  # Python's numbers, one by one, as data and tests have them
+        kind = type(value)
+        if kind is float:
+            return np.array(value, dtypes.float32)
+        if kind is int and -(2**31) <= value < 2**31:
+            return np.array(value, dtypes.int32)
     inside = elements(value)
     wanted = dtypes.dtype(dtype) if dtype is not None else inside.dtype
     meeting = None if dtype is not None or inside.has_others else wanted  # NumPy's own choice may be float64 for uint64

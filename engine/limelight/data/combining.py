@@ -283,7 +283,7 @@ class _Repeating(Cursor):
         return element
 
     def _is_empty(self) -> bool:
-        """Whether this pass gives nothing from its start: then passes without end could be so, and nobody would know."""
+        """Whether this pass gives nothing from its start: all that follow might be so, without end."""
         if self._any or self._stage.size is not None:
             return False
         return isinstance(self._stage.cursor(self._epoch.repeated(self._number).below()).next(), End)

@@ -124,6 +124,9 @@ def stacked(elements: Sequence[Element]) -> Element:
 
 def _column(first: Element, i: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     if isinstance(values[0], TEXT):
+        other = next((x for x in values if not isinstance(x, TEXT)), None)
+        if other is not None:
+            raise DTypeError(f"batch: {first.path(i)} is text in one element and {other.dtype} in another")
         column = np.empty(len(values), object)
         column[:] = values
         return column
@@ -150,7 +153,7 @@ def padded(element: Element, size: int, padding: Any) -> Element:
         rows = np.empty((size - len(x), *x.shape[1:]), x.dtype)
         try:
             rows[...] = type(x.flat[0])() if x.dtype == object else padding
-            if x.dtype.kind in "iu" and np.any(rows != padding):
+            if x.dtype.kind in "biu" and np.any(rows != padding):
                 raise ValueError("it would be rounded")
         except (OverflowError, ValueError, TypeError) as error:
             raise DTypeError(f"batch: padding={padding!r} does not fit {element.path(i)}, {x.dtype}: {error}") from None

@@ -7,6 +7,7 @@ that is known, of which there is one every so many elements.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -17,6 +18,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.variable import lift, on_create
 from limelight.data.element import Element, is_text, value_of
 from limelight.data.epoch import Epoch
+from limelight.data.sources import Foreign
 from limelight.data.stage import END, Cursor, End, Stage, State
 from limelight.data.staged_iteration import Rounds, Source, next_element
 from limelight.errors import ArgumentError
@@ -26,6 +28,10 @@ from limelight.staging.trace_branch import tracing
 _EVERY: Final = 64
 """After so many elements the position is noted: what is raised then costs going through so many again at most."""
 _FORMAT: Final = 1
+
+
+def _has_foreign(stage: Stage) -> bool:
+    return isinstance(stage, Foreign) or any(map(_has_foreign, stage.sources))
 
 
 class _Place(NamedTuple):
@@ -247,7 +253,9 @@ class Iterator:
         return Rounds(Source(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Iterator:
-        clone = Iterator(self._stage, self._epoch.key, self._epoch.numbers[0])
+        # An iterator of another library is where it is: it is copied as well, and all else is shared.
+        stage = copy.deepcopy(self._stage, memo) if _has_foreign(self._stage) else self._stage
+        clone = Iterator(stage, self._epoch.key, self._epoch.numbers[0])
         clone.set_state(self.get_state())
         return clone
 

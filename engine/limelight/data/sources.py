@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from limelight.core import dtypes
 from limelight.core.array_conversion import as_array
 from limelight.core.nest import Structure, paths
 from limelight.core.tensor import Tensor
@@ -65,6 +67,11 @@ def _column(x: Any, path: str) -> np.ndarray[Any, Any]:
         raise ShapeError(f"from_arrays: {path} has no axis: a {type(x).__name__}")
     if array.dtype.kind == "O" and texts_in(array) is None:
         raise DTypeError(f"from_arrays: {path} is an array of objects; write ll.data.from_sequence for these")
+    if array.dtype.kind not in "OUS":
+        try:
+            dtypes.dtype(array.dtype)
+        except DTypeError as error:
+            raise DTypeError(f"from_arrays: {path}: {error.bare}") from None
     return array
 
 
@@ -172,6 +179,9 @@ class Generator(Stage):
         return _Made(self.function)
 
 
+_last_returned: weakref.WeakKeyDictionary[Callable[[], Any], weakref.ref[Any]] = weakref.WeakKeyDictionary()
+
+
 class _Made(Cursor):
     """Its position is how many items were taken: a new one makes an iterator and goes through as many."""
 
@@ -205,9 +215,24 @@ class _Made(Cursor):
                 "yield its elements"
             )
         iterator: Iterator[Any] = iter(iterable)
+        if iterator is iterable:
+            self._refuse_old(iterator)
         for _ in range(skipped):
             next(iterator, None)
         return iterator
+
+    def _refuse_old(self, iterator: Iterator[Any]) -> None:
+        """Raises ArgumentError for the iterator that the function has returned before: it is used up."""
+        try:
+            last = _last_returned.get(self._function)
+            _last_returned[self._function] = weakref.ref(iterator)
+        except TypeError:  # no weak reference to it can be had
+            return
+        if last is not None and last() is iterator:
+            raise ArgumentError(
+                "from_generator: the function returned the iterator that it had returned before, from which elements "
+                "were taken: each pass needs a new one; write from_generator(f) for `def f(): ... yield ...`"
+            )
 
     def skip(self, n: int) -> None:
         for _ in range(n):

@@ -97,7 +97,13 @@ class Taken:
 
 def next_element(source: Source) -> Any:
     """The next element of a source, in a trace."""
-    structure, specs = source.iterator.specs()
+    try:
+        structure, specs = source.iterator.specs()
+    except StopIteration:  # which next(iterator, default) would take for the end of each run
+        raise ArgumentError(
+            f"next: {source} is at its end while the function is traced, so the types of its elements are not known: "
+            "call the function before, or declare them by dataset.with_spec(...)"
+        ) from None
     for i, spec in enumerate(specs):
         if spec is None:
             raise ArgumentError(

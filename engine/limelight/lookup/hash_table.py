@@ -39,7 +39,7 @@ class HashTable:
     in `dataset.map(table.lookup)`. `get_state` and `set_state` save and restore the contents.
 
     Args:
-        key_dtype: "string" (or `str`) for strings and bytes, or an integer dtype.
+        key_dtype: "string" (or `str`) for strings and bytes, of which "a" and b"a" are two keys; or an integer dtype.
         value_dtype: the dtype of the values; that of `default_value`, or float32.
         default_value: what `lookup` gives for keys that are not there; None makes that an error.
         shape: the shape of one value; that of `default_value`, or ().
@@ -66,7 +66,8 @@ class HashTable:
         name: str = "table",
     ) -> None:
         self._text = key_dtype in _TEXT
-        if not self._text and dtypes.kind(dtypes.dtype(key_dtype)) != "integer":
+        self.key_dtype = None if self._text else dtypes.dtype(key_dtype)
+        if self.key_dtype is not None and dtypes.kind(self.key_dtype) != "integer":
             raise DTypeError(f'HashTable: keys are integers or "string", got {key_dtype!r}')
         default = None
         if default_value is not None:
@@ -207,7 +208,7 @@ class HashTable:
         return pair
 
     def get_state(self) -> dict[str, Any]:
-        """The contents: the keys (an int64 array, or a list of strings) and an array of their values.
+        """The contents: the keys (an array of `key_dtype`, or a list of strings) and an array of their values.
 
         >>> import limelight as ll
         >>> table = ll.lookup.HashTable("string", "int32", default_value=0)
@@ -217,7 +218,7 @@ class HashTable:
         """
         keys, values = self._rows.all()
         if not self._text:
-            return {"keys": np.array(keys, np.int64), "values": values}
+            return {"keys": np.array(keys, self.key_dtype), "values": values}
         texts = [key for key in keys if isinstance(key, str)]
         return {
             "keys": [key if isinstance(key, str) else key.decode("latin-1") for key in keys],

@@ -40,9 +40,12 @@ class Rows:
                 self._grow(new)
             for key, value in zip(keys, values, strict=True):
                 place = self._places.get(key)
-                if place is None:
-                    place = self._places[key] = self._free.pop()
-                self._array[place] = value
+                if place is not None:
+                    self._array[place] = value
+                else:
+                    place = self._free.pop()
+                    self._array[place] = value  # before its key is there, lest an interrupt leave a key without one
+                    self._places[key] = place
 
     def _grow(self, by: int) -> None:
         before = len(self._array)

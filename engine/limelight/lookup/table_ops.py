@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, shapes
+from limelight.core.dtypes import DType
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, known
-from limelight.errors import DeadVariableError, MissingKeyError
+from limelight.errors import DeadVariableError, DTypeError, MissingKeyError, ShapeError
 
 _DATA: Final = "the values of a table are data"
 
@@ -43,6 +44,7 @@ class TableRef:
         self._table = weakref.ref(table)
         self.name = table.name
         self.value: TensorSpec = table.value_spec
+        self.keys: DType | None = table.key_dtype
 
     @property
     def rows(self) -> Any:
@@ -62,7 +64,7 @@ def _host(x: Any) -> np.ndarray[Any, Any]:
     return np.asarray(x.get() if hasattr(x, "get") else x)
 
 
-def _keys(xs: Sequence[Any], texts: Texts | None) -> tuple[list[Hashable], tuple[int, ...], list[Any]]:
+def _keys(xs: Sequence[Any], texts: Texts | None) -> tuple[list[Any], tuple[int, ...], list[Any]]:
     """The keys, their shape, and the other operands."""
     if texts is not None:
         return texts.keys, texts.shape, list(xs)
@@ -76,7 +78,16 @@ def _shape(specs: Sequence[Any], texts: Texts | None) -> Any:
 
 def _insert(xp: Any, *arguments: Any) -> tuple[()]:
     *xs, table, texts = arguments
-    keys, _, (values,) = _keys(xs, texts)
+    keys, shape, (values,) = _keys(xs, texts)
+    if table.keys is not None and keys:
+        outside = [n for n in (min(keys), max(keys)) if not dtypes.in_range(n, table.keys)]
+        if outside:
+            raise DTypeError(f"insert: {outside[0]} is no {table.keys.name}, as keys of the table {table.name!r} are")
+    if values.shape != (*shape, *table.value.shape):  # where sizes were unknown while tracing
+        raise ShapeError(
+            f"insert: {shapes.show(shape)} keys of the table {table.name!r} need values of shape "
+            f"{shapes.show((*shape, *table.value.shape))}, got {shapes.show(values.shape)}"
+        )
     table.rows.put(keys, _host(values).reshape((len(keys), *table.value.shape)))
     return ()
 
@@ -108,7 +119,7 @@ def _contains(xp: Any, *arguments: Any) -> Any:
 
 def _export(xp: Any, *arguments: Any) -> tuple[Any, Any]:
     keys, values = arguments[-1].rows.all()
-    return xp.asarray(np.array(keys, np.int64)), xp.asarray(values)
+    return xp.asarray(np.array(keys, arguments[-1].keys)), xp.asarray(values)
 
 
 def _defop(name: str, kernel: Any, infer: Any, attrs: str = "table texts", multiple: bool = False) -> Op:
@@ -149,7 +160,7 @@ export_op: Final = _defop(
     "table_export",
     _export,
     lambda *arguments: (
-        known((None,), dtypes.int64),
+        known((None,), arguments[-1].keys),
         known((None, *arguments[-1].value.shape), arguments[-1].value.dtype),
     ),
     attrs="table",
