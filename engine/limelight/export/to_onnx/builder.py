@@ -79,6 +79,14 @@ class Var:
     def __rtruediv__(self, other: Any) -> Var:
         return self.builder.binary("Div", other, self)
 
+    def __pow__(self, n: Any) -> Var:
+        if type(n) is int and 0 < n < 5:  # exact, as a product
+            result = self
+            for _ in range(n - 1):
+                result = result * self
+            return result
+        return self.builder.binary("Pow", self, n)
+
     def __neg__(self) -> Var:
         return self.builder.unary("Neg", self)
 
@@ -102,6 +110,16 @@ class Var:
 
     def __invert__(self) -> Var:
         return self.builder.unary("Not", self)
+
+    def __getitem__(self, key: Any) -> Var:
+        """`x[..., 0]`, which the kernels of integrals end with."""
+        if key != (..., 0):
+            raise NotImplementedError(key)
+        zero = self.builder.constant(0, np.int64)
+        return self.builder.make("Gather", self, zero, shape=self.shape[:-1], axis=self.ndim - 1)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Var:
+        return self.builder.cast(self, np.dtype(dtype))
 
 
 class Builder:
