@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.core.dtypes import float64
-from limelight.export.to_onnx.arrays import cast, equal, expand, is_nan, like, shape_of, unary, unsqueeze, where
+from limelight.export.to_onnx.arrays import cast, equal, expand, is_nan, like, maximum, minimum, shape_of, unary, unsqueeze, where
 from limelight.export.to_onnx.builder import Var
-from limelight.export.to_onnx.lowerings.elementwise import is_infinite, log1p
+from limelight.export.to_onnx.lowerings.elementwise import expm1, is_infinite, log1p
 from limelight.export.to_onnx.namespace import Namespace
 from limelight.export.to_onnx.registry import Site, lowers
-from limelight.ops.special import _tail_integrals, error_function, sinc
+from limelight.ops.special import _tail_integrals, sinc
 
 
 def _wide(site: Site, *operands: Var) -> tuple[Namespace, list[Var]]:
@@ -73,9 +73,18 @@ def _sinc(site: Site, x: Var, order: int) -> Var:
 
 
 @lowers("truncated_normal_quantile")
-def _quantile(site: Site, *operands: Var) -> Var:
-    xp, wide = _wide(site, *operands)
-    return error_function._quantile_kernel(xp, *wide)  # type: ignore[no-any-return]
+def _quantile(site: Site, u: Var, low: Var, high: Var) -> Var:
+    """By logarithms of probabilities, on the side of 0 where they are accurate."""
+    xp, (u, low, high) = _wide(site, u, low, high)
+    lib = xp.special_functions
+    flip = low + high > 0
+    u = where(flip, like(u, 1.0) - u, u)
+    a, b = where(flip, -high, low), where(flip, -low, high)
+    below, above = lib.log_ndtr(a), lib.log_ndtr(b)
+    share = below - above + log1p(u * expm1(above - below))
+    share = where(equal(below, -math.inf), unary("Log", u), share)
+    quantile = minimum(maximum(lib.ndtri_exp(above + share), a), b)
+    return where(flip, -quantile, quantile)
 
 
 @lowers("erfcx")
