@@ -223,8 +223,8 @@ class Builder:
     def graph(self, nodes: list[Any], inputs: Sequence[Var], outputs: Sequence[Var]) -> Any:
         """The graph of a branch or of a body."""
         return helper.make_graph(
-            nodes, self.fresh("inner"), [self.info(x, sizes=False) for x in inputs],
-            [self.info(y, sizes=False) for y in outputs],
+            nodes, self.fresh("inner"), [self.info(x, sizes=not x.ndim) for x in inputs],
+            [self.info(y, sizes=not y.ndim) for y in outputs],
         )  # fmt: skip
 
     def info(self, x: Var, *, sizes: bool = True, symbols: Sequence[str | None] = ()) -> Any:

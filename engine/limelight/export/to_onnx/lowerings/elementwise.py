@@ -28,7 +28,6 @@ lowers_to(
     tanh="Tanh", asin="Asin", acos="Acos", atan="Atan", sign="Sign", negative="Neg", abs="Abs",
     logical_and="And", logical_or="Or", logical_xor="Xor", logical_not="Not",
     less="Less", less_equal="LessOrEqual", greater="Greater", greater_equal="GreaterOrEqual", equal="Equal",
-    identity="Identity", stop_gradient="Identity",
 )  # fmt: skip
 
 
@@ -46,7 +45,7 @@ def _compare(site: Site, x: Var, y: Var) -> Var:
 
 @lowers("identity", "stop_gradient", "positive", "to_device", "check_numerics", "conj", "real")
 def _as_it_is(site: Site, x: Var, *params: Any) -> Var:
-    return site.builder.unary("Identity", x)
+    return x
 
 
 @lowers("imag")

@@ -377,11 +377,22 @@ def _segment_count(site: Site, ids: Var, num: Any) -> Var:
 
 
 @lowers("add_up_rows")
-def _add_up_rows(site: Site, *inputs: Any) -> Any:
-    rows, indices, table = inputs[0], inputs[1], inputs[2]
-    width = [n for n in sizes(rows)[indices.ndim :]]
-    start = full(site.builder, [size(table, 0) if table.ndim else table, *width], 0, rows.dtype)
-    return scatter_nd(start, unsqueeze(cast(indices, INT64), (-1,)), rows, "add")
+def _add_up_rows(site: Site, values: Var, indices: Var) -> list[Var]:
+    b = site.builder
+    flat = reshape(cast(indices, INT64), (-1,))
+    names = b.emit("Unique", [flat], 3, sorted=1)
+    rows, places = Var(b, names[0], INT64, (None,)), reshape(Var(b, names[2], INT64, (None,)), sizes(indices))
+    start = full(b, [size(rows, 0), *sizes(values)[indices.ndim :]], 0, values.dtype)
+    return [scatter_nd(start, unsqueeze(places, (-1,)), values, "add"), rows, places]
+
+
+@lowers("distinct")
+def _distinct(site: Site, x: Var) -> list[Var]:
+    b = site.builder
+    through = cast(reshape(x, (-1,)), "int64" if not x.floating else x.dtype)
+    names = b.emit("Unique", [through], 4, sorted=1)
+    first, inverse, counted = (Var(b, name, INT64, (None,)) for name in names[1:])
+    return [first, reshape(inverse, sizes(x)), counted]
 
 
 # --- order

@@ -131,6 +131,8 @@ def _windows(site: Site, x: Any, window: Any, stride: Any, padding: Any, dilatio
 
 @lowers("conv")
 def _conv(site: Site, x: Var, w: Var, stride: Any, padding: Any, dilation: Any, groups: int) -> Var:
+    if None in w.shape[:-2]:
+        raise Refused("the sizes of its window are not known")
     if padding == "same" and None in x.shape[1:-1] and all(s == 1 for s in stride):
         reach = [(k - 1) * d for k, d in zip(w.shape[:-2], dilation, strict=True)]  # type: ignore[operator]
         pads = [(r // 2, r - r // 2) for r in reach]

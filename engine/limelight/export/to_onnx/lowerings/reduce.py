@@ -199,8 +199,8 @@ def _cumextreme_places(site: Site, x: Var, axis: int, largest: bool) -> Var:
 def _delay(site: Site, x: Var, axis: int, first: Any) -> Var:
     shape = list(sizes(x))
     shape[axis] = 1
-    lead = full(site.builder, shape, first, x.dtype)
-    return concat([lead, cut(x, axis, 0, -1) if site.node.op.name == "delay" else x], axis)
+    longer = concat([full(site.builder, shape, first, x.dtype), x], axis)
+    return cut(longer, axis, 0, size(x, axis)) if site.node.op.name == "delay" else longer
 
 
 @lowers("recurrence")

@@ -168,7 +168,10 @@ def _broadcast_sizes(site: Site, *vectors: Var) -> Var:
         if (v.shape[0] or 0) < rank else cast(v, INT64)
         for v in vectors
     ]  # fmt: skip
-    return reduce("Max", stack(widened), (0,))
+    result = widened[0]
+    for v in widened[1:]:  # not the larger one: beside a 1 there may be a 0
+        result = where(site.builder.compare("Equal", result, 1), v, result)
+    return result
 
 
 # --- joining and cutting
