@@ -24,7 +24,7 @@ from limelight.export.to_onnx.builder import Builder, Var
 from limelight.export.to_onnx.writer import GraphWriter
 from limelight.staging.concrete_function import ConcreteFunction
 
-OPSET: Final = 25
+OPSET: Final = 26
 """The newest opset that the releases of onnxruntime for Python and for JavaScript both run."""
 _NOTHING_ELSE: Final = re.compile(r"(?!)")
 

@@ -34,6 +34,7 @@ Lowering = Callable[..., Any]
 LOWERINGS: Final[dict[str, Lowering]] = {}
 REFUSED: Final[dict[str, str]] = {}
 """Ops that are never exported, and why."""
+COMPLEX: Final = "it computes with complex numbers, for which onnxruntime has no kernels"
 SAME: Final[dict[str, str]] = {}
 """Ops that are one op of ONNX, as long as onnxruntime has a kernel for the dtype."""
 

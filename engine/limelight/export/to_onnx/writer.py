@@ -14,7 +14,7 @@ from limelight.errors import ExportError
 from limelight.export.to_onnx import lowerings
 from limelight.export.to_onnx.arrays import reshape
 from limelight.export.to_onnx.builder import Builder, Var
-from limelight.export.to_onnx.registry import LOWERINGS, REFUSED, Refused, Site
+from limelight.export.to_onnx.registry import COMPLEX, LOWERINGS, REFUSED, Refused, Site
 from limelight.graph.ir import Graph, Node, Value
 
 lowerings.load()
@@ -86,7 +86,7 @@ def _why_not(node: Node) -> str:
 def refuse_complex(node: Node) -> None:
     for value in (*node.inputs, *node.outputs):
         if getattr(value.spec, "dtype", None) in (dtypes.complex64, dtypes.complex128):
-            raise Refused("it computes with complex numbers, for which onnxruntime has no kernels")
+            raise Refused(COMPLEX)
 
 
 def constant(builder: Builder, array: Any, name: str = "") -> Var:

@@ -39,7 +39,7 @@ from limelight.export.to_onnx.arrays import (
     zeros_like,
 )
 from limelight.export.to_onnx.builder import Var
-from limelight.export.to_onnx.registry import Refused, Site, lowers, refuses
+from limelight.export.to_onnx.registry import COMPLEX, Refused, Site, lowers, refuses
 from limelight.ops.linalg.matrix_functions import _PADE, _RADIUS
 
 _MOST: Final = 64
@@ -413,4 +413,8 @@ def _sum(terms: Sequence[tuple[int, Var]]) -> Var:
 _SIGNS = "its vectors are known up to signs, and those of LAPACK cannot be had in ONNX; "
 refuses(_SIGNS + "for values alone write ll.linalg.svdvals", "svd")
 refuses(_SIGNS + "for values alone write ll.linalg.eigvalsh", "eigh")
-refuses("its results are complex, for which onnxruntime has no kernels", "eig", "eigvals")
+refuses(COMPLEX, "eig", "eigvals")
+refuses(
+    COMPLEX, "fft", "rfft", "rfft_transpose", "rfft_transpose_dynamic", "irfft", "irfft_transpose", "irfft_to",
+    "irfft_to_dynamic",
+)  # fmt: skip

@@ -21,7 +21,7 @@ from limelight.export.to_onnx.arrays import (
     zeros_like,
 )
 from limelight.export.to_onnx.builder import Var
-from limelight.export.to_onnx.registry import Site, lowers, lowers_to
+from limelight.export.to_onnx.registry import COMPLEX, Site, lowers, lowers_to, refuses
 
 lowers_to(
     subtract="Sub", exp="Exp", log="Log", sqrt="Sqrt", sin="Sin", cos="Cos", sigmoid="Sigmoid",
@@ -303,6 +303,11 @@ def _extreme(site: Site, x: Var, y: Var) -> Var:
     return (maximum if site.node.op.name == "maximum" else minimum)(x, y)
 
 
+@lowers("ahead")
+def _ahead(site: Site, x: Var, y: Var) -> Var:
+    return (cast(x > y, x.dtype) + cast(x >= y, x.dtype)) * 0.5
+
+
 @lowers("clip")
 def _clip(site: Site, x: Var, low: Any, high: Any) -> Var:
     if low is not None:
@@ -399,3 +404,7 @@ def _shift(site: Site, x: Var, y: Var) -> Var:
     flipped = where(x < 0, unary("BitwiseNot", x), x)  # never negative, so zeros are shifted in
     shifted = cast(site.builder.binary("BitShift", cast(flipped, bits), cast(y, bits), direction="RIGHT"), x.dtype)
     return where(x < 0, unary("BitwiseNot", shifted), shifted)
+
+
+refuses("ONNX has no access to the bits of a floating-point number", "nextafter")
+refuses(COMPLEX, "expm1_of_complex", "tanh_of_complex")

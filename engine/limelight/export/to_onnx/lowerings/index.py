@@ -48,7 +48,7 @@ from limelight.export.to_onnx.arrays import (
     where,
 )
 from limelight.export.to_onnx.builder import Builder, Var, broadcast
-from limelight.export.to_onnx.registry import Site, lowers
+from limelight.export.to_onnx.registry import Site, lowers, refuses
 
 _OPEN = (None, None, None)
 
@@ -395,6 +395,27 @@ def _distinct(site: Site, x: Var) -> list[Var]:
     return [first, reshape(inverse, sizes(x)), counted]
 
 
+@lowers("segment_places")
+def _segment_places(site: Site, data: Var, ids: Var) -> Var:
+    b = site.builder
+    width = reduce("Prod", vector(b, [*sizes(data)[ids.ndim :], 1]), (0,))
+    rows = reshape(cast(ids, INT64), (-1, 1))
+    return reshape(rows * width + arange(b, pick(reshape(width, (1,)), 0, 0)), (-1,))
+
+
+@lowers("segment_neighbour")
+def _segment_neighbour(site: Site, ids: Var, by: int) -> Var:
+    b = site.builder
+    n = size(ids, 0)
+    order = ordered(cast(ids, INT64), 0, descending=False)[1]
+    ahead = arange(b, n) + by
+    held = (ahead >= 0) & b.compare("Less", ahead, n)
+    ahead = where(held, ahead, like(ahead, 0))
+    there = gather(order, ahead, 0)
+    alike = held & equal(gather(ids, there, 0), gather(ids, order, 0))
+    return gather(where(alike, there, like(there, -1)), ordered(order, 0, descending=False)[1], 0)
+
+
 # --- order
 
 
@@ -452,3 +473,6 @@ def _isin(site: Site, x: Var, values: Var, invert: bool) -> Var:
     return equal(n, 0) if invert else n > 0
 
 
+
+
+refuses("its bins are searched in float64 by NumPy's rules; use bincount", "histogram")
