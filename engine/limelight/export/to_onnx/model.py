@@ -49,7 +49,9 @@ def _file(path: Any) -> Path:
     if not file.parent.is_dir():
         raise ExportError(f"there is no folder {file.parent}; make it first: Path({str(file.parent)!r}).mkdir()")
     if file.is_dir():
-        raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.onnx')!r} for example")
+        raise ExportError(
+            f"{file} is a folder; give the name of a file in it, {str(file / 'model.onnx')!r} for example"
+        )
     return file
 
 

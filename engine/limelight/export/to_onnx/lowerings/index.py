@@ -87,7 +87,15 @@ def _stepped(x: Var, axis: int, start: Any, stop: Any, step: Any) -> Var:
     if isinstance(step, Var):
         b = x.builder
         places = arange(b, size(x, axis))
-        raise_if = b.make("Slice", places, vector(b, [_or(start, 0)]), vector(b, [_or(stop, 2**62)]), vector(b, [0]), vector(b, [step]), shape=(None,))
+        raise_if = b.make(
+            "Slice",
+            places,
+            vector(b, [_or(start, 0)]),
+            vector(b, [_or(stop, 2**62)]),
+            vector(b, [0]),
+            vector(b, [step]),
+            shape=(None,),
+        )
         return gather(x, raise_if, axis)
     return cut(x, axis, start, stop, 1 if step is None else step)
 
@@ -131,9 +139,7 @@ def _at_arrays(x: Var, key: Any, operand: Any) -> Var:
             axis += 1
     kept += range(axis, x.ndim)
     b = x.builder
-    indices = [
-        cast(v, INT64) if isinstance(v, Var) else b.constant(np.asarray(v, np.int64)) for _, v in picked
-    ]
+    indices = [cast(v, INT64) if isinstance(v, Var) else b.constant(np.asarray(v, np.int64)) for _, v in picked]
     shape = broadcast(*[v.shape for v in indices])
     stay = [a for a in kept if a is not None]
     if len(indices) == 1 and stay == [a for a in range(x.ndim) if a != picked[0][0]] and None not in kept and together:
@@ -462,7 +468,11 @@ def _searchsorted(site: Site, x: Var, values: Var, side: str) -> Var:
     wide = unsqueeze(values, (-1,))
     before = (x < wide) if side == "left" else (x <= wide)
     if x.floating:
-        before = before | (is_nan(wide) & ~is_nan(x)) | (is_nan(wide) & is_nan(x) if side == "right" else is_nan(x) & ~is_nan(x))
+        before = (
+            before
+            | (is_nan(wide) & ~is_nan(x))
+            | (is_nan(wide) & is_nan(x) if side == "right" else is_nan(x) & ~is_nan(x))
+        )
     return total(cast(before, INT64), (values.ndim,))
 
 
@@ -471,8 +481,6 @@ def _isin(site: Site, x: Var, values: Var, invert: bool) -> Var:
     found = equal(unsqueeze(x, (-1,)), reshape(values, (-1,)))
     n = total(cast(found, "int32"), (x.ndim,))
     return equal(n, 0) if invert else n > 0
-
-
 
 
 refuses("its bins are searched in float64 by NumPy's rules; use bincount", "histogram")

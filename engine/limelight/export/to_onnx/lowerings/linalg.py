@@ -183,9 +183,7 @@ def _einsum_to(site: Site, *arguments: Any) -> Var:
 @lowers("einsum_pair_to_dynamic", "einsum_one_to_dynamic")
 def _einsum_dynamic(site: Site, *arguments: Any) -> Var:
     *xs, given, equation, _ = arguments
-    shape = [
-        pick(cast(given, INT64), 0, i) if n is None else n for i, n in enumerate(site.out.shape)
-    ]
+    shape = [pick(cast(given, INT64), 0, i) if n is None else n for i, n in enumerate(site.out.shape)]
     return summed(equation, xs, shape)
 
 
@@ -262,5 +260,3 @@ def _vector_norm(site: Site, x: Var, axis: Any, keepdims: bool, order: float) ->
         return total(cast(~equal(x, 0), x.dtype), axis, keepdims)
     powers = site.builder.binary("Pow", length, like(x, order))
     return site.builder.binary("Pow", total(powers, axis, keepdims), like(x, 1 / order))
-
-

@@ -21,7 +21,6 @@ from limelight.export.to_onnx.arrays import (
     maximum,
     mean,
     pad,
-
     reduce,
     reshape,
     sizes,
@@ -36,7 +35,6 @@ from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.lowerings.elementwise import log1p
 from limelight.export.to_onnx.registry import Refused, Site, lowers
 from limelight.ops.nn._windows import Windows, taps, windows_over
-
 
 
 @lowers("relu")
@@ -141,7 +139,9 @@ def _conv(site: Site, x: Var, w: Var, stride: Any, padding: Any, dilation: Any, 
     else:
         pads = list(_windows(site, x.shape, w.shape[:-2], stride, padding, dilation).pads)
     if 0 in x.shape or 0 in w.shape or 0 in site.out.shape:
-        return full(site.builder, [n if n is not None else m for n, m in zip(site.out.shape, sizes(x), strict=True)], 0, x.dtype)
+        return full(
+            site.builder, [n if n is not None else m for n, m in zip(site.out.shape, sizes(x), strict=True)], 0, x.dtype
+        )
     filters = transpose(w, [w.ndim - 1, w.ndim - 2, *range(w.ndim - 2)])
     made = site.builder.make(
         "Conv", _channels_first(x), filters, uniform=2,
@@ -197,7 +197,11 @@ def _filter_gradient(site: Site, x: Var, y: Var, *rest: Any) -> Var:
     for _, where_at in taps(at):
         seen = reshape(_seen(padded, where_at), (-1, groups, channels))
         product = site.builder.make(
-            "MatMul", transpose(seen, (1, 2, 0)), transpose(out, (1, 0, 2)), uniform=2, shape=(groups, channels, filters)
+            "MatMul",
+            transpose(seen, (1, 2, 0)),
+            transpose(out, (1, 0, 2)),
+            uniform=2,
+            shape=(groups, channels, filters),
         )
         rows.append(reshape(transpose(product, (1, 0, 2)), (1, channels, groups * filters)))
     from limelight.export.to_onnx.arrays import concat  # noqa: PLC0415
@@ -333,5 +337,3 @@ def _max_pick(site: Site, h: Var, x: Var, y: Var, window: Any, stride: Any, padd
     padded = pad(h, [(0, 0), *at.pads, (0, 0)])
     picked = _sum(m * _seen(padded, where_at) for m, (_, where_at) in zip(marks, taps(at), strict=True))
     return picked / _sum(marks)
-
-

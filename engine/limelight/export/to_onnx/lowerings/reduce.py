@@ -231,5 +231,3 @@ def _bincount(site: Site, x: Var, minlength: int) -> Var:
     n = reduce("Max", least, (0,)) + 1
     zeros = full(b, [n], 0, INT64)
     return scatter_elements(zeros, numbers, expand(b.constant(1, INT64), shape_of(x)), 0, "add")
-
-

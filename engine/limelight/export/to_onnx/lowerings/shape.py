@@ -293,10 +293,16 @@ def _pad_folded(site: Site, x: Var, margins: Any, mode: str) -> Var:
             continue
         n = size(x, axis) - margin[0] - margin[1]
         places = sources(x, axis, n, margin, mode)
-        one_hot = cast(x.builder.compare("Equal", unsqueeze(arange(x.builder, n), (1,)), unsqueeze(places, (0,))), x.dtype)
+        one_hot = cast(
+            x.builder.compare("Equal", unsqueeze(arange(x.builder, n), (1,)), unsqueeze(places, (0,))), x.dtype
+        )
         along = move(x, axis, -2) if x.ndim > 1 else unsqueeze(x, (1,))
         made = x.builder.make(
-            "MatMul", one_hot, along, uniform=2, shape=(*along.shape[:-2], n if isinstance(n, int) else None, along.shape[-1])
+            "MatMul",
+            one_hot,
+            along,
+            uniform=2,
+            shape=(*along.shape[:-2], n if isinstance(n, int) else None, along.shape[-1]),
         )
         x = move(made, -2, axis) if x.ndim > 1 else squeeze(made, (1,))
     return x

@@ -7,7 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.core.dtypes import float64
-from limelight.export.to_onnx.arrays import cast, equal, expand, is_nan, like, maximum, minimum, shape_of, unary, unsqueeze, where
+from limelight.export.to_onnx.arrays import (
+    cast,
+    equal,
+    expand,
+    is_nan,
+    like,
+    maximum,
+    minimum,
+    shape_of,
+    unary,
+    unsqueeze,
+    where,
+)
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.lowerings.elementwise import expm1, is_infinite, log1p
 from limelight.export.to_onnx.namespace import Namespace
@@ -93,8 +105,6 @@ def _erfcx(site: Site, x: Var, order: int) -> Var:
     if order == 0:
         return xp.special_functions.erfcx(x)
     return _by_points(lambda y: _tail_integrals._erfcx(xp, order, y), x)
-
-
 
 
 def _by_points(run: Callable[..., Any], *operands: Var) -> Var:
@@ -186,5 +196,3 @@ def _bessel_slope(site: Site, x: Var, order: int) -> Var:
     above = lib.ive(order + 1, x)
     near = above if order == 0 else (lib.ive(order - 1, x) + above) * 0.5
     return near - unary("Sign", x) * lib.ive(order, x)
-
-
