@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import limelight as ll
 from limelight.core import op as registry
 from limelight.core.op import Op
 from limelight.export.to_onnx import lowerings
@@ -18,17 +17,17 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "onnx_ops.md"
 _HEAD = """\
 # Ops in ONNX
 
-What `ll.export.onnx` makes of each op, written from the table of lowerings by `scripts/onnx_ops.py`. An op is *exported*
-where ONNX has it, *composed* where it is written with several ops of ONNX, or *refused*, before anything is written, with
-the line that uses it. Complex numbers are refused everywhere: onnxruntime has no kernels for them.
+What `ll.export.onnx` makes of each op, written from the table of lowerings by `scripts/onnx_ops.py`. An op is
+*exported* where ONNX has it, *composed* where it is written with several ops of ONNX, or *refused*, before anything is
+written, with the line that uses it. Complex numbers are refused everywhere: onnxruntime has no kernels for them.
 
 Of {differentiable} differentiable ops {exported} are exported or composed ({share:.1%}); of all {all}, {all_exported}.
 
-Where onnxruntime has no kernel for a dtype, an op is computed in a wider one: 16-bit floats in float32, 16-bit integers in
-32 bits. Special functions and decompositions are computed in float64. A few ops need sizes that are known: windows of
+Where onnxruntime has no kernel for a dtype, an op is computed in a wider one: 16-bit floats in float32, 16-bit integers
+in 32 bits. Special functions and decompositions are computed in float64. A few ops need known sizes: windows of
 convolutions and pooling (the batch may be None), matrices that are decomposed (up to 64 columns; 24 for singular values
-and eigenvalues; 8 for cofactors), the axis of cumulative products and extremes. A singular matrix gives NaN where limelight
-raises an error, and indices out of bounds are errors of onnxruntime.
+and eigenvalues; 8 for cofactors), the axis of cumulative products and extremes. A singular matrix gives NaN where
+limelight raises an error, indices out of bounds are errors of onnxruntime, and `distinct` counts all NaN as one value.
 
 | op | differentiable | in ONNX |
 |---|---|---|
@@ -38,8 +37,8 @@ raises an error, and indices out of bounds are errors of onnxruntime.
 def ops() -> list[Op]:
     """The engine's own ops, in alphabetical order."""
     lowerings.load()
-    found = [registry.get(op) if isinstance(op, str) else op for op in registry.all_ops()]
-    return sorted((op for op in found if registry.home_of(op.name).startswith("limelight.")), key=lambda op: op.name)
+    found = [op for op in registry.all_ops().values() if registry.home_of(op.name).startswith("limelight.")]
+    return sorted(found, key=lambda op: op.name)
 
 
 def page() -> str:
@@ -69,5 +68,4 @@ def _rows(every: list[Op]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    assert ll.export  # the engine has registered its ops
     PAGE.write_text(page(), encoding="utf-8")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
-datasets = pytest.importorskip(
-    "sklearn.datasets", reason="scikit-learn is not installed: pip install 'limelight[workshop]'"
-)
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: pip install 'limelight[workshop]'")
+
+from sklearn import datasets
 
 import limelight as ll
 

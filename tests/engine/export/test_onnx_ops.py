@@ -1,4 +1,4 @@
-"""Cases of every op, run by onnxruntime: the numbers of the plan. And docs/onnx_ops.md, which says what becomes of each."""
+"""Cases of every op, run by onnxruntime: the numbers of the plan; and docs/onnx_ops.md, the table of all ops."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-for library in ("onnx", "onnxruntime"):
-    pytest.importorskip(library, reason=f"{library} is not installed: pip install 'limelight[onnx]'")
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'limelight[onnx]'")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 
-import onnx_ops
 from cases import CASES
 from opcase import thinned
 
 import limelight as ll
+import onnx_ops
 from limelight.core import dtypes
 from limelight.errors import ExportError
 from limelight.export.to_onnx import check, model

@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.export.to_onnx.builder import Builder, Var, broadcast
+from limelight.export.to_onnx.builder import (
+    Builder,
+    Var,
+    broadcast,
+    computed_in,
+)
 
 INT64 = dtypes.int64
 BOOL = dtypes.bool_
@@ -37,8 +42,9 @@ def where(condition: Var, x: Any, y: Any) -> Var:
     shape = broadcast(condition.shape, x.shape, y.shape)
     if x.dtype == BOOL:
         return cast(where(condition, cast(x, "uint8"), cast(y, "uint8")), BOOL)
-    if x.dtype.name in ("int16", "uint16"):
-        return cast(where(condition, cast(x, "int32"), cast(y, "int32")), x.dtype)
+    wider = {"int16": "int32", "uint16": "int32", "uint64": "int64"}.get(x.dtype.name)
+    if wider:
+        return cast(where(condition, cast(x, wider), cast(y, wider)), x.dtype)
     return b.make("Where", condition, x, y, uniform=0, dtype=x.dtype, shape=shape)
 
 
@@ -129,7 +135,7 @@ def reshape(x: Var, shape: Any) -> Var:
     """`x` with another shape, in which sizes may be scalars of the graph and one may be -1."""
     known = _known(shape)
     if -1 in known and None not in x.shape and None not in known:
-        rest = math.prod(n for n in known if n != -1)
+        rest = math.prod([n for n in known if n is not None and n != -1])
         known = tuple([math.prod(x.shape) // rest if n == -1 and rest else n for n in known])  # type: ignore[arg-type]
         shape = known
     final = tuple([None if n == -1 else n for n in known])
@@ -180,6 +186,8 @@ def expand(x: Var, shape: Any) -> Var:
     known = _known(shape)
     if known == x.shape and None not in known:
         return x
+    if 0 in known and None not in known:
+        return x.builder.constant(np.zeros(known, x.dtype))  # type: ignore[arg-type]  # no size is unknown
     return x.builder.make("Expand", x, vector(x.builder, shape), shape=known)
 
 
@@ -286,8 +294,6 @@ def pad(x: Var, margins: Sequence[tuple[Any, Any]], value: Any = 0, mode: str = 
         None if n is None or isinstance(before, Var) or isinstance(after, Var) else n + before + after
         for n, (before, after) in zip(x.shape, margins, strict=True)
     ]
-    from limelight.export.to_onnx.builder import computed_in  # noqa: PLC0415
-
     through = computed_in("Pad", x.dtype)
     inputs = [cast(x, through), ends]
     if mode == "constant":
@@ -340,8 +346,15 @@ def count(x: Var, axes: Sequence[int]) -> Var:
 
 def matmul(x: Var, y: Var) -> Var:
     lead = broadcast(x.shape[:-2], y.shape[:-2])
+    if x.shape[-1] == 0 and not x.floating:  # of which onnxruntime makes nothing
+        x, y = pad_axis(x, x.ndim - 1), pad_axis(y, max(y.ndim - 2, 0))
     shape = (*lead, *((x.shape[-2],) if x.ndim > 1 else ()), *((y.shape[-1],) if y.ndim > 1 else ()))
     return x.builder.make("MatMul", x, y, uniform=2, shape=shape)
+
+
+def pad_axis(x: Var, axis: int) -> Var:
+    """One more zero at the end of an axis."""
+    return pad(x, [(0, int(i == axis)) for i in range(x.ndim)])
 
 
 def einsum(equation: str, *xs: Var) -> Var:
@@ -366,8 +379,6 @@ def arg(x: Var, axis: int, keepdims: bool, *, largest: bool) -> Var:
 
 def top_k(x: Var, k: Any, axis: int, *, largest: bool = True) -> tuple[Var, Var]:
     """The k first values in order, and their places."""
-    from limelight.export.to_onnx.builder import computed_in  # noqa: PLC0415
-
     b = x.builder
     through = computed_in("TopK", x.dtype)
     shape = list(x.shape)

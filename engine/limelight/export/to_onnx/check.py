@@ -81,7 +81,7 @@ def run(data: bytes, arguments: Sequence[Any]) -> list[Any]:
     """The results of a model. Raises ExportError."""
     ready = session(data)
     names = [x.name for x in ready.get_inputs()]
-    fed = {name: x for name, x in zip(names, arguments, strict=True)}
+    fed = dict(zip(names, arguments, strict=True))
     if any(np.asarray(x).dtype == dtypes.bfloat16 for x in arguments) or any(
         "bfloat16" in y.type for y in ready.get_outputs()
     ):
@@ -99,7 +99,7 @@ def _run_bound(ready: Any, fed: dict[str, Any]) -> list[Any]:
     binding = ready.io_binding()
     kept = []
     for name, x in fed.items():
-        x = np.ascontiguousarray(x)  # noqa: PLW2901
+        x = np.array(x, order="C")  # noqa: PLW2901
         if x.dtype == dtypes.bfloat16:
             value = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(x.view(np.uint16).reshape(x.shape), 16)
         else:

@@ -18,11 +18,13 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ExportError
 from limelight.export.loaded import LoadedModule
-from limelight.export.save import CALL, _functions_of
+from limelight.export.save import CALL, _called, _functions_of
 from limelight.export.to_onnx import check as checks
 from limelight.export.to_onnx.builder import Builder, Var
 from limelight.export.to_onnx.writer import GraphWriter
+from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import Function, function
 
 OPSET: Final = 26
 """The newest opset that the releases of onnxruntime for Python and for JavaScript both run."""
@@ -75,9 +77,6 @@ def trace_of(target: Any, signature: Any) -> ConcreteFunction:
 
 
 def _traced(target: Any, signature: Any) -> ConcreteFunction:
-    from limelight.export.save import _called  # noqa: PLC0415, PLC2701
-    from limelight.module import Module  # noqa: PLC0415
-    from limelight.staging.function import Function, function  # noqa: PLC0415
 
     if isinstance(target, Module):
         method = getattr(target, CALL)

@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from limelight.core import dtypes
 from limelight.core.spec import TensorSpec
 from limelight.export.to_onnx.arrays import (
     BOOL,
     INT64,
-    arange,
     cast,
-    concat,
     equal,
+    flip,
     full,
-    gather,
     pick,
     reshape,
     size,
-    squeeze,
-    unsqueeze,
     where,
 )
 from limelight.export.to_onnx.builder import Builder, Var
-from limelight.export.to_onnx.registry import Refused, Site, lowers, refuses
+from limelight.export.to_onnx.registry import Site, lowers, refuses
 
 
 @lowers("call", "call_forward", "custom_call", "custom_forward")
@@ -200,8 +193,6 @@ def _scan(site: Site, *arguments: Any) -> list[Any]:
 
 
 def _reversed(x: Var) -> Var:
-    from limelight.export.to_onnx.arrays import flip  # noqa: PLC0415
-
     return flip(x, (0,))
 
 

@@ -244,7 +244,7 @@ def _inverse(site: Site, x: Var) -> Var:
 
 
 def atan64(x: Var) -> Var:
-    """atan in float64: its value in float32, and the angle that is still missing, by the addition theorem."""
+    """Atan in float64: its value in float32, and the angle that is still missing, by the addition theorem."""
     size = unary("Abs", x)
     inverted = size > 1.0
     t = where(inverted, like(x, 1) / size, size)

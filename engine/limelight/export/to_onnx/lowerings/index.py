@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
 from limelight.export.to_onnx.arrays import (
     BOOL,
     INT64,
     arange,
     cast,
-    cumsum,
     cut,
     equal,
     expand,
@@ -28,7 +26,6 @@ from limelight.export.to_onnx.arrays import (
     gather_nd,
     is_nan,
     like,
-    move,
     pick,
     reduce,
     reshape,
@@ -38,7 +35,6 @@ from limelight.export.to_onnx.arrays import (
     size,
     sizes,
     stack,
-    swap,
     times,
     top_k,
     total,
@@ -119,50 +115,49 @@ def _without(x: Var, axes: Sequence[int]) -> Var:
 def _at_arrays(x: Var, key: Any, operand: Any) -> Var:
     """Advanced indexing: slices first; then the indexed axes in front, gathered together; then where NumPy has them."""
     n = sum(part == "i" for part in key)
-    arrays = [operand] if n == 1 else [pick(operand, 0, i) for i in range(n)]
-    feed = iter(arrays)
+    feed = iter([operand] if n == 1 else [pick(operand, 0, i) for i in range(n)])
     picked: list[tuple[int, Any]] = []  # axis of x after the slices, and what indexes it
     kept: list[Any] = []  # the axes that stay, in order, None for new ones
     axis, place, last, together = 0, 0, -1, True
     for i, part in enumerate(key):
         if part is None:
             kept.append(None)
-        elif isinstance(part, tuple):
+            continue
+        if isinstance(part, tuple):
             if part != _OPEN:
                 x = cut(x, axis, part[0], part[1], 1 if part[2] is None else part[2])
             kept.append(axis)
-            axis += 1
         else:
             picked.append((axis, next(feed) if part == "i" else part))
             together = together and last in (-1, i - 1)
             place, last = (len(kept) if last < 0 else place), i
-            axis += 1
-    kept += range(axis, x.ndim)
+        axis += 1
+    return _gathered(x, picked, [*kept, *range(axis, x.ndim)], place if together else 0)
+
+
+def _gathered(x: Var, picked: list[tuple[int, Any]], kept: list[Any], at: int) -> Var:
+    """`x` at arrays of places along some axes, whose own axes come to stand before those kept from `at` on."""
     b = x.builder
     indices = [cast(v, INT64) if isinstance(v, Var) else b.constant(np.asarray(v, np.int64)) for _, v in picked]
     shape = broadcast(*[v.shape for v in indices])
     stay = [a for a in kept if a is not None]
-    if len(indices) == 1 and stay == [a for a in range(x.ndim) if a != picked[0][0]] and None not in kept and together:
-        return gather(x, indices[0], picked[0][0])
+    if len(indices) == 1 and None not in kept and at == picked[0][0]:
+        return gather(x, indices[0], at)
     front = transpose(x, [a for a, _ in picked] + stay)
-    common = indices[0]
     if len(indices) > 1:
         zero = indices[0] * 0
         for v in indices[1:]:
             zero = zero + v * 0
-        indices = [v + zero for v in indices]
-        common = stack(indices, -1)
+        common = stack([v + zero for v in indices], -1)
     else:
-        common = unsqueeze(common, (-1,))
+        common = unsqueeze(indices[0], (-1,))
     taken = gather_nd(front, common)
-    taken = Var(b, taken.name, taken.dtype, (*shape, *[front.shape[len(picked) + j] for j in range(len(stay))]))
-    at = place if together else 0
+    taken = Var(b, taken.name, taken.dtype, (*shape, *front.shape[len(picked) :]))
     lead = len(shape)
     before = sum(a is not None for a in kept[:at])
     order = [lead + j for j in range(before)] + list(range(lead)) + [lead + j for j in range(before, len(stay))]
-    taken = transpose(taken, order)
     new = [j if j < at else j + lead for j, a in enumerate(kept) if a is None]
-    return unsqueeze(taken, new) if new else taken
+    return unsqueeze(transpose(taken, order), new)
 
 
 def places_at(b: Builder, shape: Any, key: Any, operand: Var | None) -> Var:
@@ -431,7 +426,6 @@ def sort_key(x: Var, *, descending: bool) -> Var:
 
 def ordered(x: Var, axis: int, *, descending: bool) -> tuple[Var, Var]:
     """Values in order and their places, equal ones in the order in which they stand; NaN is larger than all."""
-    b = x.builder
     if x.dtype == BOOL:
         x = cast(x, "int32")
     if not x.floating:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from limelight.export.to_onnx.arrays import (
     INT64,
-    all_axes,
     arange,
     cast,
     concat,
+    einsum,
     equal,
     expand,
     full,
+    gather,
     like,
     matmul,
     move,
@@ -25,17 +24,17 @@ from limelight.export.to_onnx.arrays import (
     size,
     sizes,
     stack,
-    swap,
+    times,
     total,
     transpose,
     unary,
     unsqueeze,
     where,
-    zeros_like,
 )
 from limelight.export.to_onnx.builder import Var
-from limelight.export.to_onnx.lowerings.index import at_key, places_at, put
-from limelight.export.to_onnx.registry import Refused, Site, lowers
+from limelight.export.to_onnx.lowerings.index import put
+from limelight.export.to_onnx.lowerings.reduce import extreme
+from limelight.export.to_onnx.registry import Site, lowers
 
 
 @lowers("matmul")
@@ -61,8 +60,6 @@ def _tensordot(site: Site, x: Var, y: Var, axes: Any) -> Var:
 
 def _matrix(x: Var, n: int) -> Var:
     """The first n axes as rows, the others as columns."""
-    from limelight.export.to_onnx.arrays import times  # noqa: PLC0415
-
     whole = sizes(x)
     return reshape(x, [times(*whole[:n]), times(*whole[n:])])
 
@@ -102,8 +99,6 @@ def summed(equation: str, xs: list[Var], shape: Any = None) -> Var:
     )  # fmt: skip
     plain = fits and all(label in labels for label in targets) and xs[0].floating and len(xs) == 2
     if plain:
-        from limelight.export.to_onnx.arrays import einsum  # noqa: PLC0415
-
         result = einsum(f"{','.join(terms)}->{''.join(targets)}", *xs)
     else:
         result = _by_products(terms, xs, labels, targets)
@@ -202,8 +197,6 @@ def diagonal(x: Var, offset: int) -> Var:
     places = arange(b, n)
     flat = reshape(x, [*sizes(x)[:-2], rows * columns])
     where_at = (places + up) * columns + places + right
-    from limelight.export.to_onnx.arrays import gather  # noqa: PLC0415
-
     return gather(flat, where_at, x.ndim - 2)
 
 
@@ -224,8 +217,6 @@ def _from_diagonal(site: Site, x: Var, *rest: Any) -> Var:
     else:
         given, offset = rest[0], rest[1]
         shape = [pick(cast(given, INT64), 0, i) if n is None else n for i, n in enumerate(site.out.shape)]
-    from limelight.export.to_onnx.arrays import times  # noqa: PLC0415
-
     numbers = reshape(arange(b, times(*shape)), shape)
     zeros = full(b, [times(*shape)], 0, x.dtype)
     return reshape(put(zeros, diagonal(numbers, offset), x, "add"), shape)
@@ -253,8 +244,6 @@ def _vector_norm(site: Site, x: Var, axis: Any, keepdims: bool, order: float) ->
     if order == 1:
         return total(length, axis, keepdims)
     if order in (math.inf, -math.inf):
-        from limelight.export.to_onnx.lowerings.reduce import extreme  # noqa: PLC0415
-
         return extreme(length, axis, keepdims, largest=order > 0)
     if order == 0:
         return total(cast(~equal(x, 0), x.dtype), axis, keepdims)

@@ -13,6 +13,7 @@ from limelight.export.to_onnx.arrays import (
     INT64,
     arange,
     cast,
+    concat,
     cut,
     equal,
     full,
@@ -29,11 +30,11 @@ from limelight.export.to_onnx.arrays import (
     transpose,
     unary,
     unsqueeze,
-    where,
 )
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.lowerings.elementwise import log1p
 from limelight.export.to_onnx.registry import Refused, Site, lowers
+from limelight.ops.nn import activations
 from limelight.ops.nn._windows import Windows, taps, windows_over
 
 
@@ -54,9 +55,7 @@ def _softplus(site: Site, x: Var) -> Var:
 
 @lowers("gate")
 def _gate(site: Site, x: Var, s: Var) -> Var:
-    from limelight.ops.nn.activations import _FLAT as flat  # noqa: PLC0415, PLC2701
-
-    return maximum(x, like(x, -flat)) * s
+    return maximum(x, like(x, -activations._FLAT)) * s
 
 
 @lowers("sigmoid_cross_entropy")
@@ -204,8 +203,6 @@ def _filter_gradient(site: Site, x: Var, y: Var, *rest: Any) -> Var:
             shape=(groups, channels, filters),
         )
         rows.append(reshape(transpose(product, (1, 0, 2)), (1, channels, groups * filters)))
-    from limelight.export.to_onnx.arrays import concat  # noqa: PLC0415
-
     return reshape(concat(rows, 0), shape)
 
 

@@ -22,13 +22,11 @@ from limelight.export.to_onnx.arrays import (
     equal,
     expand,
     full,
-    gather_elements,
     is_nan,
     like,
     maximum,
     mean,
     minimum,
-    move,
     pick,
     reduce,
     reshape,
@@ -39,7 +37,6 @@ from limelight.export.to_onnx.arrays import (
     stack,
     total,
     unary,
-    unsqueeze,
     where,
     zeros_like,
 )
@@ -211,14 +208,11 @@ def _recurrence(site: Site, a: Var, b: Var, axis: int, reverse: bool) -> Var:
         raise Refused("it runs along an axis whose size is not known")
     terms = [pick(b, axis, i) for i in range(n)]
     factors = [pick(a, axis, i) for i in range(n)]
-    states: list[Any] = [None] * n
-    order = range(n - 1, -1, -1) if reverse else range(n)
-    held = None
-    for k in order:
-        factor = factors[k + 1 if reverse else k] if held is not None else None
-        held = terms[k] if held is None or factor is None else terms[k] + factor * held
-        states[k] = held
-    return stack(states, axis) if states else b
+    order = list(range(n - 1, -1, -1) if reverse else range(n))
+    states: dict[int, Var] = {}
+    for before, k in zip([None, *order], order, strict=False):
+        states[k] = terms[k] if before is None else terms[k] + factors[before if reverse else k] * states[before]
+    return stack([states[k] for k in range(n)], axis) if states else b
 
 
 @lowers("bincount")

@@ -94,15 +94,13 @@ def _reshape(site: Site, x: Var, shape: Any) -> Var:
 
 @lowers("reshape_dynamic")
 def _reshape_dynamic(site: Site, x: Var, shape: Var, rank: int) -> Var:
-    b = site.builder
     if None not in site.out.shape:
         return reshape(x, site.out.shape)
     # allowzero=0 reads a -1; an axis of size 0 beside unknown ones is rare enough to be left out
     known = [-2 if n is None else n for n in site.out.shape]
     if known.count(-2) == 1 and 0 not in known:
         return reshape(x, [-1 if n == -2 else n for n in known])
-    made = b.make("Reshape", x, cast(shape, INT64), shape=site.out.shape)
-    return made
+    return site.builder.make("Reshape", x, cast(shape, INT64), shape=site.out.shape)
 
 
 @lowers("expand_dims")

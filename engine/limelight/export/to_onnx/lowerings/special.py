@@ -22,7 +22,7 @@ from limelight.export.to_onnx.arrays import (
 )
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.lowerings.elementwise import expm1, is_infinite, log1p
-from limelight.export.to_onnx.namespace import Namespace
+from limelight.export.to_onnx.lowerings.fitted_functions import Namespace
 from limelight.export.to_onnx.registry import Site, lowers
 from limelight.ops.special import _tail_integrals, sinc
 
