@@ -19,7 +19,8 @@ _HEAD = """\
 
 What `ll.export.onnx` makes of each op, written from the table of lowerings by `scripts/onnx_ops.py`. An op is
 *exported* where ONNX has it, *composed* where it is written with several ops of ONNX, or *refused*, before anything is
-written, with the line that uses it. Complex numbers are refused everywhere: onnxruntime has no kernels for them.
+written, with the line that uses it. onnxruntime has no kernels for complex numbers: they are written as pairs of real
+ones, for the ops of spectra, and may not be arguments and results.
 
 Of {differentiable} differentiable ops {exported} are exported or composed ({share:.1%}); of all {all}, {all_exported}.
 

@@ -187,7 +187,7 @@ def expand(x: Var, shape: Any) -> Var:
     if known == x.shape and None not in known:
         return x
     if 0 in known and None not in known:
-        return x.builder.constant(np.zeros(known, x.dtype))  # type: ignore[arg-type]  # no size is unknown
+        return x.builder.constant(np.zeros(known, x.dtype))
     return x.builder.make("Expand", x, vector(x.builder, shape), shape=known)
 
 

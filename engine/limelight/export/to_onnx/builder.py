@@ -122,6 +122,15 @@ class Var:
         return self.builder.cast(self, np.dtype(dtype))
 
 
+class Complex:
+    """A complex value inside of a graph: ONNX has its parts only."""
+
+    __slots__ = ("im", "re")
+
+    def __init__(self, re: Var, im: Var) -> None:
+        self.re, self.im = re, im
+
+
 class Builder:
     """Takes nodes in order. Values of outer graphs can be used in inner ones, as ONNX has it."""
 

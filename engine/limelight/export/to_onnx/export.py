@@ -38,7 +38,7 @@ def onnx(target: Any, path: str | os.PathLike[str], signature: Any = (), *, chec
     >>> @ll.function
     ... def area(r):
     ...     return 3.0 * r * r
-    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     ll.export.onnx(area, f"{folder}/area.onnx", ll.TensorSpec((None,))).name
     'area.onnx'
     """

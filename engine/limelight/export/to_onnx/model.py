@@ -59,7 +59,7 @@ def _file(path: Any) -> Path:
 
 def trace_of(target: Any, signature: Any) -> ConcreteFunction:
     """The one trace to export. Raises ExportError where there are several, or none."""
-    wanted = [signature] if signature != () else []
+    wanted = [] if type(signature) is tuple and not signature else [signature]  # a tensor compares element by element
     if wanted and not isinstance(target, (ConcreteFunction, LoadedModule)):
         return _traced(target, signature)
     found = _functions_of(target, wanted)

@@ -32,9 +32,11 @@ class Refused(Exception):  # noqa: N818  # it never leaves the package: the user
 
 Lowering = Callable[..., Any]
 LOWERINGS: Final[dict[str, Lowering]] = {}
+COMPLEX_LOWERINGS: Final[dict[str, Lowering]] = {}
+"""How ops are written whose operands or results are complex."""
 REFUSED: Final[dict[str, str]] = {}
 """Ops that are never exported, and why."""
-COMPLEX: Final = "it computes with complex numbers, for which onnxruntime has no kernels"
+COMPLEX: Final = "onnxruntime has no kernels for complex numbers, and it is not written in real ones"
 SAME: Final[dict[str, str]] = {}
 """Ops that are one op of ONNX, as long as onnxruntime has a kernel for the dtype."""
 
@@ -45,6 +47,17 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
     def enter(rule: Lowering) -> Lowering:
         for name in names:
             LOWERINGS[name] = rule
+        return rule
+
+    return enter
+
+
+def lowers_complex(*names: str) -> Callable[[Lowering], Lowering]:
+    """The same for complex operands and results, which are `Complex`."""
+
+    def enter(rule: Lowering) -> Lowering:
+        for name in names:
+            COMPLEX_LOWERINGS[name] = rule
         return rule
 
     return enter

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from limelight.core import dtypes
 from limelight.core.op import home_of
 from limelight.core.spec import TensorSpec
 from limelight.errors import ExportError
 from limelight.export.to_onnx import lowerings
 from limelight.export.to_onnx.arrays import reshape
-from limelight.export.to_onnx.builder import Builder, Var
-from limelight.export.to_onnx.registry import COMPLEX, LOWERINGS, REFUSED, Refused, Site
+from limelight.export.to_onnx.builder import Builder, Complex, Var
+from limelight.export.to_onnx.registry import COMPLEX, COMPLEX_LOWERINGS, LOWERINGS, REFUSED, Refused, Site
 from limelight.graph.ir import Graph, Node, Value
 
 lowerings.load()
 _HALF = (dtypes.float16, dtypes.bfloat16)
+_COMPLEX = (dtypes.complex64, dtypes.complex128)
 
 
 class GraphWriter:
@@ -42,11 +41,8 @@ class GraphWriter:
         return [values[y] for y in graph.outputs]
 
     def _node(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
-        rule = LOWERINGS.get(node.op.name)
         try:
-            if rule is None:
-                raise Refused(_why_not(node))
-            refuse_complex(node)
+            rule = _rule(node)
             site = Site(self._builder, node, tuple([y.spec for y in node.outputs]), self.inline)
             if not node.op.higher_order:
                 inputs = [self._without_halves(x) for x in inputs]
@@ -66,6 +62,9 @@ class GraphWriter:
 
     def _as_said(self, x: Any, spec: Any) -> Any:
         """A result in the dtype of its spec, with all that is known of its shape."""
+        if isinstance(x, Complex):
+            part = TensorSpec(spec.shape, dtypes.float64 if spec.dtype == dtypes.complex128 else dtypes.float32)
+            return Complex(self._as_said(x.re, part), self._as_said(x.im, part))
         if not isinstance(x, Var) or not isinstance(spec, TensorSpec):
             return x
         x = self._builder.cast(x, spec.dtype)
@@ -75,19 +74,23 @@ class GraphWriter:
         return Var(self._builder, x.name, x.dtype, shape, x.value)
 
 
+def _rule(node: Node) -> Any:
+    """The lowering of a node. Raises Refused where there is none."""
+    values = (*node.inputs, *node.outputs)
+    if any(getattr(value.spec, "dtype", None) in _COMPLEX for value in values) and not node.op.higher_order:
+        rule = COMPLEX_LOWERINGS.get(node.op.name)
+        if rule is None:
+            raise Refused(COMPLEX)
+        return rule
+    rule = LOWERINGS.get(node.op.name)
+    if rule is None:
+        raise Refused(_why_not(node))
+    return rule
+
+
 def _why_not(node: Node) -> str:
     name = node.op.name
     home = home_of(name)
     if home.partition(".")[0] != "limelight":
         return f"it is an op of your own ({home}), which ONNX does not have"
     return REFUSED.get(name, "ONNX has nothing to write it with")
-
-
-def refuse_complex(node: Node) -> None:
-    for value in (*node.inputs, *node.outputs):
-        if getattr(value.spec, "dtype", None) in (dtypes.complex64, dtypes.complex128):
-            raise Refused(COMPLEX)
-
-
-def constant(builder: Builder, array: Any, name: str = "") -> Var:
-    return builder.constant(np.asarray(array), name=name)

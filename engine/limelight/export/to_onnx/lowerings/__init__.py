@@ -6,7 +6,7 @@ import importlib
 from typing import Final
 
 _FILES: Final = (
-    "elementwise", "special", "shape", "reduce", "index", "linalg", "decompositions", "nn", "control_flow",
+    "elementwise", "special", "shape", "reduce", "index", "linalg", "decompositions", "nn", "control_flow", "spectra",
 )  # fmt: skip
 
 

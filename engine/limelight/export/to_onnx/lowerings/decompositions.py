@@ -414,7 +414,3 @@ _SIGNS = "its vectors are known up to signs, and those of LAPACK cannot be had i
 refuses(_SIGNS + "for values alone write ll.linalg.svdvals", "svd")
 refuses(_SIGNS + "for values alone write ll.linalg.eigvalsh", "eigh")
 refuses(COMPLEX, "eig", "eigvals")
-refuses(
-    COMPLEX, "fft", "rfft", "rfft_transpose", "rfft_transpose_dynamic", "irfft", "irfft_transpose", "irfft_to",
-    "irfft_to_dynamic",
-)  # fmt: skip
