@@ -178,11 +178,12 @@ def _matmul(site: Site, x: Complex, y: Complex) -> Complex:
 
 
 @lowers_complex(
-    "add", "subtract", "negative", "positive", "identity", "stop_gradient", "sum", "mean", "cumsum", "where", "reshape",
-    "reshape_dynamic", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to",
-    "broadcast_to_dynamic", "sum_to", "sum_to_dynamic", "slice", "dynamic_slice", "index", "slice_scatter", "slice_scatter_dynamic",
-    "index_scatter", "take", "take_scatter", "concat", "stack", "unstack", "split", "flip", "roll", "fftshift", "tile",
-    "repeat", "crop_or_fill", "crop_or_fill_to", "crop_or_fill_to_dynamic", "diagonal", "tril", "triu",
+    "add", "subtract", "negative", "positive", "identity", "stop_gradient", "sum", "mean", "cumsum", "where",
+    "reshape", "reshape_dynamic", "expand_dims", "squeeze", "transpose", "matrix_transpose", "broadcast_to",
+    "broadcast_to_dynamic", "sum_to", "sum_to_dynamic", "slice", "dynamic_slice", "index", "slice_scatter",
+    "slice_scatter_dynamic", "index_scatter", "take", "take_scatter", "concat", "stack", "unstack", "split", "flip",
+    "roll", "fftshift", "tile", "repeat", "crop_or_fill", "crop_or_fill_to", "crop_or_fill_to_dynamic", "diagonal",
+    "tril", "triu",
 )  # fmt: skip
 def _by_parts(site: Site, *arguments: Any) -> Any:
     rule = LOWERINGS[site.node.op.name]
