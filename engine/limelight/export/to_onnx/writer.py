@@ -68,7 +68,7 @@ class GraphWriter:
         if not isinstance(x, Var) or not isinstance(spec, TensorSpec):
             return x
         x = self._builder.cast(x, spec.dtype)
-        if spec.rank is not None and x.ndim != spec.rank:
+        if x.ndim != spec.rank:
             x = reshape(x, spec.shape)
         shape = [m if n is None else n for m, n in zip(x.shape, spec.shape, strict=True)]
         return Var(self._builder, x.name, x.dtype, shape, x.value)
