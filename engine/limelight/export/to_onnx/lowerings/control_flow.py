@@ -54,7 +54,8 @@ def _in_kind(b: Builder, x: Any, spec: Any) -> Var:
         return b.constant(0, INT64)
     if isinstance(spec, TensorSpec):
         x = cast(x, spec.dtype)
-    return x
+    made: Var = x
+    return made
 
 
 def _if(site: Site, condition: Var, branches: Any, inputs: Sequence[Any]) -> list[Any]:

@@ -126,8 +126,7 @@ def series(x: Var, coefficients: Sequence[float], low: float, high: float) -> Va
     """A Chebyshev series between two numbers, by Clenshaw's recurrence."""
     t = (x - (low + high) / 2) * (2 / (high - low))
     twice = t * 2.0
-    last: Any = like(x, 0)
-    before: Any = like(x, 0)
+    last, before = like(x, 0), like(x, 0)
     for c in reversed(coefficients[1:]):
         last, before = twice * last - before + c, last
     return t * last - before + coefficients[0]

@@ -228,7 +228,7 @@ def _max_pool(site: Site, x: Var, window: Any, stride: Any, padding: Any) -> Var
         for _, where_at in taps(at):
             part = _seen(padded, where_at)
             result = part if result is None else maximum(result, part)
-        return result
+        return result  # type: ignore[no-any-return]
     if padding == "same" or any(max(p) >= k for p, k in zip(padding, window, strict=True)):
         at = _pool_windows(site, x.shape, window, stride, padding)
         x = pad(x, [(0, 0), *at.pads, (0, 0)], -math.inf)
@@ -266,7 +266,7 @@ def _avg_pool(site: Site, x: Var, window: Any, stride: Any, padding: Any) -> Var
     for _, where_at in taps(at):
         part = _seen(padded, where_at)
         added = part if added is None else added + part
-    return added / site.builder.constant(counts(at).astype(x.dtype))
+    return added / site.builder.constant(counts(at).astype(x.dtype))  # type: ignore[no-any-return]
 
 
 def _spread(part: Var, place: Any, at: Windows) -> Var:
@@ -333,4 +333,4 @@ def _max_pick(site: Site, h: Var, x: Var, y: Var, window: Any, stride: Any, padd
     marks = _marks(x, y, at)
     padded = pad(h, [(0, 0), *at.pads, (0, 0)])
     picked = _sum(m * _seen(padded, where_at) for m, (_, where_at) in zip(marks, taps(at), strict=True))
-    return picked / _sum(marks)
+    return picked / _sum(marks)  # type: ignore[no-any-return]

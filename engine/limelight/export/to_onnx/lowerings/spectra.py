@@ -79,7 +79,7 @@ def _rfft_transpose(unit: Any, norm: str, n: int) -> Any:
     return get("rfft_transpose").numpy_kernel(unit, 1, norm, (len(unit), n))
 
 
-def _irfft_to(unit: Any, norm: str, n: int) -> Any:
+def _irfft_to(unit: Any, norm: Any, n: int) -> Any:
     return np.fft.irfft(unit, n, axis=1, norm=norm)
 
 
