@@ -22,6 +22,7 @@ from limelight import debug as debug
 from limelight import errors as errors
 from limelight import events as events
 from limelight import explain as explain
+from limelight import export as export
 from limelight import fft as fft
 from limelight import linalg as linalg
 from limelight import lookup as lookup
@@ -122,6 +123,7 @@ _PARTS = (
     "errors",
     "events",
     "explain",
+    "export",
     "fft",
     "linalg",
     "lookup",

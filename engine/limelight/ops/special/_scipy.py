@@ -24,8 +24,8 @@ def library(xp_name: str) -> Any:
 
 
 def functions(xp: Any) -> Any:
-    """The same for the library itself."""
-    return library(getattr(xp, "__name__", "numpy"))
+    """The same for the library itself, which may bring its own."""
+    return getattr(xp, "special_functions", None) or library(getattr(xp, "__name__", "numpy"))
 
 
 def unary(name: str) -> Callable[[Any, Any], Any]:

@@ -1,0 +1,1 @@
+"""Traces as files of ONNX."""
