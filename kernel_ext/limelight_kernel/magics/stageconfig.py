@@ -72,7 +72,10 @@ class StageconfigMagic(LimelightMagic):
         if key and key not in held:
             raise UsageError(f"%stageconfig: there is no setting {key!r}{arguments.did_you_mean(key, KNOWN)}")
         if given.remember:
-            preferences.save(self.shell.profile_dir.location)
+            profile = self.shell.profile_dir
+            if profile is None:
+                raise UsageError("%stageconfig --save: this shell has no profile, and so no folder to remember them in")
+            preferences.save(profile.location)
         return self._show(given, PlainText(_Settings({key: held[key]} if key else held)))
 
     def names(self) -> Iterable[str]:
