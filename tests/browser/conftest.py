@@ -13,7 +13,8 @@ A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebo
         set_theme(page, DARK)
         picture(output(page, 1), "graph-dark")
 
-One server and one browser serve the whole run; every test has notebooks and kernels of its own, which end with it, and
+One server and one browser serve the whole run; every test has notebooks and kernels of its own, which end with it (the
+kernel of the next test starts while this one is at work: starting takes longer than most tests), and
 a page: JupyterLab is loaded once, and emptied between tests, which saves most of a short test's time. Where a test has
 failed, or says by the marker `own_page` that it changes the page for good, it is loaded anew. After each test the console must hold no error and no request may have left this machine: a test that expects errors
 takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
@@ -43,6 +44,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ARTEFACTS = ROOT / "artefacts"
 SCREENSHOTS = ARTEFACTS / "screenshots"
+IMPORTS = "import limelight_kernel.extension\ndel limelight_kernel\n"
+"""Kernels import what every notebook will ask for while the test before is still at work, and bind no name."""
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
 
@@ -50,7 +53,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.LabServer]:
     """JupyterLab over an empty temporary folder."""
     root, state = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
-    with server.running(root, state, ARTEFACTS / "jupyterlab.log") as running:
+    with server.running(root, state, ARTEFACTS / "jupyterlab.log", IMPORTS) as running:
         yield running
 
 
@@ -96,6 +99,8 @@ def open_notebook(
         page = emptied.pop() if reuse else chromium_context.new_page()
         pages.append(page)
         watch.attach(page)
+        lab_server.give_kernel(name)
+        lab_server.prepare_kernel()
         return lab_page.open_another(page, name) if reuse else lab_page.open_notebook(page, lab_server, name)
 
     yield open_one
