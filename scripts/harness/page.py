@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from harness.server import HOST, LabServer
 
@@ -164,7 +173,9 @@ def close_all(page: Page) -> None:
     """
     page.set_viewport_size(WINDOW)
     page.evaluate(_CLOSE)
-    page.wait_for_function("() => !document.querySelector('.jp-Notebook, .jp-Dialog')", timeout=SETTLE_MILLISECONDS * 100)
+    page.wait_for_function(
+        "() => !document.querySelector('.jp-Notebook, .jp-Dialog')", timeout=SETTLE_MILLISECONDS * 100
+    )
 
 
 def choose(page: Page, *path: str) -> None:

@@ -57,7 +57,6 @@ class LabServer:
         """The JSON value that the server answers to `GET path`, say `/api/status`."""
         return json.loads(self.get(path))
 
-
     def post_json(self, path: str, content: dict[str, Any]) -> Any:
         """The JSON value that the server answers to `POST path`."""
         headers = {"Content-Type": "application/json"}
