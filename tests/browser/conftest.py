@@ -13,10 +13,12 @@ A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebo
         set_theme(page, DARK)
         picture(output(page, 1), "graph-dark")
 
-One server and one browser serve the whole run; every test has notebooks and kernels of its own, which end with it (the
-kernel of the next test starts while this one is at work: starting takes longer than most tests), and
-a page: JupyterLab is loaded once, and emptied between tests, which saves most of a short test's time. Where a test has
-failed, or says by the marker `own_page` that it changes the page for good, it is loaded anew. After each test the console must hold no error and no request may have left this machine: a test that expects errors
+One server and one browser serve the whole run. Every test has notebooks and kernels of its own, which end with it: the
+kernel of the next test starts while this one is at work, since starting takes longer than most tests. JupyterLab is
+loaded once, and its page is emptied between tests; where a test has failed, or says by the marker `own_page` that it
+changes the page for good, it is loaded anew.
+
+After each test the console must hold no error and no request may have left this machine: a test that expects errors
 takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
 the page showed is kept in `artefacts/screenshots/failed-*.png`, and the server's log in `artefacts/jupyterlab.log`.
 
