@@ -166,7 +166,7 @@ def open_another(page: Page, name: str) -> Page:
 
 
 def close_all(page: Page) -> None:
-    """Take everything off JupyterLab's page, without asking whether to save it; what is left is a page as after loading.
+    """Take everything off JupyterLab's page, without asking whether to save it, as if it had just been loaded.
 
     Raises:
         AssertionError: something stays, such as a dialogue.
