@@ -41,7 +41,7 @@ def _sections(magic: Any) -> Iterator[str]:
 
 def _row(action: Any) -> str:
     flags = ", ".join(f"`{flag}`" for flag in action.option_strings)
-    value = action.metavar if action.metavar is not None else "{" + ",".join(action.choices or ()) + "}"
+    value = action.metavar if action.metavar is not None else "{" + ",".join(map(str, action.choices or ())) + "}"
     value = " ".join(value) if isinstance(value, tuple) else value
     takes = action.nargs != 0 and value != "{}"
     said = ((action.help or "") % {}).replace("|", "\\|")  # as argparse fills it

@@ -51,6 +51,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         return
     _mark_machinery()
     session = Session(shell)
+    if shell.profile_dir is not None:  # a shell that is embedded may have none
+        session.preferences.load(shell.profile_dir.location)
     magics = RegisteredMagics(shell, session)
     matcher = magics.matcher()
     shell.Completer.custom_matchers.append(matcher)
@@ -84,6 +86,8 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     if loaded is None:
         return
     frames.left_to(shell, on=False)
+    loaded.session.watch_devices(on=False)
+    loaded.session.preferences.reset()
     what_if.no_longer(loaded.ask)
     warning_display.as_before(*loaded.warned)
     loaded.magics.remove()

@@ -15,11 +15,21 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from harness.server import HOST, LabServer
 
@@ -33,6 +43,7 @@ ARGUMENTS = (
     "--disable-sync",
     f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {HOST}",
 )
+WINDOW: ViewportSize = {"width": 1280, "height": 900}
 OPEN_MILLISECONDS = 300_000
 RUN_MILLISECONDS = 300_000
 BARS = 240
@@ -47,6 +58,18 @@ _OUTSTANDING = """() => {
   const kernel = panel.sessionContext.session.kernel;
   const waiting = panel.content.widgets.filter(cell => /\\*/.test(cell.promptNode?.textContent ?? ""));
   return waiting.length === 0 && kernel.status === "idle" && !kernel.hasPendingInput;
+}"""
+_CONNECTED = """path => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  const kernel = panel?.sessionContext?.session?.kernel;
+  return panel?.context?.path === path && panel.context.isReady && kernel?.connectionStatus === "connected"
+    && kernel.status === "idle" && document.querySelectorAll(".jp-Notebook").length === 1;
+}"""
+_CLOSE = """async () => {
+  const { shell } = window.jupyterapp;
+  for (const area of ["main", "down", "right", "left"]) for (const widget of [...shell.widgets(area)])
+    if (area === "main" || widget.id.startsWith("limelight")) widget.dispose();
+  if (shell.leftCollapsed) shell.expandLeft();
 }"""
 _ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
   .flatMap(cell => cell.outputs ?? [])
@@ -68,10 +91,22 @@ class Watch:
 
     def attach(self, page: Page) -> None:
         """Listen to `page` from now on."""
-        page.on("console", self._on_console)
-        page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
-        page.on("request", self._on_request)
-        page.on("websocket", lambda socket: self._check(socket.url))
+        for event, heard in self._listeners:
+            page.on(event, heard)  # type: ignore[call-overload]  # each of these events is known
+
+    def detach(self, page: Page) -> None:
+        """Listen no longer."""
+        for event, heard in self._listeners:
+            page.remove_listener(event, heard)
+
+    @cached_property
+    def _listeners(self) -> tuple[tuple[str, Any], ...]:
+        return (
+            ("console", self._on_console),
+            ("pageerror", lambda error: self.errors.append(f"uncaught: {error}")),
+            ("request", self._on_request),
+            ("websocket", lambda socket: self._check(socket.url)),
+        )
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -98,7 +133,7 @@ def browser(executable: Path, profile: Path, *, scale: float = 1) -> Iterator[Br
             executable_path=executable,
             headless=True,
             args=list(ARGUMENTS),
-            viewport={"width": 1280, "height": 900},
+            viewport=WINDOW,
             device_scale_factor=scale,
         )
         context.set_default_timeout(RUN_MILLISECONDS)  # what hangs ends; a busy machine is no reason to
@@ -120,6 +155,27 @@ def open_notebook(page: Page, server: LabServer, name: str) -> Page:
     page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for(timeout=OPEN_MILLISECONDS)
     _wait_until_unveiled(page)
     return page
+
+
+def open_another(page: Page, name: str) -> Page:
+    """Open `name` in a page where JupyterLab runs already and shows nothing, which saves loading it anew."""
+    page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', {path})", name)
+    page.wait_for_function(_CONNECTED, arg=name, timeout=OPEN_MILLISECONDS)
+    page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for(timeout=OPEN_MILLISECONDS)
+    return page
+
+
+def close_all(page: Page) -> None:
+    """Take everything off JupyterLab's page, without asking whether to save it, as if it had just been loaded.
+
+    Raises:
+        AssertionError: something stays, such as a dialogue.
+    """
+    page.set_viewport_size(WINDOW)
+    page.evaluate(_CLOSE)
+    page.wait_for_function(
+        "() => !document.querySelector('.jp-Notebook, .jp-Dialog')", timeout=SETTLE_MILLISECONDS * 100
+    )
 
 
 def choose(page: Page, *path: str) -> None:

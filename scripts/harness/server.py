@@ -12,11 +12,12 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ class LabServer:
     url: str
     root: Path
     log: Path
+    _spare: list[threading.Thread] = field(default_factory=list)
+    _spare_ids: list[str] = field(default_factory=list)
 
     def get(self, path: str) -> str:
         """The body that the server answers to `GET path`.
@@ -54,10 +57,38 @@ class LabServer:
         """The JSON value that the server answers to `GET path`, say `/api/status`."""
         return json.loads(self.get(path))
 
+    def post_json(self, path: str, content: dict[str, Any]) -> Any:
+        """The JSON value that the server answers to `POST path`."""
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(content).encode(), headers)
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.loads(answer.read())
+
+    def prepare_kernel(self) -> None:
+        """Starts a kernel for a notebook that is opened later, and does not wait for it."""
+        if not self._spare:
+            thread = threading.Thread(target=self._start_spare, daemon=True)
+            self._spare.append(thread)
+            thread.start()
+
+    def _start_spare(self) -> None:
+        with contextlib.suppress(OSError):  # then there is none, and the notebook starts its own
+            self._spare_ids.append(self.post_json("/api/kernels", {"name": "python3"})["id"])
+
+    def give_kernel(self, name: str) -> None:
+        """Has the notebook `name`, which is not open yet, use the kernel that was prepared, if there is one."""
+        while self._spare:
+            self._spare.pop().join()
+        if self._spare_ids:
+            kernel = {"id": self._spare_ids.pop(), "name": "python3"}
+            self.post_json("/api/sessions", {"path": name, "name": name, "type": "notebook", "kernel": kernel})
+
 
 @contextlib.contextmanager
-def running(root: Path, state: Path, log: Path) -> Iterator[LabServer]:
+def running(root: Path, state: Path, log: Path, startup: str = "") -> Iterator[LabServer]:
     """JupyterLab over the folder `root`; its settings and runtime files go to `state`, its output to `log`.
+
+    `startup` is what each kernel runs first, as a startup file of IPython.
 
     Stops the server and its kernels on the way out, also after an error.
 
@@ -66,6 +97,10 @@ def running(root: Path, state: Path, log: Path) -> Iterator[LabServer]:
     """
     port = _free_port()
     log.parent.mkdir(parents=True, exist_ok=True)
+    if startup:
+        folder = state / "ipython" / "profile_default" / "startup"
+        folder.mkdir(parents=True)
+        (folder / "first.py").write_text(startup)
     with log.open("wb") as output:
         process = subprocess.Popen(
             _command(root, port), env=_environment(state), stdout=output, stderr=subprocess.STDOUT, cwd=root

@@ -13,8 +13,12 @@ A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebo
         set_theme(page, DARK)
         picture(output(page, 1), "graph-dark")
 
-One server and one browser serve the whole run; every test has notebooks, pages and kernels of its own, which end with
-it. After each test the console must hold no error and no request may have left this machine: a test that expects errors
+One server and one browser serve the whole run. Every test has notebooks and kernels of its own, which end with it: the
+kernel of the next test starts while this one is at work, since starting takes longer than most tests. JupyterLab is
+loaded once, and its page is emptied between tests; where a test has failed, or says by the marker `own_page` that it
+changes the page for good, it is loaded anew.
+
+After each test the console must hold no error and no request may have left this machine: a test that expects errors
 takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
 the page showed is kept in `artefacts/screenshots/failed-*.png`, and the server's log in `artefacts/jupyterlab.log`.
 
@@ -42,6 +46,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ARTEFACTS = ROOT / "artefacts"
 SCREENSHOTS = ARTEFACTS / "screenshots"
+IMPORTS = "import limelight_kernel.extension\ndel limelight_kernel\n"
+"""Kernels import what every notebook will ask for while the test before is still at work, and bind no name."""
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
 
@@ -49,7 +55,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.LabServer]:
     """JupyterLab over an empty temporary folder."""
     root, state = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
-    with server.running(root, state, ARTEFACTS / "jupyterlab.log") as running:
+    with server.running(root, state, ARTEFACTS / "jupyterlab.log", IMPORTS) as running:
         yield running
 
 
@@ -58,6 +64,12 @@ def chromium_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brows
     """A headless Chromium with an empty profile."""
     with lab_page.browser(chromium.ensure(), tmp_path_factory.mktemp("chromium")) as context:
         yield context
+
+
+@pytest.fixture(scope="session")
+def emptied() -> list[Page]:
+    """The page of JupyterLab that the next test may use: at most one."""
+    return []
 
 
 @pytest.fixture
@@ -71,19 +83,27 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def open_notebook(
-    request: pytest.FixtureRequest, lab_server: server.LabServer, chromium_context: BrowserContext, watch: Watch
+    request: pytest.FixtureRequest,
+    lab_server: server.LabServer,
+    chromium_context: BrowserContext,
+    watch: Watch,
+    emptied: list[Page],
 ) -> Iterator[Callable[[str | Path], Page]]:
     """Call it with a notebook's file name or path: copies it to the server, opens the copy, waits for its kernel."""
     pages: list[Page] = []
+    own = request.node.get_closest_marker("own_page") is not None
 
     def open_one(notebook: str | Path) -> Page:
         source = _find(notebook)
         name = f"{_slug(request.node.name)}-{len(pages)}-{source.name}"
         shutil.copy(source, lab_server.root / name)
-        page = chromium_context.new_page()
+        reuse = bool(emptied) and not pages and not own
+        page = emptied.pop() if reuse else chromium_context.new_page()
         pages.append(page)
         watch.attach(page)
-        return lab_page.open_notebook(page, lab_server, name)
+        lab_server.give_kernel(name)
+        lab_server.prepare_kernel()
+        return lab_page.open_another(page, name) if reuse else lab_page.open_notebook(page, lab_server, name)
 
     yield open_one
     failed = getattr(request.node, "failed", False)
@@ -92,7 +112,12 @@ def open_notebook(
             lab_page.screenshot(page, SCREENSHOTS / f"failed-{_slug(request.node.name)}-{number}.png")
         if page.evaluate("() => document.body.dataset.jpThemeName") != LIGHT:
             lab_page.set_theme(page, LIGHT)
-        page.close()
+        watch.detach(page)
+        if emptied or failed or own:
+            page.close()
+        else:
+            lab_page.close_all(page)
+            emptied.append(page)
     _end_kernels(lab_server)
 
 

@@ -33,9 +33,16 @@ def lesson(open_notebook) -> Page:
     return open_notebook(LESSON)
 
 
-def test_the_lesson_runs_and_its_views_answer(lesson: Page, picture) -> None:
+def test_the_lesson_runs_is_published_and_answers(
+    lesson: Page, picture, lab_server, tmp_path: Path, open_notebook
+) -> None:
     run_all(lesson, timeout=120_000)
+    needs_no_network_and_no_trust(lesson, lab_server, tmp_path, open_notebook)
+    answers(lesson, picture)
 
+
+def answers(lesson: Page, picture) -> None:
+    """Boxes lead to lines, and the cache and the devices tell what has happened; in both themes."""
     staged = output(lesson, index("%%stage train_step\n"))
     expect(staged).to_contain_text("trace-time only")
     view = staged.locator(".ll-graph-view")
@@ -89,10 +96,8 @@ def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_pat
     expect(output(page, loop)).to_contain_text("done")
 
 
-def test_a_published_lesson_needs_no_network_and_no_trust(
-    lesson: Page, lab_server, tmp_path: Path, open_notebook
-) -> None:
-    run_all(lesson, timeout=120_000)
+def needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open_notebook) -> None:
+    """What is saved is small, and shows its figures untrusted, and as a page."""
     save(lesson)
     (saved,) = lab_server.root.glob("*published*01_first_light.ipynb")
     executed = tmp_path / "executed.ipynb"

@@ -51,6 +51,7 @@ def told(path, index: int) -> str:
     return "".join(shown["data"]["text/plain"])
 
 
+@pytest.mark.own_page  # it is loaded again
 def test_what_is_saved_is_the_end_of_the_story_also_after_the_page_is_loaded_again(saved):
     path, page = saved
     assert told(path, 1).startswith("Graph of step: optimised, trace #2 of 2")
@@ -69,6 +70,7 @@ def test_what_is_saved_is_the_end_of_the_story_also_after_the_page_is_loaded_aga
     assert told(path, 2).startswith("Trace cache of step: 2 traces, 3 hits")
 
 
+@pytest.mark.own_page  # its kernels are taken away
 def test_it_shows_its_pictures_with_another_kernel_and_with_none(saved, open_notebook, lab_server, watch, picture):
     path, _ = saved
     page = open_notebook(path)

@@ -237,6 +237,7 @@ def test_a_view_whose_output_is_gone_costs_nothing(open_cells):
     expect(output(page, 2)).to_contain_text("False False")
 
 
+@pytest.mark.own_page  # what is loaded again is what stood there before, which nothing else shall
 def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
     page = open_cells(PROGRAM, "ll.widgets.trace_cache(predict)", "predict(batch(5));")
     run_all(page)
@@ -250,6 +251,7 @@ def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
     expect(rows.last.locator("td").nth(2)).to_have_text("1")
 
 
+@pytest.mark.own_page  # it takes the workers away
 def test_without_web_workers_graphs_are_still_drawn(open_cells, picture):
     page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
     page.evaluate("() => { window.Worker = class { constructor() { throw new Error('no workers here'); } }; }")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from harness.page import DARK, LIGHT, output, run_all, set_theme
@@ -80,17 +79,17 @@ MEASURE = """view => {
 }"""
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_everything_can_be_read(open_cells, theme):
+def test_everything_can_be_read(open_cells):
     page = open_cells(PROGRAM, "ll.widgets.graph(step)", "ll.widgets.trace_cache(step)", "ll.widgets.tape(tape)")
     run_all(page)
-    set_theme(page, theme)
     graph = output(page, 1).locator(".ll-graph-view")
     expect(graph.locator(".ll-fused")).to_have_count(1)
     graph.locator(".ll-box").nth(2).click()
     graph.get_by_role("button", name="Keys").click()
     graph.locator(".ll-outline-pane summary").click()
-    for index, name in enumerate(["devices", "graph", "cache", "tape"]):
-        count, poor = output(page, index).locator(f".ll-{name}-view").evaluate(MEASURE)
-        assert count > 5, name
-        assert poor == [], name
+    for theme in (LIGHT, DARK):
+        set_theme(page, theme)
+        for index, name in enumerate(["devices", "graph", "cache", "tape"]):
+            count, poor = output(page, index).locator(f".ll-{name}-view").evaluate(MEASURE)
+            assert count > 5, (name, theme)
+            assert poor == [], (name, theme)

@@ -50,6 +50,11 @@ def copied(data: Any, home: Device, to: Device, cause: str, line: Source | None)
     return copy
 
 
+def forget_copies() -> None:
+    """Begins the ring of the newest copies anew."""
+    _recent.clear()
+
+
 def recent_copies() -> tuple[events.Copied, ...]:
     """The newest copies between devices since limelight was imported, at most 512, oldest first."""
     return tuple(_recent)

@@ -32,6 +32,8 @@ _HOMES: Final = {
     "LiveTensors": "explain.allocations",
     "live_tensors": "explain.allocations",
     "History": "explain.none_gradients.op_history",
+    "GradientPath": "explain.none_gradients.path_entries",
+    "gradient_path": "explain.none_gradients.path_entries",
     "WhyNone": "explain.none_gradients.report",
     "why_none": "explain.none_gradients.report",
     "Nan": "explain.nonfinite.report",
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
     from limelight.explain.leaked_tensors import Leaks as Leaks
     from limelight.explain.leaked_tensors import leaks as leaks
     from limelight.explain.none_gradients.op_history import History as History
+    from limelight.explain.none_gradients.path_entries import GradientPath as GradientPath
+    from limelight.explain.none_gradients.path_entries import gradient_path as gradient_path
     from limelight.explain.none_gradients.report import WhyNone as WhyNone
     from limelight.explain.none_gradients.report import why_none as why_none
     from limelight.explain.nonfinite.report import Nan as Nan

@@ -15,6 +15,8 @@ from limelight.core import devices
 from limelight.errors import DeviceError
 from limelight_kernel.line.options import PARTS, USUAL
 
+FORMS = ("output", "text", "static", "json", "save", "quiet")
+"""What `keep_argument` and `form_arguments` add, by the names of the arguments: it goes with every other flag."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -25,7 +27,10 @@ def keep_argument(magic: F) -> F:
 
 
 def form_arguments(magic: F) -> F:
-    """`--static` and `--text`: which form of a view to show."""
+    """Which form of a view to show, or none, and whether to write it to a file, too."""
+    argument("-q", "--quiet", action="store_true", help="show nothing but a cell's result; for -o and --save")(magic)
+    argument("--save", metavar="FILE", help="write it, too, by the ending: .svg, .png, .html, .json, .txt")(magic)
+    argument("--json", action="store_true", help="all that it knows, as JSON")(magic)
     argument("--text", action="store_true", help="plain text only")(magic)
     argument("--static", action="store_true", help="a picture and a table instead of the live view")(magic)
     return magic

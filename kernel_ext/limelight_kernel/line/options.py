@@ -25,6 +25,8 @@ class Options:
         max_traces: more traces than so many are an error; None for no bound.
         autograph: whether Python's `if`, `while` and `for` on tensors are staged.
         strict: whether a second trace is an error, and whatever Python does at trace time alone.
+        level: of the optimiser; None for that of the notebook.
+        without: passes of the optimiser that do not run.
     """
 
     name: str | None = None
@@ -35,6 +37,8 @@ class Options:
     max_traces: int | None = None
     autograph: bool = False
     strict: bool = False
+    level: int | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def traces(self) -> int | None:
@@ -50,6 +54,8 @@ class Options:
         words += [] if self.device is None else ["-d", self.device]
         words += [] if self.max_traces is None else ["--max-traces", str(self.max_traces)]
         words += [f"--{flag}" for flag in ("relax", "autograph", "strict") if getattr(self, flag)]
+        words += [] if self.level is None else ["-O", str(self.level)]
+        words += ["--without", ",".join(self.without)] if self.without else []
         return " ".join(words)
 
 

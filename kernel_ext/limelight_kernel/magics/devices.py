@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
-from IPython.display import display
 
 import limelight_widgets as views
-from limelight import explain
+from limelight import explain, memory
+from limelight.core.devices import list_devices
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import form_arguments, keep_argument
-from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText, form_asked, seen
+from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
+from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText
 from limelight_kernel.run.watched_devices import run_and_watch
-from limelight_widgets.figures.devices import live_figure
+from limelight_widgets.figures.devices import live_figure, memory_figure
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -34,6 +35,11 @@ class DevicesMagic(LimelightMagic):
         action="store_true",
         help="which lines copied between devices since the import, and what to write instead",
     )
+    @argument("--mem", action="store_true", help="the bytes alive on each device, and the most there were, as a table")
+    @argument(
+        "--watch", action="store_true", help="count peaks to the byte from now on, and note the line of each tensor"
+    )
+    @argument("--reset", action="store_true", help="begin peaks and copies anew; ends --watch")
     @argument("--place", metavar="NAME", help="where this tensor or variable is, and who holds it")
     @argument("--top", type=int, default=20, metavar="N", help="with --live: list so many; 20")
     @argument("-d", "--device", metavar="DEVICE", help="with --live: of this device alone")
@@ -53,26 +59,38 @@ class DevicesMagic(LimelightMagic):
             %devices --live --top 3
             %devices --copies
             %devices --place x
+            %devices --watch
+            %devices --mem
+            %devices --reset
+
+        Nothing is counted while nobody looks. --watch counts until --reset, and costs each op some 3 µs; the peaks in
+        --mem are then those of every moment, temporaries of staged calls included.
 
         As %%devices it runs a cell and shows what that held, ran and copied:
 
             %%devices --fail-on-copy --budget 512MB
             y = x + 1.0
 
-        From Python: limelight_widgets.devices(), limelight.explain.live_tensors(), .who_holds(x), .Copies(forbid=True)
+        From Python: limelight_widgets.devices(), limelight.explain.live_tensors(), .who_holds(x), .Copies(forbid=True),
+        limelight.memory_info("cpu:0"), limelight.memory.DeviceWatch(), limelight.memory.reset()
         """
         given = arguments.parse(self.devices, line, cell)
         arguments.positive(given.top, "%devices --top")
         if cell is not None:
-            arguments.only(given, ("fail_on_copy", "budget", "output", "text", "static"), self.devices, "devices", True)
+            arguments.only(given, ("fail_on_copy", "budget", *FORMS), self.devices, "devices", True)
             return self._of_cell(given, line, cell)
         arguments.only(
-            given, ("live", "copies", "place", "top", "device", "output", "text", "static"), self.devices, "devices"
+            given,
+            ("live", "copies", "place", "top", "device", "mem", "watch", "reset", *FORMS),
+            self.devices,
+            "devices",
         )
         if given.live:
             device = arguments.device(given.device, "%devices -d")
-            answer = self._keep(given, explain.live_tensors(device, given.top, self.shell.user_ns))
-            return seen(PlainText(answer) if given.text else live_figure(answer))
+            answer = explain.live_tensors(device, given.top, self.shell.user_ns)
+            return self._told(given, answer, live_figure(answer))
+        if given.watch or given.reset or given.mem:
+            return self._counted(given)
         if given.copies:
             return self._show(given, Cards(explain.Copies.recent()))
         return self._say(given, self._place(given.place)) if given.place else self._show(given, views.devices())
@@ -81,8 +99,25 @@ class DevicesMagic(LimelightMagic):
         __tracebackhide__ = True
         budget = None if given.budget is None else _size(given.budget)
         value, told = run_and_watch(self.shell, line, cell, given.fail_on_copy, budget)
-        display(form_asked(given, self._keep(given, told)))
+        self._display(given, told)
         return value
+
+    def _counted(self, given: Namespace) -> Any:
+        if given.watch and given.reset:
+            raise UsageError("%devices: --watch begins and --reset ends: ask one at a time")
+        if given.reset:
+            self.session.watch_devices(on=False)
+            memory.reset()
+            return self._nothing(
+                given, "Peaks begin anew at what lives now, and the copies noted so far are forgotten."
+            )
+        if given.watch:
+            self.session.watch_devices()
+            return self._nothing(given, "Peaks are counted and lines are noted from now on, until %devices --reset.")
+        devices = [memory.memory_info(device) for device in list_devices()]
+        peaks = self.session.device_peaks()
+        devices = [replace(one, peak=max(one.peak, peaks.get(one.device, 0))) for one in devices]
+        return self._told(given, devices, memory_figure(devices, exact=bool(peaks)))
 
     def _place(self, name: str) -> PlainText:
         value = self.session.value(name)

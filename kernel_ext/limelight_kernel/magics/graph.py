@@ -8,15 +8,13 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
-from IPython.display import display
 
 import limelight_widgets as views
 from limelight import explain
-from limelight.errors import LimelightError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.magics.call_on_line import answer_about_call
-from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
+from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
 from limelight_kernel.staged.session import position
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.overlays import MEASURED, OVERLAYS
@@ -36,7 +34,6 @@ class GraphMagic(LimelightMagic):
         "--overlay", choices=OVERLAYS, help="tell this on the boxes; what is measured needs a CALL or a staged cell"
     )
     @argument("--diff", type=int, nargs=2, metavar="N", help="compare two traces, by the numbers that the cache shows")
-    @argument("--save", metavar="FILE", help="write it, too, as .svg, .png, .dot, .json, .me.json or .txt")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -50,7 +47,7 @@ class GraphMagic(LimelightMagic):
             %graph double --which traced
             %graph double --overlay time
 
-        --save puts the file in the place of one that is there; .me.json is for Model Explorer.
+        --save puts the file in the place of one that is there; it also writes .dot, and .me.json for Model Explorer.
 
         From Python: limelight_widgets.graph(double, which="traced"), and its method save
         """
@@ -70,11 +67,6 @@ class GraphMagic(LimelightMagic):
                 position(function, given.diff[1], "%graph --diff"),
             )
         view = views.graph(function, which=given.which, trace=trace, costs=costs, overlay=given.overlay, diff=diff)
-        if given.save is not None:
-            try:
-                display(PlainText(f"saved {view.save(arguments.unquoted(given.save))}"))
-            except (LimelightError, OSError, ImportError) as error:
-                raise UsageError(f"%graph --save: {getattr(error, 'bare', error)}") from None
         return self._show(given, view)
 
     def _costs(self, text: str, overlay: str | None) -> Any:

@@ -9,13 +9,16 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight_kernel.line.completion import matcher
+from limelight_kernel.magics.check import CheckMagic
 from limelight_kernel.magics.checkpoint import CheckpointMagic
 from limelight_kernel.magics.dashboard import DashboardMagic
 from limelight_kernel.magics.devices import DevicesMagic
 from limelight_kernel.magics.explain import ExplainMagic
 from limelight_kernel.magics.graph import GraphMagic
+from limelight_kernel.magics.hint import HintMagic
 from limelight_kernel.magics.magic import LimelightMagic
 from limelight_kernel.magics.stage import StageMagic
+from limelight_kernel.magics.stageconfig import StageconfigMagic
 from limelight_kernel.magics.steps import StepsMagic
 from limelight_kernel.magics.tape import TapeMagic
 from limelight_kernel.magics.trace_cache import TraceCacheMagic
@@ -31,6 +34,9 @@ MAGICS: tuple[type[LimelightMagic], ...] = (
     ExplainMagic,
     StepsMagic,
     CheckpointMagic,
+    StageconfigMagic,
+    CheckMagic,
+    HintMagic,
 )
 
 

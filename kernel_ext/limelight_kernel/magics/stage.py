@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
@@ -13,11 +14,13 @@ from IPython.display import display
 
 import limelight_widgets as views
 from limelight.core.devices import list_devices
+from limelight.errors import ArgumentError
+from limelight.optimise.setting import checked
 from limelight.staging import partial_trace
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.inputs.line_inputs import specs_from
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import form_arguments, keep_argument
+from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
 from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import PARTS, USUAL, Options, Shown
 from limelight_kernel.magics.magic import LimelightMagic, PlainText, form_asked
@@ -25,6 +28,11 @@ from limelight_kernel.report.headline import newest_trace_report, staged_table
 from limelight_kernel.run.run_cell import run_cell
 from limelight_kernel.staged.session import Session
 from limelight_kernel.staged.staged_cell import StagedCell
+
+_FOR_CELLS = (
+    *FORMS, "inputs", "spec", "device", "relax", "max_traces", "strict", "autograph", "grad", "annotate", "time",
+    "force", "no_run", "level", "without",
+)  # fmt: skip
 
 
 @magics_class
@@ -43,6 +51,20 @@ class StageMagic(LimelightMagic):
     @argument("-s", "--spec", metavar="x=SPEC", action="append", default=[], help="trace for this spec of an input")
     @argument("-d", "--device", metavar="DEVICE", help="run on this device")
     @argument("--relax", action="store_true", help="after a second size, trace for unknown sizes")
+    @argument(
+        "--no-relax",
+        dest="relax",
+        action="store_false",
+        default=False,
+        help="trace anew for each size, which is the default",
+    )
+    @argument(
+        "-O", dest="level", type=int, choices=(0, 1, 2, 3), help="how much the optimiser does; default: as configured"
+    )
+    @argument("--without", metavar="PASSES", help="passes of the optimiser that do not run, with commas")
+    @argument("--list", action="store_true", help="on a line of its own: list the staged cells")
+    @argument("--source", action="store_true", help="on a line of its own: the text of the cell")
+    @argument("--drop", metavar="NAME", help="on a line of its own: forget this staged cell, its traces and its name")
     @argument(
         "--max-traces", type=int, metavar="N", help="a call that would make more traces is an error, and says why"
     )
@@ -68,7 +90,6 @@ class StageMagic(LimelightMagic):
     @argument("-t", "--time", action="store_true", help="time tracing, passes, planning, cached calls and eager runs")
     @argument("-f", "--force", action="store_true", help="forget earlier traces of this cell, and trace afresh")
     @argument("--no-run", action="store_true", help="trace and show, but neither run nor assign")
-    @argument("-q", "--quiet", action="store_true", help="show nothing but the result")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -97,7 +118,12 @@ class StageMagic(LimelightMagic):
         given = arguments.parse(self.stage, line, cell)
         if cell is None:
             return self._staged(given)
+        held = self.session.preferences
+        arguments.only(given, _FOR_CELLS, self.stage, "stage", True)
         given.name, parts = arguments.parts(given.annotate, given.name)
+        parts = parts or held.get("annotate")
+        if given.max_traces is None and not given.strict:
+            given.max_traces = held.get("max_traces")
         options = Options(
             None if given.name is None else arguments.identifier(given.name, "%%stage"),
             arguments.names(given.inputs, "%%stage -i"),
@@ -107,6 +133,8 @@ class StageMagic(LimelightMagic):
             arguments.positive(given.max_traces, "%%stage --max-traces"),
             given.autograph,
             given.strict,
+            given.level,
+            _passes(given),
         )
         shown = Shown(parts, given.grad, given.time, given.force)
         try:
@@ -114,11 +142,12 @@ class StageMagic(LimelightMagic):
         except Exception:
             self._show_failed(given)
             raise
-        self._keep(given, result)
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):
             # %%timeit runs a cell many times, and shows it once
             self._shown = (cell_number(self.shell), result.name)
-            display(form_asked(given, result))
+            self._display(given, result)
+        else:
+            self._keep(given, result)
         return result.result
 
     def _show_failed(self, given: Namespace) -> None:
@@ -130,18 +159,44 @@ class StageMagic(LimelightMagic):
 
     def _staged(self, given: Namespace) -> Any:
         given.name, parts = arguments.parts(given.annotate, given.name)
-        arguments.only(given, ("annotate", "output", "text", "static"), self.stage, "stage")
-        if given.name is None:
+        arguments.only(given, ("annotate", "list", "source", "drop", *FORMS), self.stage, "stage")
+        if given.drop is not None:
+            dropped = self._staged_cell(given.drop, "--drop")
+            self.session.drop(dropped)
+            return self._say(given, PlainText(f"{dropped.name} is forgotten, with its traces."))
+        if given.source:
+            return self._say(given, PlainText(self._staged_cell(given.name, "--source").cell.text.rstrip()))
+        if given.name is None or given.list:
             return self._say(given, PlainText(staged_table(self.session.cells)))
         function = self.session.function(given.name)
         again = newest_trace_report(function, parts) if isinstance(function, StagedCell) else None
         return self._show(given, views.graph(function) if again is None else again)
+
+    def _staged_cell(self, name: str | None, flag: str) -> StagedCell:
+        """The staged cell of that name, of `%%stage NAME` or `cell_3`; without a name the last one."""
+        by_name = [one for one in self.session.cells if one.name == name]
+        staged = by_name[-1] if by_name else self.session.function(name)
+        if not isinstance(staged, StagedCell):
+            raise UsageError(
+                f"%stage {flag}: {'no cell is staged yet' if name is None else f'{name!r} is no staged cell'}"
+            )
+        return staged
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()
 
     def flag_values(self) -> Mapping[str, Names]:
         return {"-d": _devices, "--device": _devices, "-a": lambda: PARTS, "--annotate": lambda: PARTS}
+
+
+def _passes(given: Namespace) -> tuple[str, ...]:
+    """The passes after `--without`; raises UsageError for one that there is not."""
+    names = tuple(word.strip() for word in (given.without or "").split(",") if word.strip())
+    try:
+        checked(given.level or 0, names)
+    except ArgumentError as error:
+        raise UsageError(f"%%stage --without: {error.bare}") from None
+    return names
 
 
 def _devices() -> list[str]:

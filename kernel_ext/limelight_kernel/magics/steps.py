@@ -15,10 +15,10 @@ import limelight_widgets as views
 from limelight import explain
 from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import keep_argument
+from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call
-from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic, PlainText
+from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
 
 
 @magics_class
@@ -33,9 +33,8 @@ class StepsMagic(LimelightMagic):
     )
     @argument("--level", choices=("trace", "pass", "run", "backward"), help="the steps of this kind alone")
     @argument("--most", type=int, default=1000, metavar="N", help="keep at most so many steps of each kind")
-    @argument("--save", metavar="FILE", help="write the player as a page of its own, too (.html)")
-    @argument("--text", action="store_true", help="plain text only")
     @keep_argument
+    @form_arguments
     @output_can_be_silenced
     @no_var_expand
     @line_cell_magic
@@ -74,9 +73,7 @@ class StepsMagic(LimelightMagic):
             figure = views.steps(recording, stop_at=given.stop_at)
         except ArgumentError as error:
             raise UsageError(f"%steps --break: {error.bare}") from None
-        if given.save is not None:
-            figure.save(given.save)
-        return self._say(given, PlainText(figure) if given.text else figure)
+        return self._show(given, figure)
 
     def _of_call(self, text: str, record: Any) -> Any:
         """The recording of a call, or of a staged cell by its name; None where nothing is staged."""

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from argparse import REMAINDER, Namespace
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from IPython.core.error import UsageError
 from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
-from IPython.display import display
 
 import limelight_widgets as views
 from limelight import explain
 from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import form_arguments, keep_argument
+from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
 from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call, written_call
 from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText, form_asked, seen
 from limelight_kernel.run.recorded_cell import run_and_record
-from limelight_widgets.figures.tape import flow_figure, recomputations_figure, saved_figure
+from limelight_widgets.figures.tape import flow_figure, path_figure, recomputations_figure, saved_figure
 
 _NO_TAPE = "No tape is here yet: with ll.GradientTape() as tape: ..."
 _ABOUT_CALLS: Final[dict[str, Callable[..., Any]]] = {
@@ -38,6 +38,8 @@ class TapeMagic(LimelightMagic):
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a gradient tape; default: the newest in the notebook")
     @argument("--why", nargs=2, metavar=("TARGET", "SOURCE"), help="say why the gradient of TARGET for SOURCE is None")
+    @argument("--of", metavar="TARGET", help="only the entries through which the gradient of TARGET goes back")
+    @argument("--wrt", metavar="a,b", help="with --of: to these sources; default: all that the tape watches")
     @argument("--saved", action="store_true", help="what it keeps alive, tensor by tensor, and which rules need each")
     @argument("--rule", metavar="OP", help="the gradient rule of the records of this op")
     @argument(
@@ -49,6 +51,7 @@ class TapeMagic(LimelightMagic):
     @argument(
         "--recompute", nargs=REMAINDER, metavar="CALL", help="what recomputing saves and costs, for each tensor kept"
     )
+    @argument("--tol", type=float, metavar="T", help="before --check: the relative error up to which it is right; 1e-4")
     @argument("-w", "--watch", metavar="a,b", help="as %%%%tape: watch these, besides variables")
     @argument("--persistent", action="store_true", help="as %%%%tape: the tape may be asked more than once")
     @argument("--order", type=int, default=1, metavar="N", help="as %%%%tape: N tapes, one inside the other")
@@ -63,6 +66,7 @@ class TapeMagic(LimelightMagic):
             %tape
             %tape --saved
             %tape --why loss x
+            %tape --of loss --wrt x
             %tape --check double(x=x)
             %tape --flow double(x=x)
             %tape --recompute double(x=x)
@@ -76,18 +80,22 @@ class TapeMagic(LimelightMagic):
             y = (x * x).sum()
 
         From Python: limelight_widgets.tape(tape), tape.saved_tensors, limelight.explain.why_none(tape, loss, x),
-        .check_gradient(f, x), .gradient_flow(f, x), .recomputations(f, x)
+        .gradient_path(tape, loss, x), .check_gradient(f, x), .gradient_flow(f, x), .recomputations(f, x)
         """
         given = arguments.parse(self.tape, line, cell)
         arguments.positive(given.order, "%%tape --order")
         asked = [flag for flag in _ABOUT_CALLS if getattr(given, flag) is not None]
+        if given.tol is not None and asked != ["check"]:
+            raise UsageError("%tape --tol: it goes before --check CALL, as in %tape --tol 1e-3 --check step(x)")
+        if given.wrt is not None and given.of is None:
+            raise UsageError("%tape --wrt: of which target? write %tape --of loss --wrt x")
         if cell is not None:
-            allowed = (*_ABOUT_CALLS, "watch", "persistent", "order", "output", "text", "static")
+            allowed = ("tol", *_ABOUT_CALLS, "watch", "persistent", "order", *FORMS)
             arguments.only(given, allowed, self.tape, "tape", True)
             return self._about_cell(given, asked[0], line, cell) if asked else self._of_cell(given, line, cell)
-        arguments.only(given, (*_ABOUT_CALLS, "why", "saved", "rule", "output", "text", "static"), self.tape, "tape")
+        arguments.only(given, (*_ABOUT_CALLS, "why", "saved", "rule", "of", "wrt", "tol", *FORMS), self.tape, "tape")
         if asked:
-            return self._drawn(given, asked[0], self._about_call(asked[0], line))
+            return self._drawn(given, asked[0], self._about_call(given, asked[0], line))
         tape = self.session.tape(given.name)
         return self._nothing(given, _NO_TAPE) if tape is None else self._about_tape(given, tape)
 
@@ -99,26 +107,38 @@ class TapeMagic(LimelightMagic):
             except ArgumentError as error:
                 raise UsageError(f"%tape --why: {error.bare}") from None
             return self._show(given, Cards(answer))
+        if given.of:
+            return self._path(given, tape)
         if given.rule:
             return self._say(given, PlainText(_rules(tape, given.rule)))
         if given.saved:
             saved = saved_figure(tape)
-            return self._say(given, PlainText(saved) if given.text else saved)
+            self._keep(given, tape.saved_tensors if given.json else saved)
+            return seen(form_asked(given, tape.saved_tensors if given.json else saved))
         return self._show(given, views.tape(tape))
 
-    def _about_call(self, flag: str, line: str) -> Any:
+    def _path(self, given: Namespace, tape: Any) -> Any:
+        """The entries between a target and its sources."""
+        names = arguments.names(given.wrt, "%tape --wrt")
+        sources = None if names is None else [self.session.value(name) for name in names]
+        try:
+            path = explain.gradient_path(tape, self.session.value(given.of), sources)
+        except ArgumentError as error:
+            raise UsageError(f"%tape --of: {error.bare}") from None
+        return self._told(given, path, path_figure(path))
+
+    def _about_call(self, given: Namespace, flag: str, line: str) -> Any:
         text = written_call(line, f"--{flag}")
         try:
-            answer = answer_about_call(self.session, text, _ABOUT_CALLS[flag], f"--{flag}", "%tape", staged=False)
+            answer = answer_about_call(self.session, text, _question(given, flag), f"--{flag}", "%tape", staged=False)
         except ArgumentError as error:
             raise UsageError(f"%tape --{flag}: {error.bare}") from None
         return answer
 
     def _drawn(self, given: Namespace, flag: str, answer: Any) -> Any:
         """The answer as a table, or as text alone."""
-        self._keep(given, answer)
-        draw = {"flow": flow_figure, "recompute": recomputations_figure}.get(flag)
-        return seen(PlainText(answer) if given.text or draw is None else draw(answer))
+        draw = {"flow": flow_figure, "recompute": recomputations_figure}.get(flag, PlainText)
+        return self._told(given, answer, draw(answer))
 
     def _about_cell(self, given: Namespace, flag: str, line: str, cell: str) -> Any:
         if getattr(given, flag):
@@ -126,7 +146,7 @@ class TapeMagic(LimelightMagic):
                 f"%%tape --{flag}: above a cell it asks about the cell; leave the call out, and other flags before"
             )
         staged, _ = self.session.cell(cell, line, Options())
-        return self._drawn(given, flag, _ABOUT_CALLS[flag](staged, **staged.sent({})))
+        return self._drawn(given, flag, _question(given, flag)(staged, **staged.sent({})))
 
     def _of_cell(self, given: Namespace, line: str, cell: str) -> Any:
         __tracebackhide__ = True
@@ -136,9 +156,11 @@ class TapeMagic(LimelightMagic):
         kept = tapes[0] if len(tapes) == 1 else tapes
         if name is not None:
             self.shell.push({name: kept})
-        self._keep(given, kept)
+        if given.output is not None:
+            self.shell.push({given.output: kept})
+        given.output = None
         for tape in tapes:
-            display(form_asked(given, views.tape(tape)))
+            self._display(given, views.tape(tape))
         return value
 
     def names(self) -> Iterable[str]:
@@ -146,6 +168,11 @@ class TapeMagic(LimelightMagic):
 
     def flag_values(self) -> Mapping[str, Names]:
         return dict.fromkeys([f"--{flag}" for flag in _ABOUT_CALLS], self.session.function_names)
+
+
+def _question(given: Namespace, flag: str) -> Callable[..., Any]:
+    question = _ABOUT_CALLS[flag]
+    return question if given.tol is None else partial(question, tolerance=given.tol)
 
 
 def _rules(tape: Any, op: str) -> str:

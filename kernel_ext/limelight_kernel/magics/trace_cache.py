@@ -9,7 +9,6 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import line_cell_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
-from IPython.display import display
 
 import limelight_widgets as views
 from limelight import explain
@@ -63,7 +62,7 @@ class TraceCacheMagic(LimelightMagic):
         _check(given, cell)
         if cell is not None:
             value, traces = _run_expecting(self.session, given, line, cell)
-            display(self._keep(given, PlainText(traces)))
+            self._display(given, PlainText(traces))
             return value
         if given.name is None and _shows_all(given):
             return self._show(given, views.trace_cache())

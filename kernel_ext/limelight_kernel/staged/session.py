@@ -11,10 +11,12 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import GradientTape
+from limelight.memory import DeviceWatch
 from limelight_kernel.cell.cell_source import lines_above, renumber, show_as_typed
 from limelight_kernel.cell.compiled_cell import compile_cell
 from limelight_kernel.line.arguments import did_you_mean
 from limelight_kernel.line.options import Options
+from limelight_kernel.line.preferences import Preferences
 from limelight_kernel.staged.staged_cell import StagedCell
 
 _PATH = (
@@ -38,8 +40,32 @@ class Session:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         self._cells: dict[tuple[str, Options], StagedCell] = {}
+        self.preferences = Preferences()
+        self._watch: DeviceWatch | None = None
         self.failed: StagedCell | None = None
         """The cell that has failed while it was traced, until another one runs."""
+
+    def drop(self, staged: StagedCell) -> None:
+        """Forgets a staged cell, its traces, and the name that it was bound to."""
+        for key in [key for key, one in self._cells.items() if one is staged]:
+            del self._cells[key]
+        for name in [
+            name for name, value in self.shell.user_ns.items() if value is staged and not name.startswith("_")
+        ]:
+            del self.shell.user_ns[name]
+        staged.clear_cache()
+
+    def watch_devices(self, on: bool = True) -> None:
+        """Counts what devices hold, from now on or no longer."""
+        if on:
+            self._watch = self._watch or DeviceWatch()
+        elif self._watch is not None:
+            watch, self._watch = self._watch, None
+            watch.close()
+
+    def device_peaks(self) -> dict[str, int]:
+        """The peaks counted since `watch_devices`, by device; none where nothing is counted."""
+        return {} if self._watch is None else self._watch.peaks()
 
     @property
     def cells(self) -> tuple[StagedCell, ...]:

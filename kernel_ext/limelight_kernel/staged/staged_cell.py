@@ -19,6 +19,8 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
 from limelight.explain import SideEffects
+from limelight.optimise.setting import checked
+from limelight.optimise.setting import setting as optimiser
 from limelight.staging.function import Function
 from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
@@ -311,7 +313,7 @@ class StagedCell(Function):
         start = time.perf_counter()
         try:
             with device_scopes.device(self.options.device) if self.options.device else contextlib.nullcontext():
-                entry, hit, tensors = self._use(sent, run)
+                entry, hit, tensors = self._use_optimised(sent, run)
         except TraceBudgetError as error:
             parts = self._call((), sent, abstract=True).key.parts
             raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
@@ -324,6 +326,18 @@ class StagedCell(Function):
             if taken:
                 notebook_lock.give_back()
         return Run(made, entry, hit, time.perf_counter() - start)
+
+    def _use_optimised(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
+        """`_use`, with the level and the passes that the line asks for."""
+        __tracebackhide__ = True
+        level, without = self.options.level, self.options.without
+        if level is None and not without:
+            return self._use(sent, run)
+        now = optimiser.get()
+        with optimiser.override(checked(now.level if level is None else level, without or tuple(now.without))):
+            used = self._use(sent, run)
+            used[0].function.optimised  # noqa: B018  # made when first asked for, and kept
+            return used
 
     def _use(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
         """The entry used, whether it was there before, and the graph's results."""

@@ -65,7 +65,8 @@ def test_lists_of_names():
 
 def test_flags_choices_and_values():
     assert set(arguments.flags(magic_sample)) == {
-        "--which", "--trace", "-s", "--spec", "-o", "--output", "--static", "--text",
+        "--which", "--trace", "-s", "--spec", "-o", "--output", "--static", "--text", "--json", "--save",
+        "-q", "--quiet",
     }  # fmt: skip
     assert arguments.choices(magic_sample, "--which") == ("traced", "optimised")
     assert arguments.choices(magic_sample, "--trace") == ()

@@ -10,7 +10,7 @@ from limelight_kernel.magics.registry import MAGICS
 
 FLAGS = {"-d", "--device", "-i", "--inputs", "--no-run", "-o", "--output", "-q", "--quiet", "-s", "--spec", "--static"}
 FLAGS |= {"--relax", "--max-traces", "--strict", "--autograph", "-g", "--grad", "-a", "--annotate", "-t", "--time"}
-FLAGS |= {"-f", "--force"}
+FLAGS |= {"-f", "--force", "--no-relax", "-O", "--without", "--list", "--source", "--drop", "--json", "--save"}
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def complete(shell, run):
 
 def test_flags_of_a_cell_magic_and_nothing_else(complete):
     assert set(complete("%%stage --")) == {flag for flag in FLAGS | {"--text"} if flag.startswith("--")}
-    assert complete("%%stage --no") == ["--no-run"]
+    assert complete("%%stage --no") == ["--no-relax", "--no-run"]
     assert FLAGS <= set(complete("%%stage f -"))
 
 
@@ -55,7 +55,7 @@ def test_elsewhere_ipython_completes_as_ever(complete, run):
     assert "%stage" in complete("%sta")
     assert "--no-run" not in complete("%%time --no")
     assert "--no-run" not in complete("x = 1\n%%stage --no"), "a cell magic stands on the first line"
-    assert complete("%%time\n%%stage --no") == ["--no-run"], "or below another"
+    assert complete("%%time\n%%stage --no-r") == ["--no-relax", "--no-run"], "or below another"
 
 
 def test_the_matcher_is_ours_alone(shell, run):

@@ -80,3 +80,25 @@ def test_usage_errors_are_one_line(notebook, line, words):
     assert ran.err.startswith("UsageError: ")
     assert words in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_peaks_are_counted_while_somebody_watches(notebook):
+    notebook("%devices --watch")
+    notebook("big = ll.ones((1000, 1000)) + 1.0\ndel big")
+    told = {one.device: one for one in notebook("%devices --mem -q -o told\ntold").value}
+    assert told["CPU:0"].peak >= told["CPU:0"].current + 4_000_000
+    notebook("far.to('CPU:0')\nkept = ll.ones((500, 500))")
+    assert "kept = ll.ones" in repr(notebook("%devices --live --top 1 --text").value)
+    assert "is copied" in repr(notebook("%devices --copies").value) or ll.memory.recent_copies()
+    notebook("%devices --reset")
+    assert ll.memory.recent_copies() == ()
+    assert not ll.events.wanted(ll.events.Allocated)
+    told = {one.device: one for one in notebook("%devices --mem -q -o told\ntold").value}
+    assert told["CPU:0"].peak == told["CPU:0"].current
+    assert "ask one at a time" in notebook("%devices --watch --reset", fails=True).err
+
+
+def test_unloading_ends_the_watch(notebook):
+    notebook("%devices --watch")
+    notebook("%unload_ext limelight")
+    assert not ll.events.wanted(ll.events.Allocated)

@@ -259,3 +259,26 @@ def test_dollars_and_braces_on_the_line_are_code(notebook):
     cell = "%%stage step -s \"x=ll.TensorSpec(**{'shape': [None, 2]})\"\ny = x"
     notebook(cell)
     assert value(notebook, "step.trace_cache[0].signature").count("f32[?,2]") == 1
+
+
+def test_the_optimiser_of_one_cell(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.constant([1.0, 2.0])")
+    run("%%stage -q -O 0 slow\n-(-x)")
+    run("%%stage -q fast\n-(-x)")
+    run("%%stage -q --without simplify kept\n-(-x)")
+    count = "[len(f.trace_cache[0].optimised.nodes) for f in (slow, fast, kept)]"
+    assert run(count).value == [2, 0, 2]
+    run("x = ll.ones((3,))\nslow()")  # a later trace, too
+    assert run("len(slow.trace_cache[1].optimised.nodes)").value == 2
+    assert "no such pass" in run("%%stage --without foo\nx", fails=True).err
+
+
+def test_staged_cells_are_listed_shown_and_dropped(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.constant([1.0, 2.0])")
+    run("%%stage -q double\ny = x + x\ny")
+    assert "double" in repr(run("%stage --list").value)
+    assert repr(run("%stage double --source").value) == "y = x + x\ny"
+    run("%stage --drop double")
+    assert "No cell is staged yet" in repr(run("%stage").value)
+    assert "nothing is called 'double'" in run("%stage --drop double", fails=True).err
+    assert "--drop is for no cell" in run("%%stage --drop double\nx", fails=True).err

@@ -85,3 +85,27 @@ def test_usage_errors_are_one_line(notebook, line, words):
     assert ran.err.startswith("UsageError: ")
     assert words in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_the_way_from_a_target_to_its_sources(run):
+    run("%load_ext limelight")
+    run(
+        "import limelight as ll\na, b = ll.constant(2.0), ll.constant(3.0)\n"
+        "with ll.GradientTape() as tape:\n    tape.watch([a, b])\n    y = a * b\n    z = ll.sin(b)\n"
+        "    loss = ll.exp(y)"
+    )
+    assert [one.op for one in run("%tape --of loss --wrt a -q -o path\npath").value.entries] == ["multiply", "exp"]
+    assert "2 of 3 entries lead to the target" in repr(run("%tape --of loss --text").value)
+    assert "none of 3 entries" in repr(run("%tape --of z --wrt a --text").value)
+    assert "<img" in run("%tape --of loss").value.html
+    assert "of which target?" in run("%tape --wrt a", fails=True).err
+    assert "must be a tensor" in run("%tape --of ll", fails=True).err
+    run("tape.gradient(loss, a)")
+    assert "ask before gradient()" in run("%tape --of loss", fails=True).err
+
+
+def test_the_tolerance_of_a_check(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nf = ll.function(lambda x: ll.sin(x).sum())\nx = ll.ones((2,))")
+    assert run("%tape --tol 1e-2 -q -o told --check f(x)\ntold").value.tolerance == 1e-2
+    assert "it goes before --check" in run("%tape --tol 1e-2", fails=True).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, Table, figure
@@ -47,6 +48,24 @@ def live_figure(answer: Any) -> Figure:
     note = "Lines are known of what was made while a view or another listener was open."
     return figure("Live tensors", summary, drawn_table("Live tensors", summary, columns),
                   table_of(columns, answer.count - len(records), note))  # fmt: skip
+
+
+def memory_figure(devices: Sequence[Any], exact: bool) -> Figure:
+    """`limelight.memory_info` of each device; `exact` where peaks were counted at every moment."""
+    live, peaks = [one.current for one in devices], [one.peak for one in devices]
+    summary = f"{bytes_text(sum(live))} alive on {counted(len(devices), 'device')}"
+    columns = [
+        Column("device", [one.device for one in devices]),
+        Column("alive", [bytes_text(n) for n in live], True, shares(live)),
+        Column("peak", [bytes_text(n) for n in peaks], True, shares(peaks)),
+        Column("tensors and variables", [f"{one.tensors:,}" for one in devices], True),
+    ]
+    note = (
+        "Peaks are of every moment since %devices --watch."
+        if exact
+        else "A peak is the most that a question has found: %devices --watch counts every moment."
+    )
+    return figure("Memory", summary, drawn_table("Memory", summary, columns), table_of(columns, 0, note))
 
 
 def peak_text(device: State) -> str:

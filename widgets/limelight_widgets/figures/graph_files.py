@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from limelight.errors import ArgumentError
+from limelight_widgets.figures import files
 from limelight_widgets.figures.box_text import at, values
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.visible_boxes import call_label
@@ -69,62 +69,16 @@ def write(path: str | os.PathLike[str], state: State, which: str, form: Callable
     if not state["variants"]:
         raise ArgumentError(state["empty"])
     content = _content(ending, state, which, form)
-    target = Path(path).expanduser()
-    was_there = target.exists()
-    _replace(target, content)
-    return f"{target}: {len(content):,} bytes" + (", in the place of the file that was there" if was_there else "")
+    return files.replaced(path, content)
 
 
 def _content(ending: str, state: State, which: str, form: Callable[[], Figure]) -> bytes:
     if ending == ".png":
-        return png(form().svg)
+        return files.png(form().svg)
     if ending == ".svg":
         return (form().svg + "\n").encode()
     text = {".json": as_json, ".me.json": model_explorer, ".txt": listing}.get(ending, dot)(state, which)
     return text.encode()
-
-
-def _replace(target: Path, content: bytes) -> None:
-    folder = target.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{target} is not written: there is no folder {folder}; make it first")
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder: give the name of a file")
-    try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".limelight-")
-    except OSError as error:
-        raise PermissionError(f"{target} is not written: no file can be made in {folder} ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def png(picture: str) -> bytes:
-    """An SVG at twice its size.
-
-    Raises:
-        ImportError: `cairosvg` is not installed.
-    """
-    try:
-        import cairosvg  # noqa: PLC0415  # optional
-    except (ImportError, OSError):  # OSError: the library behind it is missing
-        raise ImportError(
-            "a PNG is drawn by cairosvg, which is not here: pip install cairosvg, or save it as .svg, or press "
-            "Save, PNG in the view, where the browser draws it"
-        ) from None
-    drawn: bytes = cairosvg.svg2png(bytestring=picture.encode(), scale=2)
-    return drawn
 
 
 def as_json(state: State, which: str) -> str:

@@ -53,6 +53,28 @@ def saved_figure(tape: Any) -> Figure:
                   table_of(columns, len(saved) - len(shown), note))  # fmt: skip
 
 
+def path_figure(path: Any) -> Figure:
+    """The answer of `limelight.explain.gradient_path`: the entries between a target and its sources."""
+    heading, entries = "On the way of the gradient", path.entries[:MOST_TABLE_ROWS]
+    if not entries:
+        return figure(heading, str(path), None, None)
+    summary = f"{len(path.entries):,} of {counted(path.recorded, 'entry', 'entries')}, {bytes_text(path.nbytes)} kept"
+    columns = [
+        Column("#", [str(one.index) for one in entries], True),
+        Column("op", [one.op for one in entries]),
+        Column("from", [", ".join(one.inputs) for one in entries], widest=40),
+        Column("to", [", ".join(one.outputs) for one in entries], widest=40),
+        Column(
+            "keeps", [bytes_text(one.saved_bytes) for one in entries], True, shares([x.saved_bytes for x in entries])
+        ),
+        Column("rule", [one.rule or "" for one in entries], widest=40),
+        Column("line", [_line(one) for one in entries]),
+    ]
+    note = "The gradient goes back through these alone; what else the tape holds does not lie between."
+    return figure(heading, summary, drawn_table(heading, summary, columns),
+                  table_of(columns, len(path.entries) - len(entries), note))  # fmt: skip
+
+
 def flow_figure(flow: Any) -> Figure:
     """The answer of `limelight.explain.gradient_flow`: the ops of the gradient, bars by the logarithm of the norm."""
     steps = flow.steps[:MOST_TABLE_ROWS]

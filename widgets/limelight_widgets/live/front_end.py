@@ -5,6 +5,18 @@ from __future__ import annotations
 import os
 
 VARIABLE = "LIMELIGHT_WIDGETS"
+_without: list[bool] = []
+
+
+def without_widgets(on: bool = True) -> None:
+    """Shows static forms from now on, whoever looks; or lets the front end decide again.
+
+    >>> without_widgets()
+    >>> has_front_end()
+    False
+    >>> without_widgets(False)
+    """
+    _without[:] = [True] if on else []
 
 
 def has_front_end() -> bool:
@@ -14,6 +26,8 @@ def has_front_end() -> bool:
     large, and then readers without the widgets' code see nothing where the picture should be. Such kernels are started
     with a history that is kept in memory. `LIMELIGHT_WIDGETS=1` or `=0` decides otherwise.
     """
+    if _without:
+        return False
     asked = os.environ.get(VARIABLE)
     if asked is not None:
         return asked.strip().lower() not in {"", "0", "false", "no", "off"}

@@ -7,6 +7,7 @@ table. The JSON is packed: a thousand steps take less than 300 kB.
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -15,7 +16,8 @@ from typing import Any, Final
 
 from limelight.explain.stepping.recording import KINDS, Excerpt, Recording, Step, excerpts
 from limelight.explain.stepping.recording import steps as recorded
-from limelight_widgets.figures.static_forms import TEXT_WIDTH, Table, html_table
+from limelight_widgets.figures import files
+from limelight_widgets.figures.static_forms import TEXT_WIDTH, Figure, Table, html_table
 
 _STATIC: Final = Path(__file__).parents[1] / "static"
 _MOST_ROWS: Final = 40
@@ -37,16 +39,33 @@ class StepsPlayer:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": player_html(self.recording, self.stops)}
 
-    def save(self, path: str) -> None:
-        """Writes the player as an HTML page of its own, which needs neither kernel nor network."""
+    def to_dict(self) -> dict[str, Any]:
+        """The recording, ready for JSON: the steps with their names."""
+        steps = [files.json_ready(one) for one in self.recording.steps]
+        return {"name": self.recording.name, "cut": self.recording.is_cut, "stops": list(self.stops), "steps": steps}
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the player as an HTML page of its own, which needs neither kernel nor network; or `.json`, `.txt`.
+
+        Args:
+            path: the file's name; a file that is there is replaced.
+
+        Returns:
+            what was written, in a sentence.
+
+        Raises:
+            ArgumentError: the name ends otherwise.
+            OSError: the file cannot be written.
+        """
+        if Path(path).suffix.lower() != ".html":
+            return files.save(path, self.to_dict(), Figure(repr(self), "", ""))
         title = escape(f"{self.recording.name}, step by step")
         player = player_html(self.recording, self.stops)
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8">'
             f'<meta name="color-scheme" content="light dark"><title>{title}</title>{player}'
         )
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page + "</html>\n")
+        return files.replaced(path, f"{page}</html>\n".encode())
 
 
 def packed(recording: Recording, stops: Sequence[int] = ()) -> dict[str, Any]:

@@ -17,6 +17,7 @@ What its script in the page (`js/src/graph`) does, and why so:
 
 from __future__ import annotations
 
+import json
 import threading
 from os import PathLike
 from typing import Any, Final, Literal
@@ -95,6 +96,14 @@ class GraphView(View):
     def show_trace(self, function_id: int, index: int) -> None:
         """Switches to the trace `index`, where this is a view of that function."""
         self._feed.change(lambda fold: fold.choose(function_id, index))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph and all that the view knows of it, as `save` writes it to a `.json`; without a trace, the state."""
+        state = self.state()
+        if not state["variants"]:
+            return super().to_dict()
+        told: dict[str, Any] = json.loads(graph_files.as_json(state, self._which))
+        return told
 
     def save(self, path: str | PathLike[str]) -> str:
         """Writes the graph as it stands to a file: `.svg`, `.png`, `.dot`, `.json`, `.me.json` or `.txt`.

@@ -14,12 +14,14 @@ What the page says, `opened`, `seen` and `closed`, comes back through the widget
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict
 from typing import Any, ClassVar, Final, Protocol
 
 from limelight import forking
+from limelight_widgets.figures import files
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.live import cell_outputs, static_outputs, wire
@@ -94,6 +96,28 @@ class View:
     def static(self) -> Figure:
         """The view as it stands, in forms that need no widget: text, HTML and SVG."""
         return self._figure(self.state())
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the view shows, ready for JSON."""
+        told: dict[str, Any] = files.json_ready(dict(self.state()))
+        return told
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the view as it stands to a file, by its ending: `.svg`, `.png`, `.html`, `.json` or `.txt`.
+
+        Args:
+            path: the file's name; a file that is there is replaced.
+
+        Returns:
+            what was written, in a sentence.
+
+        Raises:
+            ArgumentError: the name ends otherwise.
+            ImportError: for a PNG something must be installed.
+            OSError: the file cannot be written.
+        """
+        state = self.state()
+        return files.save(path, dict(state), self._figure(state))
 
     @property
     def is_live(self) -> bool:

@@ -24,7 +24,7 @@ from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
 _INNER: Final = frozenset(["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>"])
-"""Code that is part of a line: what it does, the line does."""
+"""Code that is part of a line: what it does, the line does. Called from none, as a staged lambda is, it has its own."""
 _LONGEST: Final = 60
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 
@@ -66,7 +66,7 @@ class LineWatch:
 
     def _called(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         code = frame.f_code
-        if self.is_cut or code.co_name in _INNER or source_line.is_library(code):
+        if self.is_cut or (self._running and code.co_name in _INNER) or source_line.is_library(code):
             return None
         if source_line.is_installed(code.co_filename) or code.co_filename.startswith("<string"):
             return None

@@ -155,3 +155,16 @@ def test_what_is_no_function_is_refused():
         ll.explain.steps(3)
     with pytest.raises(ArgumentError, match=r"explain.steps: gradient_of has 'z'"):
         ll.explain.steps(lambda x: x, ll.ones(()), gradient_of="z")
+
+
+def test_a_lambda_has_a_line_of_its_own_where_no_line_calls_it():
+    staged = ll.function(lambda x: ll.tanh(x) * 2.0)
+    (line,) = ll.explain.steps(staged, ll.ones((2,))).of("trace")
+    assert "lambda x: ll.tanh(x)" in line.text
+    assert [one.partition("= ")[2].partition("(")[0] for one in line.records] == ["tanh", "constant", "multiply"]
+
+    def program(x):
+        twice = lambda y: y * 2.0  # noqa: E731  # a line of a line
+        return twice(x)
+
+    assert [len(one.records) for one in ll.explain.steps(program, ll.ones((2,))).of("trace")] == [0, 2]

@@ -1,0 +1,109 @@
+"""Views in small windows, enlarged, without motion, and after a change of theme in a long notebook."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from harness.page import DARK, LIGHT, output, run_all, set_theme
+
+PROGRAM = """\
+%load_ext limelight
+import limelight as ll
+w = ll.Variable(ll.ones((8, 8)) * 0.1, name="w")
+def call(x):
+    h = ll.tanh(x @ w)
+    a = ll.exp(h).sum(axis=0)
+    b = ll.sin(h).mean(axis=1)
+    c = ll.sort(h, axis=1)[:, :2]
+    d = ll.cumsum(h, axis=0).max(axis=1)
+    e = ll.transpose(h) @ x
+    return a.sum() + b.sum() + c.sum() + d.sum() + e.sum()
+step = ll.function(call)
+x = ll.ones((4, 8))
+with ll.GradientTape(persistent=True) as tape:
+    tape.watch(x)
+    loss = call(x)
+step(x);"""
+VIEWS = {
+    "graph": "%graph step", "cache": "%trace_cache step", "tape": "%tape tape", "devices": "%devices",
+    "steps": "%steps step(x)",
+}  # fmt: skip
+"""The dashboard has a test of its own (`test_dashboard.py`)."""
+LONG = ["1", "2", "3"]
+"""Cells with nothing to show, so that the graph is far away from the last."""
+ENLARGED = {"width": 640, "height": 360}
+"""What 1280 x 720 is to a page at 200 %."""
+NARROW = {"width": 360, "height": 720}
+LOST = """root => {
+  const view = root.getBoundingClientRect();
+  const scrolls = (element) => {
+    for (let at = element.parentElement; at && at !== root; at = at.parentElement)
+      if (/auto|scroll/.test(getComputedStyle(at).overflowX) || at.closest("svg")) return true;
+    return false;
+  };
+  const wrong = [];
+  for (const element of root.querySelectorAll("button, h2, h3, summary, th, select, input, label, p")) {
+    const seen = element.checkVisibility({ visibilityProperty: true });
+    if (!seen || element.closest(".ll-sr, [aria-hidden='true']")) continue;
+    const { left, right, width } = element.getBoundingClientRect();
+    if (width > 1 && (left < view.left - 1 || right > view.right + 1) && !scrolls(element))
+      wrong.push(`${element.tagName} ${element.textContent.slice(0, 30)}: to ${right - view.left} of ${view.width}`);
+  }
+  if (root.scrollWidth > root.clientWidth + 1) wrong.push(`it scrolls: ${root.scrollWidth} of ${root.clientWidth}`);
+  return wrong;
+}"""
+MOVES = """root => [...root.querySelectorAll("*")].filter(element => {
+  const { animationName, animationDuration, transitionDuration, scrollBehavior } = getComputedStyle(element);
+  const lasts = (text) => text.split(",").some(one => parseFloat(one) > 0.01);
+  const moves = (animationName !== "none" && lasts(animationDuration)) || lasts(transitionDuration);
+  return moves || scrollBehavior === "smooth";
+}).map(element => element.className.baseVal ?? element.className).slice(0, 5)"""
+
+
+def shown(page: Page, name: str):
+    at = 1 + list(VIEWS).index(name)
+    view = output(page, at).locator(".ll-steps" if name == "steps" else f".ll-{name}-view").first
+    view.scroll_into_view_if_needed()
+    return view
+
+
+def test_in_small_windows_without_motion_and_after_a_change_of_theme(open_cells, picture):
+    page = open_cells(PROGRAM, *VIEWS.values(), *LONG)
+    run_all(page)
+    signs_stay(page)
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    wrong = {}
+    for size in (ENLARGED, NARROW):
+        page.set_viewport_size(size)
+        for name in VIEWS:
+            view = shown(page, name)
+            page.wait_for_timeout(150)
+            wrong |= {(name, size["width"]): lost} if (lost := view.evaluate(LOST)) else {}
+            if size is NARROW:
+                moving = view.evaluate(MOVES)
+                wrong |= {(name, "moves"): moving} if moving else {}
+        picture(shown(page, "graph"), f"small-graph-{size['width']}")
+        page.set_viewport_size(size)
+        assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    page.emulate_media(reduced_motion="no-preference")
+    assert wrong == {}
+
+
+def signs_stay(page: Page) -> None:
+    """Boxes beyond the edges are counted there, also after the theme has changed while the graph was out of sight."""
+    view = shown(page, "graph")
+    view.locator(".ll-box").first.wait_for()
+    canvas = view.locator(".ll-canvas")
+    for _ in range(6):
+        view.get_by_role("button", name="Zoom in").click()
+    signs = canvas.locator(".ll-beyond:not([hidden])")
+    expect(signs.first).to_be_visible(timeout=20_000)
+    page.wait_for_timeout(200)
+    before = signs.all_text_contents()
+    for theme, away in ((DARK, True), (LIGHT, False)):
+        if away:
+            page.locator(".jp-Cell").last.scroll_into_view_if_needed()
+        set_theme(page, theme)
+        shown(page, "graph")
+        expect(signs).to_have_text(before, timeout=20_000)
