@@ -236,7 +236,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if op.taped is not None or op.multiple:
             return self._record_many(below, op, inputs, attrs, mask)
         out = below.process(op, inputs, attrs)
-        data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
+        data = out._data if type(out) is Tensor else out.spec  # they answer faster than the handle
         dtype = data.dtype
         if dtype is float32 or dtype in INEXACT:  # an integer output ends the path
             names: Sequence[int] = uids
@@ -246,10 +246,13 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            found = below.scope is not None and not name_scopes.named_scopes  # a trace has just looked for the line
-            place = (out.line, 0) if found else placed(_getframe(1))
+            if below.scope is None or name_scopes.named_scopes:
+                place = placed(_getframe(1))
+            else:  # a trace has just looked for the line
+                stack = below.nodes[-1].stack
+                place = (stack[0] if stack else None), 0
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
-            if events.wanted(events.Recorded):
+            if dispatch.tapes_told and events.wanted(events.Recorded):
                 self._emit(inputs)
             return out
         return self._cut(op, attrs, inputs, out)
