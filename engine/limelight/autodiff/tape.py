@@ -345,16 +345,22 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         outs = out if op.multiple else (out,)
         recipe, uids = self._recipe(op, mask, [uid_of(x) for x in inputs])
         saved = recipe.save(inputs, out, attrs)
-        names = tuple([ensure_uid(y) if y.dtype in INEXACT else 0 for y in outs])
-        self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
+        visible: Sequence[int] = range(len(outs))
+        if swap is not None:
+            visible = swap.result(tuple(visible))
+        names = [0] * len(outs)
+        for i in range(len(outs)) if self.persistent else visible:  # the rest is for the rule; none asks once more
+            if kinds[i] in INEXACT:
+                names[i] = ensure_uid(outs[i])
+        self._watched.update([uid for uid in names if uid])
         place = placed(_getframe(2))
         if op.multiple:
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *uids))
         else:
             self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *uids))
         if swap is not None and self.persistent:  # asked before the entry above, when going back
-            hidden = hidden_outputs(names, swap.result(tuple(range(len(outs)))))
+            hidden = hidden_outputs(names, visible)
             if any(hidden):
                 kept = call_to_rerun(self, op, attrs, inputs)
                 self._entries.append((rerun.recipe(1), hidden, shapes, kinds, *place, kept, *uids))

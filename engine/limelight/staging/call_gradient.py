@@ -167,10 +167,12 @@ def _residual_places(joint: Joint) -> list[Place]:
     read = dict.fromkeys([value for node in joint.backward for value in node.inputs])
     read |= dict.fromkeys([g for g in joint.gradients if g is not None])
     places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
-    for position, node in enumerate(joint.forward):
-        for value in node.outputs:
-            if value in read and node.op is not constant_op:  # literals are copied into both halves
-                places[value] = ("node", position, value.index)
+    places |= {
+        value: ("node", position, value.index)
+        for position, node in enumerate(joint.forward)
+        for value in node.outputs
+        if value in read and node.op is not constant_op  # literals are copied into both halves
+    }
     return [places[value] for value in read if value in places]
 
 

@@ -100,10 +100,9 @@ def _writer(n_tensors: int, n_shared: int, operands: tuple[tuple[int, ...], ...]
         lines += [f"t{place} = blank(SymbolicTensor)", f"t{place}._value = v{place}", f"t{place}._tracer = tracer"]
         lines += [f"t{place}._device = CPU0", f"t{place}._uid = 0"]
     lines.append(f"return ({''.join(['None, ' if place < 0 else f't{place}, ' for place in results])})")
-    body = "\n".join([f"        {line}" for line in lines])
-    source = (
-        f"def make({', '.join(given)}):\n    def write(tensors, nodes, stack, scope, tracer):\n{body}\n    return write"
-    )
+    inner = "".join([f"        {line}\n" for line in lines])
+    head = f"def make({', '.join(given)}):\n    def write(tensors, nodes, stack, scope, tracer):\n"
+    source = f"{head}{inner}    return write"
     names = {"blank": object.__new__, "Node": Node, "Value": Value, "ref": ref, "CPU0": CPU0}
     scope = names | {"SymbolicTensor": SymbolicTensor}
     exec(compile(source, f"{GENERATED_PREFIX}repeated rule>", "exec"), scope)
