@@ -204,18 +204,21 @@ def _pull_traced(
         return
     if uid not in wanted:
         del grads[uid]
-    pulls = recipe.pulls
-    if len(pulls) == 1 and needed:
-        targets: Sequence[int] = (entry[pulls[0][0]],)
+    pulls, end = recipe.pulls, SAVED + len(recipe.names)
+    if len(pulls) == 1:
+        uid = entry[pulls[0][0]]
+        (total,) = repeat(_sums, recipe, (g, *entry[SAVED:end], grads.get(uid)), entry, stack)
+        if total is not None:
+            grads[uid] = total
+        return
+    if len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
+        targets: Sequence[int] = (entry[pulls[0][0]], entry[pulls[1][0]])
         how: Any = recipe
-    elif len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
-        targets = (entry[pulls[0][0]], entry[pulls[1][0]])
-        how = recipe
     else:
         targets = [entry[place] for place, bit, _ in pulls if needed & bit]
         how = (recipe, needed, tuple(map(targets.index, targets)))
     present = map(grads.get, targets) if how is recipe else _once(grads, targets)
-    sums = repeat(_sums, how, (g, *entry[SAVED : SAVED + len(recipe.names)], *present), entry, stack)
+    sums = repeat(_sums, how, (g, *entry[SAVED:end], *present), entry, stack)
     for uid, total in zip(targets, sums, strict=True):
         if total is not None:
             grads[uid] = total

@@ -164,16 +164,17 @@ def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources
 
 def _residual_places(joint: Joint) -> list[Place]:
     """The residuals: what the backward nodes read of the forward ones, each once, in order of first use."""
-    read = dict.fromkeys([value for node in joint.backward for value in node.inputs])
-    read |= dict.fromkeys([g for g in joint.gradients if g is not None])
-    places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
-    places |= {
-        value: ("node", position, value.index)
+    places = {  # literals are copied into both halves
+        value: position
         for position, node in enumerate(joint.forward)
+        if node.op is not constant_op
         for value in node.outputs
-        if value in read and node.op is not constant_op  # literals are copied into both halves
     }
-    return [places[value] for value in read if value in places]
+    places |= {value: ~i for i, value in enumerate(joint.inputs)}
+    read = dict.fromkeys([value for node in joint.backward for value in node.inputs if value in places])
+    read |= dict.fromkeys([g for g in joint.gradients if g is not None and g in places])
+    found = [(value, places[value]) for value in read]
+    return [("node", i, value.index) if i >= 0 else ("input", ~i, 0) for value, i in found]
 
 
 def _at(joint: Joint, place: Place) -> Value:
