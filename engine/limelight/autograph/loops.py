@@ -1,9 +1,9 @@
 """`while` and `for`.
 
 `for` over rows or a range of tensors is a `scan`; with `break` or `return` in it a `while_loop`. Where a variable is
-None at first and a tensor later, the first round is traced apart, if it is known that there is one. The rounds of a Python
-loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect is
-evaluated before the loop and at the end of its body, so as often as Python would.
+None at first and a tensor later, the first round is traced apart, if it is known that there is one. The rounds of a
+Python loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect
+is evaluated before the loop and at the end of its body, so as often as Python would.
 """
 
 from __future__ import annotations

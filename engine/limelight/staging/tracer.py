@@ -229,9 +229,20 @@ class Tracer(dispatch.Interpreter):
         if op.effect is not None or op.higher_order:
             node.after = self._order.place(node)
         self.nodes.append(node)
-        if op.multiple:
-            return tuple([self._handle(value) for value in node.outputs])
-        return self._handle(node.outputs[0])
+        if not op.multiple:
+            return self._handle(node.outputs[0])
+        handles: list[Any] = []
+        for value in node.outputs:  # `_handle`: of residuals there are many
+            if type(value.spec) is TensorSpec:
+                symbolic = _blank(SymbolicTensor)
+                symbolic._value = value
+                symbolic._tracer = self
+                symbolic._device = CPU0
+                symbolic._uid = 0
+                handles.append(symbolic)
+            else:
+                handles.append(self._handle(value))
+        return tuple(handles)
 
     def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
         """Writes what `work` has written for operands of the same types; types and other objects are known by `id`."""
