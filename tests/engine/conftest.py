@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -15,7 +16,14 @@ from limelight import settings
 from limelight.core import autograph_hook, device_scopes, devices, dispatch, name_scopes
 from limelight.core.variable import lift, on_create
 from limelight.staging import function as staging
-from limelight.user_code import source_line
+from limelight.user_code import source_line, tracebacks
+
+
+@pytest.fixture(autouse=True)
+def outside_of_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tracebacks are cut as in a script, though the notebook of another test may still be there."""
+    monkeypatch.setattr(tracebacks, "_displays", weakref.WeakSet())
+
 
 Clean = Callable[..., AbstractContextManager[None]]
 

@@ -204,18 +204,25 @@ def _pull_traced(
         return
     if uid not in wanted:
         del grads[uid]
-    pulls = recipe.pulls
-    if len(pulls) == 1 and needed:
-        targets: Sequence[int] = (entry[pulls[0][0]],)
-        how: Any = recipe
-    elif len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
-        targets = (entry[pulls[0][0]], entry[pulls[1][0]])
-        how = recipe
-    else:
-        targets = [entry[place] for place, bit, _ in pulls if needed & bit]
-        how = (recipe, needed, tuple(map(targets.index, targets)))
-    present = map(grads.get, targets) if how is recipe else _once(grads, targets)
-    sums = repeat(_sums, how, (g, *entry[SAVED : SAVED + len(recipe.names)], *present), entry, stack)
+    pulls, end = recipe.pulls, SAVED + len(recipe.names)
+    if len(pulls) == 1:
+        uid = entry[pulls[0][0]]
+        (total,) = repeat(_sums, recipe, (g, *entry[SAVED:end], grads.get(uid)), entry, stack)
+        if total is not None:
+            grads[uid] = total
+        return
+    if len(pulls) == 2 and needed == recipe.mask and entry[pulls[0][0]] != entry[pulls[1][0]]:
+        first, second = entry[pulls[0][0]], entry[pulls[1][0]]
+        operands = (g, *entry[SAVED:end], grads.get(first), grads.get(second))
+        left, right = repeat(_sums, recipe, operands, entry, stack)
+        if left is not None:
+            grads[first] = left
+        if right is not None:
+            grads[second] = right
+        return
+    targets = [entry[place] for place, bit, _ in pulls if needed & bit]
+    how = (recipe, needed, tuple(map(targets.index, targets)))
+    sums = repeat(_sums, how, (g, *entry[SAVED:end], *_once(grads, targets)), entry, stack)
     for uid, total in zip(targets, sums, strict=True):
         if total is not None:
             grads[uid] = total
@@ -251,8 +258,8 @@ def _pull_many(entry: TapeEntry, grads: Gradients, needed: int, wanted: set[int]
     inputs = entry[recipe.first_input :]
     outputs = entry[1] if recipe.op.multiple else (entry[1],)
     output_grads = [grads.get(uid) if uid in wanted else grads.pop(uid, None) for uid in outputs]
-    gs = tuple([_densified(g, recipe.op) for g in output_grads])
-    if all(g is None for g in gs):
+    gs = tuple([g if g is None else _densified(g, recipe.op) for g in output_grads])
+    if all([g is None for g in gs]):  # noqa: C419  # half the time, where there are many
         return
     g = gs if recipe.op.multiple else gs[0]
     if recipe.pull_all is not None:

@@ -8,7 +8,7 @@ under a tape of its own, which does, and with the values that variables had.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from limelight.core import dispatch
@@ -44,7 +44,7 @@ def call_to_rerun(tape: Any, op: Op, attrs: tuple[Any, ...], inputs: tuple[Any, 
     return CallToRerun(type(tape), op, attrs, inputs, values)
 
 
-def hidden_outputs(names: tuple[int, ...], visible: tuple[int, ...]) -> tuple[int, ...]:
+def hidden_outputs(names: Sequence[int], visible: Sequence[int]) -> tuple[int, ...]:
     """The uids of outputs that can have gradients and are not among the results at `visible`; 0 for the others."""
     return tuple([0 if i in visible else uid for i, uid in enumerate(names)])
 

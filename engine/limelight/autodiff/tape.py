@@ -236,7 +236,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if op.taped is not None or op.multiple:
             return self._record_many(below, op, inputs, attrs, mask)
         out = below.process(op, inputs, attrs)
-        data = out._data if type(out) is Tensor else out  # the payload answers faster than the handle
+        data = out._data if type(out) is Tensor else out.spec  # they answer faster than the handle
         dtype = data.dtype
         if dtype is float32 or dtype in INEXACT:  # an integer output ends the path
             names: Sequence[int] = uids
@@ -246,10 +246,13 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             saved = recipe.save(inputs, out, attrs)
             out._uid = uid = out._uid or new_uid()
             self._watched.add(uid)
-            found = below.scope is not None and not name_scopes.named_scopes  # a trace has just looked for the line
-            place = (out.line, 0) if found else placed(_getframe(1))
+            if below.scope is None or name_scopes.named_scopes:
+                place = placed(_getframe(1))
+            else:  # a trace has just looked for the line
+                stack = below.nodes[-1].stack
+                place = (stack[0] if stack else None), 0
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
-            if events.wanted(events.Recorded):
+            if dispatch.tapes_told and events.wanted(events.Recorded):
                 self._emit(inputs)
             return out
         return self._cut(op, attrs, inputs, out)
@@ -342,16 +345,22 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         outs = out if op.multiple else (out,)
         recipe, uids = self._recipe(op, mask, [uid_of(x) for x in inputs])
         saved = recipe.save(inputs, out, attrs)
-        names = tuple([ensure_uid(y) if y.dtype in INEXACT else 0 for y in outs])
-        self._watched.update(uid for uid in names if uid)
         shapes, kinds = [y.shape for y in outs], [y.dtype for y in outs]
+        visible: Sequence[int] = range(len(outs))
+        if swap is not None:
+            visible = swap.result(tuple(visible))
+        names = [0] * len(outs)
+        for i in range(len(outs)) if self.persistent else visible:  # the rest is for the rule; none asks once more
+            if kinds[i] in INEXACT:
+                names[i] = ensure_uid(outs[i])
+        self._watched.update([uid for uid in names if uid])
         place = placed(_getframe(2))
         if op.multiple:
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *uids))
         else:
             self._entries.append((recipe, names[0], shapes[0], kinds[0], *place, *saved, *uids))
         if swap is not None and self.persistent:  # asked before the entry above, when going back
-            hidden = hidden_outputs(names, swap.result(tuple(range(len(outs)))))
+            hidden = hidden_outputs(names, visible)
             if any(hidden):
                 kept = call_to_rerun(self, op, attrs, inputs)
                 self._entries.append((rerun.recipe(1), hidden, shapes, kinds, *place, kept, *uids))

@@ -34,6 +34,12 @@ class Steps(NamedTuple):
             "write a `for`, or ll.scan or ll.map_fn"
         )
 
+    def after_first(self) -> Steps:
+        """The steps after the first one; there must be one."""
+        rows = tuple([x[1:] for x in self.rows]) if isinstance(self.rows, tuple) else self.rows
+        rows = rows[1:] if isinstance(rows, Tensor | Variable) else rows
+        return Steps(self.count - 1, rows, lambda k, row: self.value(k + 1, row))
+
 
 def row_of(rows: Any, k: Any) -> Any:
     """The rows number `k` of a nest of tensors."""

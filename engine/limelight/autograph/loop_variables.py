@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import (
@@ -114,6 +114,7 @@ class Carried:
         self._containers: list[Changed] = []
         self._sometimes: set[str] = set()  # what not every iteration assigns
         self._run: Callable[[], object] = lambda: None
+        self.none_at_first: ControlFlowError | None = None  # the refusal of a variable that is a value after a round
         self._begin()
 
     def _begin(self) -> None:
@@ -356,6 +357,8 @@ class Carried:
             value.read()
         parts, other = nest.flatten(value)
         if other != structure:
+            if len(slots) == 1 and slots[0].value is None:
+                self._refuse_none(slots[0].path, value, "begin with a value of that form")
             self._take_shape(name, value)
             before = nest.unflatten(structure, [slot.value for slot in slots])
             changed = next((x for x in self._containers if x.name == name), None)
@@ -403,6 +406,8 @@ class Carried:
             if part is not slot.value and part != slot.value:
                 after = described(part)
                 after = after if after != described(slot.value) else f"another {type(part).__name__}"
+                if slot.value is None and is_value(part):
+                    self._refuse_none(slot.path, part, _remedy_for(part, None, slot.path))
                 raise self._changes(slot.path, described(slot.value), after, _remedy_for(part, slot.value, slot.path))
             return []
         before = self.leaves[slot.at]
@@ -423,6 +428,11 @@ class Carried:
             widen(self._told(slot.path, str(before.spec), str(x.spec)))
             self._shapes[slot.path] = wider
         return [x]
+
+    def _refuse_none(self, path: str, after: Any, remedy: str) -> NoReturn:
+        """Raises for what was None; a loop that is known to have a first round can have that apart."""
+        self.none_at_first = self._changes(path, "None", described(after), remedy)
+        raise self.none_at_first
 
     def _changes(self, path: str, before: str, after: str, remedy: str) -> ControlFlowError:
         told = self._told(path, before, after)

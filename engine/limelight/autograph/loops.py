@@ -1,8 +1,9 @@
 """`while` and `for`.
 
-`for` over rows or a range of tensors is a `scan`; with `break` or `return` in it a `while_loop`. The rounds of a Python
-loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect is
-evaluated before the loop and at the end of its body, so as often as Python would.
+`for` over rows or a range of tensors is a `scan`; with `break` or `return` in it a `while_loop`. Where a variable is
+None at first and a tensor later, the first round is traced apart, if it is known that there is one. The rounds of a
+Python loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect
+is evaluated before the loop and at the end of its body, so as often as Python would.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import ControlFlowError
 from limelight.staging.trace_branch import tracing
 from limelight.user_code.tracebacks import in_place_of_python
 
 _WHILE = "this `while` loop"
 _FOR = "this `for` loop"
+_MOST_APART = 4  # variables that are None at first, each until the one before has a value: rarely more than two
 _SKIPPED = Words("an earlier `break` or `return`", "without that", "with it", "a loop after `break` or `return`")
 
 
@@ -155,12 +158,23 @@ def for_stmt(
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)
         return
     refuse_in_try("a `for`")
-    always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
-    carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always, extra_test)
-    if extra_test is None:
-        _scanned(carried, steps, body)
-    else:
-        _until(carried, steps, extra_test, body)
+    for _ in range(_MOST_APART):
+        always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
+        carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always, extra_test)
+        try:
+            if extra_test is None:
+                _scanned(carried, steps, body)
+            else:
+                _until(carried, steps, extra_test, body)
+            return
+        except ControlFlowError:
+            if not (always and carried.none_at_first):
+                raise
+        body(steps.value(as_tensor(0), row_of(steps.rows, 0)))  # the first round is sure: what was None has a value now
+        steps = steps.after_first()
+        if steps.count == 0 or (extra_test is not None and extra_test() is False):
+            return
+    raise carried.none_at_first  # type: ignore[misc]  # the loop ends here with an error alone
 
 
 @in_place_of_python

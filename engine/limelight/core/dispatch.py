@@ -43,6 +43,8 @@ class Interpreter:
     """That at whose end it is to leave the stack."""
     scope: str | None = None
     """The name scope of the nodes that it writes ("dense/"); None where it writes none."""
+    nodes: Any = ()
+    """The nodes that it has written, the latest one last."""
     enclosing_scope: Any = None
     """The name scopes around that one (see `name_scopes`)."""
     calls: Any = None

@@ -128,7 +128,7 @@ class Node:
         if len(specs) == 1:  # nearly always; tracing makes many nodes
             self.outputs: tuple[Value, ...] = (Value(specs[0], self),)
         else:
-            self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+            self.outputs = _outputs(self, specs)
         self.device = device
         self.stack = stack
         self.scope = scope
@@ -154,6 +154,18 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<node {self.op}>"
+
+
+def _outputs(node: Node, specs: Sequence[Spec]) -> tuple[Value, ...]:
+    """The values that a node makes; the forward half of a long function returns thousands of residuals."""
+    made, by = [], ref(node)
+    for i, spec in enumerate(specs):
+        value: Value = _blank(Value)
+        value.spec = spec
+        value._node = by
+        value.index = i
+        made.append(value)
+    return tuple(made)
 
 
 def node_with_one_output(

@@ -64,8 +64,13 @@ def take_over(
     ordered = set(nodes) if any(node.after for node in nodes) else set()
     is_apart = values.keys().isdisjoint
     for node in nodes:
-        if not is_apart(node.inputs):
-            node.inputs = tuple([get(value, value) for value in node.inputs])
+        operands = node.inputs
+        if len(operands) == 2:  # as most have, in half the time
+            x, y = operands
+            if x in values or y in values:
+                node.inputs = (get(x, x), get(y, y))
+        elif not is_apart(operands):
+            node.inputs = tuple([get(value, value) for value in operands])
         if node.after:
             node.after = tuple([earlier for earlier in node.after if earlier in ordered])
     fresh = [values[value] for value in inputs]

@@ -37,10 +37,11 @@ def pruned(graph: Graph) -> Graph:
 def _needed(graph: Graph) -> set[Node]:
     wanted = set(graph.outputs)
     needed: set[Node] = set()
+    is_unused, want, need = wanted.isdisjoint, wanted.update, needed.add
     for node in reversed(graph.nodes):
-        if not wanted.isdisjoint(node.outputs) or _has_effect(node):
-            needed.add(node)
-            wanted.update(node.inputs)
+        if not is_unused(node.outputs) or _has_effect(node):
+            need(node)
+            want(node.inputs)
     return needed
 
 

@@ -69,7 +69,7 @@ class Pair:
     def _split_halves(self, joint: Joint) -> None:
         """Sets the forward version, and where the backward versions find the residuals."""
         self._places = _residual_places(joint)
-        residuals = [_at(joint, place) for place in self._places]
+        residuals = _at(joint, self._places)
         self.forward = self._build_forward(joint, residuals)
         self.sources = self._sources(joint, residuals)
 
@@ -134,7 +134,7 @@ class Pair:
         return GraphFunction(pruned(Graph(name, joint.inputs, joint.forward, outputs, input_names=names)))
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
-        residuals = [_at(joint, place) for place in self._places]
+        residuals = _at(joint, self._places)
         gradients = [(i, g) for i, g in enumerate(joint.gradients) if g is not None]
         inputs = [*residuals, *joint.seeds]
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
@@ -164,19 +164,22 @@ def _gradients(tape: GradientTape, outputs: list[Any], seeds: list[Any], sources
 
 def _residual_places(joint: Joint) -> list[Place]:
     """The residuals: what the backward nodes read of the forward ones, each once, in order of first use."""
-    read = dict.fromkeys([value for node in joint.backward for value in node.inputs])
-    read |= dict.fromkeys([g for g in joint.gradients if g is not None])
-    places: dict[Value, Place] = {value: ("input", i, 0) for i, value in enumerate(joint.inputs)}
-    for position, node in enumerate(joint.forward):
-        for value in node.outputs:
-            if value in read and node.op is not constant_op:  # literals are copied into both halves
-                places[value] = ("node", position, value.index)
-    return [places[value] for value in read if value in places]
+    places = {  # literals are copied into both halves
+        value: position
+        for position, node in enumerate(joint.forward)
+        if node.op is not constant_op
+        for value in node.outputs
+    }
+    places |= {value: ~i for i, value in enumerate(joint.inputs)}
+    read = dict.fromkeys([value for node in joint.backward for value in node.inputs if value in places])
+    read |= dict.fromkeys([g for g in joint.gradients if g is not None and g in places])
+    found = [(value, places[value]) for value in read]
+    return [("node", i, value.index) if i >= 0 else ("input", ~i, 0) for value, i in found]
 
 
-def _at(joint: Joint, place: Place) -> Value:
-    where, position, index = place
-    return joint.inputs[position] if where == "input" else joint.forward[position].outputs[index]
+def _at(joint: Joint, places: list[Place]) -> list[Value]:
+    inputs, forward = joint.inputs, joint.forward
+    return [inputs[i] if where == "input" else forward[i].outputs[index] for where, i, index in places]
 
 
 def _literals(joint: Joint) -> list[Node]:

@@ -229,21 +229,30 @@ class Tracer(dispatch.Interpreter):
         if op.effect is not None or op.higher_order:
             node.after = self._order.place(node)
         self.nodes.append(node)
-        if op.multiple:
-            return tuple([self._handle(value) for value in node.outputs])
-        return self._handle(node.outputs[0])
+        if not op.multiple:
+            return self._handle(node.outputs[0])
+        handles: list[Any] = []
+        for value in node.outputs:  # `_handle`: of residuals there are many
+            if type(value.spec) is TensorSpec:
+                symbolic = _blank(SymbolicTensor)
+                symbolic._value = value
+                symbolic._tracer = self
+                symbolic._device = CPU0
+                symbolic._uid = 0
+                handles.append(symbolic)
+            else:
+                handles.append(self._handle(value))
+        return tuple(handles)
 
     def repeat(self, work: Any, how: Any, operands: tuple[Any, ...], entry: Any, stack: Any) -> Any:
         """Writes what `work` has written for operands of the same types; types and other objects are known by `id`."""
         if dispatch.scopes:
             return work(how, operands, entry)
-        tensors, values, key = [], [], [how]
+        tensors, key = [], [how]
         for x in operands:
             if type(x) is SymbolicTensor and x._tracer is self:
-                value = x._value
                 tensors.append(x)
-                values.append(value)
-                key.append(id(value.spec))
+                key.append(id(x._value.spec))
             else:
                 key.append(id(x))
         types = tuple(key)
@@ -252,19 +261,7 @@ class Tracer(dispatch.Interpreter):
             return self._first_run(types, tensors, work, how, operands, entry)
         if fragment.steps is None:
             return work(how, operands, entry)
-        fragment.write(values, self.nodes, stack, self.scope)
-        results: list[Any] = []
-        for place in fragment.results:
-            if place >= len(tensors):
-                symbolic = _blank(SymbolicTensor)
-                symbolic._value = values[place]
-                symbolic._tracer = self
-                symbolic._device = CPU0
-                symbolic._uid = 0
-                results.append(symbolic)
-            else:
-                results.append(None if place < 0 else tensors[place])
-        return results
+        return fragment.write(tensors, self.nodes, stack, self.scope, self)
 
     def _first_run(
         self,

@@ -64,9 +64,10 @@ def changes_after_a_return(x):
 
 def best_so_far(x):
     best = None
-    for v in ll.stack([x, -x]):
-        if best is None or v < best:
-            best = v
+    while x > 0:
+        if best is None or x < best:
+            best = x
+        x = x - 1
     return best
 
 
@@ -92,7 +93,7 @@ MESSAGES = {
     none_at_the_end: r"the value returned is None at the later `return` \(.*return None\) and f32\[\] at an earlier "
     r"one; .*choose among tensors, as ll.zeros\(\(\), dtype=ll.float32\)",
     changes_after_a_return: r"`seen` is \[\] in the `if` branch and \[\*\] after it",
-    best_so_far: r"`best` is None on entry of this `for` loop and f32\[\] .*begin with a tensor, as ll.zeros\(\(\),",
+    best_so_far: r"`best` is None on entry of this `while` loop and f32\[\] .*begin with a tensor, as ll.zeros\(\(\),",
     object_after_object: r"`p` is a Plain object on entry .* and another Plain after one .*make the class a dataclass",
 }
 

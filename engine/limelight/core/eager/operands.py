@@ -157,4 +157,7 @@ def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
     target = "bool_" if accepts == "bool" else target
     x = _operand_in_code(op, wrong) or "x"
+    if got.kind == "c":  # a cast would drop a part in silence
+        remedy = f"write ll.real({x}), ll.imag({x}) or ll.abs({x})"
+        return f"{op} needs {kinds} operands, got {got.name}; {remedy}"
     return f"{op} needs {kinds} operands, got {got.name}; write ll.astype({x}, ll.{target}) first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.ops._gradient_terms import zeros
 from limelight.ops._shape_rules import COMPLEX, real_of, same
 
 __all__ = ["conj", "imag", "real"]
@@ -77,10 +78,13 @@ _imag = entry_point(defop(
 
 
 def imag(x: TensorLike, /) -> Tensor:
-    """The imaginary part of each element; complex.
+    """The imaginary part of each element; zeros of the same dtype for real tensors, which have no gradient.
 
     >>> import limelight as ll
     >>> ll.imag(ll.constant([1 + 2j])).tolist()
     [2.0]
+    >>> ll.imag(2.0).item()
+    0.0
     """
-    return _imag(x)
+    x = as_tensor(x)
+    return _imag(x) if x.dtype in COMPLEX else zeros(x.dtype, x.sizes())

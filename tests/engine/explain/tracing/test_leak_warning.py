@@ -11,6 +11,7 @@ import pytest
 
 import limelight as ll
 from limelight.errors import LostChangeWarning
+from limelight.user_code import holders
 
 STORES = {  # the line that stores a tensor, and where it is kept
     "list": ("kept.append(y)", "kept[0]"),
@@ -47,6 +48,12 @@ def names_of(store):
         compile(f"@ll.function\ndef f(x, given=box):\n    y = x * 2.0\n    {store}\n    return y", "<f>", "exec"), names
     )
     return names
+
+
+@pytest.fixture(autouse=True)
+def time_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After thousands of tests there is more to look through than in a program, for which 0.2 s are meant."""
+    monkeypatch.setattr(holders, "SECONDS", 5.0)
 
 
 @pytest.mark.parametrize(("store", "place"), STORES.values(), ids=STORES)
