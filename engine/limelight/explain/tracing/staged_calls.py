@@ -116,7 +116,7 @@ def _calls_and_writes(text: str) -> tuple[Any, ...]:
 
 
 def _texts(read: Read) -> Iterator[tuple[str, int]]:
-    """The whole file or, where it is no Python, ever more lines from the call's own; each with its first line's number."""
+    """The whole file or, where it is no Python, ever more lines from the call on; each with its first line's number."""
     lines = linecache.getlines(read.code.co_filename)
     whole = "".join(lines)
     if parsed(whole) is not None and 0 < read.line.line <= len(lines):
