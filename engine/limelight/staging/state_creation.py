@@ -14,8 +14,8 @@ variable, and their initial values depend on nothing that is traced.
 An initial value that the traced code computes is lifted out of the trace: `lifted_value` runs the part of the graph so
 far that the value depends on, on the arguments of the call that is traced.
 
-Initial values are drawn while tracing, and what the code draws besides when the graph runs. `DrawsInOrder` gives both the
-numbers of eager code all the same, where one comes between the others (weights, dropout, weights).
+Initial values are drawn while tracing, and what the code draws besides when the graph runs. `DrawsInOrder` gives both
+the numbers of eager code all the same, where one comes between the others (weights, dropout, weights).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from limelight.staging.graph_function import GraphFunction
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 Lifter = Callable[[Any], Any]
 _MADE: Final = {
@@ -49,6 +50,11 @@ _MADE: Final = {
     "optimiser": "self.optimiser = ll.optim.Adam(...)",
 }
 """What is to be made outside, or once, and how the latter is written."""
+_OUT_OF_ORDER: Final = (
+    "an initial value is drawn while this is traced, and so before the random numbers that the code above it draws: "
+    "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one calls. "
+    "For the same numbers make the weights before: call the layer once outside"
+)
 
 
 class Creation:
@@ -62,10 +68,14 @@ class Creation:
         runs: whether the trace will be run for the call that it is made for.
     """
 
-    def __init__(self, name: str, *, allowed: bool, again: bool = False, of_objects: bool = True, runs: bool = False) -> None:
+    def __init__(
+        self, name: str, *, allowed: bool, again: bool = False, of_objects: bool = True, runs: bool = False
+    ) -> None:
         self.variables: list[Any] = []  # for which the function is traced again
         self.any = False
-        self.drew = False  # whether an initial value was drawn after draws of the trace: the first run is the trace's own
+        self.drew = (
+            False  # whether an initial value was drawn after draws of the trace: the first run is the trace's own
+        )
         self.runs = runs
         self._name = name
         self._allowed = allowed
@@ -126,8 +136,8 @@ def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, initia
 class DrawsInOrder:
     """Lifts initial values in their place among the draws of a trace that is run at once, and once, for the same call.
 
-    The draws so far are run, the initial value is drawn, and the generators are set back: the graph will draw the former
-    again. There it is written that they are to be as they were then. So that graph serves the first call alone.
+    The draws so far are run, the initial value is drawn, and the generators are set back: the graph will draw the
+    former again. There it is written that they are to be as they were then. So that graph serves the first call alone.
 
     Args:
         creation: is told that it was so.
@@ -143,10 +153,13 @@ class DrawsInOrder:
     def __call__(self, initial: Any) -> Any:
         if callable(initial):
             with self._in_place() as streams:
-                before = [stream._data.array for stream in streams]
+                late = [] if streams or not self._creation.runs else _drawn_from_around()
+                before, others = _states(streams), _states(late)
                 initial = _call_initializer(initial)
-                after = [stream._data.array for stream in streams]
+                after = _states(streams)
             self._write(streams, before, after)
+            if not all(map(np.array_equal, others, _states(late))):
+                _warn_of_order()
         streams = self._drawn_from() if isinstance(initial, SymbolicTensor) else []
         if not streams or initial._tracer is not self._tracer:
             return lifted_value(self._tracer, self._leaves, self._outer, initial)
@@ -170,7 +183,7 @@ class DrawsInOrder:
 
     @contextlib.contextmanager
     def _set_back(self, streams: list[Any]) -> Iterator[None]:
-        began = [stream._data.array for stream in streams]
+        began = _states(streams)
         try:
             yield
         finally:
@@ -189,8 +202,7 @@ class DrawsInOrder:
         above = dispatch.stack()[dispatch.stack().index(self._tracer) + 1 :] if self._tracer in dispatch.stack() else ()
         if not self._creation.runs or self._outer is not None or any(isinstance(x, Tracer) for x in above):
             return []
-        written = {value for node in self._tracer.nodes for value in effects_of(node).writes}
-        return [x for x, value in self._tracer.captured.values() if value in written and not _is_state(value)]
+        return _drawn_from(self._tracer)
 
     def _drawn(self, outputs: list[Any]) -> list[Tensor]:
         """Has the generators draw what the trace has drawn so far; returns the values of symbolic tensors."""
@@ -201,6 +213,28 @@ class DrawsInOrder:
         arguments = [x for x in self._leaves if isinstance(x, (Tensor, Variable))]
         part = extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
         return _run(self._tracer, arguments, None, part)
+
+
+def _drawn_from(tracer: Tracer) -> list[Any]:
+    """The generators that a trace has drawn from, or set."""
+    written = {value for node in tracer.nodes for value in effects_of(node).writes}
+    return [x for x, value in tracer.captured.values() if value in written and not _is_state(value)]
+
+
+def _drawn_from_around() -> list[Any]:
+    """Those that any trace going on has drawn from, or set; themselves, not what stands for them in a trace."""
+    streams = [x for tracer in dispatch.stack() if isinstance(tracer, Tracer) for x in _drawn_from(tracer)]
+    return [x for x in {id(x): x for x in streams}.values() if hasattr(x, "_data") and hasattr(x._data, "array")]
+
+
+def _warn_of_order() -> None:
+    line = source_line.user_line()
+    if line is not None:
+        warn_at(line, _OUT_OF_ORDER, UserWarning)
+
+
+def _states(streams: Sequence[Any]) -> list[Any]:
+    return [stream._data.array for stream in streams]
 
 
 def _set(streams: Sequence[Any], states: Sequence[Any]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
 
 STEPS = st.lists(
-    st.sampled_from(["draw", "own draw", "layer", "own layer", "dropout", "seed", "reset", "inner", "variable", "ints"]),
+    st.sampled_from(
+        ["draw", "own draw", "layer", "own layer", "dropout", "seed", "reset", "inner", "variable", "ints"]
+    ),
     min_size=1,
     max_size=7,
 )
@@ -86,3 +89,16 @@ def outcome(steps: list[str], staged: bool, calls: int) -> list[Any]:
 def test_state_is_made_in_its_place_among_the_draws(steps: list[str]) -> None:
     for one, other in zip(outcome(steps, False, 3), outcome(steps, True, 3), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_made_in_a_function_within_tell_that_their_numbers_are_others() -> None:
+    net = ll.nn.Dense(2)
+    within = ll.function(net.__call__)
+
+    @ll.function
+    def f(x: Any) -> Any:
+        return within(x + ll.random.normal((1, 2)))
+
+    with pytest.warns(UserWarning, match="an initial value is drawn while this is traced"):
+        f(ll.ones((1, 2)))
+    f(ll.ones((1, 2)))  # says no more
