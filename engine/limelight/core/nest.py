@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -19,9 +20,13 @@ from limelight.errors import ArgumentError
 
 
 class Keys(tuple[Any, ...]):  # noqa: SLOT001  # a tuple takes no slots
-    """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back."""
+    """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back.
+
+    So is what the dictionary or list was, where it was no plain one: `remade` makes one like it of its items.
+    """
 
     order: tuple[Any, ...]
+    remade: Callable[[Any], Any] | None = None
 
 
 class TypedKeys(Keys):
@@ -208,7 +213,7 @@ def _walk(tree: Any, leaves: list[Any]) -> Structure:
         return LEAF
     kind, keys, children = container
     inner = [_walk(child, leaves) for child in children]
-    if (kind is list or kind is tuple) and inner.count(LEAF) == len(inner):
+    if (kind is list or kind is tuple) and type(keys) is tuple and inner.count(LEAF) == len(inner):
         return _row(kind, len(inner))
     return Structure(kind, keys, tuple(inner))
 
@@ -238,9 +243,14 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
         return None
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
+        if kind is not dict and isinstance(tree, dict):
+            keys = _remembering(keys, tree, keys.order if isinstance(keys, Keys) else keys)
         return dict, keys, [tree[key] for key in keys]
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
         return kind, tuple(kind._fields), tree
+    if isinstance(tree, list) and not kind.__module__.startswith("limelight"):
+        row = tuple(range(len(tree)))
+        return list, _remembering(row, tree, row), tree
     if isinstance(tree, (list, tuple)):
         return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
@@ -249,6 +259,27 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     if not is_plain(kind):
         names += _further_attributes(tree, names)
     return kind, names, [getattr(tree, name) for name in names]
+
+
+def _remembering(keys: tuple[Any, ...], tree: Any, order: tuple[Any, ...]) -> Keys:
+    """The keys, with what makes a dictionary or list like `tree` of other items."""
+    remembering = keys if isinstance(keys, Keys) else Keys(keys)
+    remembering.order = order
+    kind, own = type(tree), dict(getattr(tree, "__dict__", {}))
+    factory = tree.default_factory if isinstance(tree, defaultdict) else None
+    add = next(base for base in (OrderedDict, dict, list) if isinstance(tree, base))
+
+    def remade(items: Any) -> Any:
+        made = kind.__new__(kind)
+        if isinstance(made, defaultdict):
+            made.default_factory = factory
+        list.extend(made, items) if add is list else add.update(made, items)
+        if own:
+            made.__dict__.update(own)
+        return made
+
+    remembering.remade = remade
+    return remembering
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
@@ -319,12 +350,16 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         return leaf
     children = [_build(child, feed) for child in structure.children]
     if kind is list:
-        return children
+        remade = getattr(structure.keys, "remade", None)
+        return children if remade is None else remade(children)
     if kind is tuple:
         return tuple(children)
     if kind is dict:
         items = dict(zip(structure.keys, children, strict=True))
-        return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
+        if not isinstance(structure.keys, Keys):
+            return items
+        items = {key: items[key] for key in structure.keys.order}
+        return items if structure.keys.remade is None else structure.keys.remade(items)
     if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
         made: Any = object.__new__(kind)
         for name, child in zip(structure.keys, children, strict=True):
