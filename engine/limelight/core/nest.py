@@ -20,13 +20,9 @@ from limelight.errors import ArgumentError
 
 
 class Keys(tuple[Any, ...]):  # noqa: SLOT001  # a tuple takes no slots
-    """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back.
-
-    So is what the dictionary or list was, where it was no plain one: `remade` makes one like it of its items.
-    """
+    """The keys of a dictionary, sorted, that remember their own order: it makes no difference, but is given back."""
 
     order: tuple[Any, ...]
-    remade: Callable[[Any], Any] | None = None
 
 
 class TypedKeys(Keys):
@@ -39,6 +35,32 @@ class TypedKeys(Keys):
         return not self == other
 
     __hash__ = tuple.__hash__
+
+
+class KeysOfType(TypedKeys):
+    """Keys of a dictionary, or positions of a list, of another type than these: that makes a difference.
+
+    `like` is its type and the default factory, if it has one.
+    """
+
+    like: tuple[type, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeysOfType) and self.like == other.like and TypedKeys.__eq__(self, other)
+
+    __hash__ = tuple.__hash__
+
+    def remade(self, items: Any) -> Any:
+        """What they are the keys of, with other items."""
+        kind, factory = self.like
+        made: Any = kind.__new__(kind)
+        if isinstance(made, defaultdict):
+            made.default_factory = factory
+        if isinstance(made, list):
+            list.extend(made, items)
+        else:
+            (OrderedDict if isinstance(made, OrderedDict) else dict).update(made, items)
+        return made
 
 
 def _numeric(key: Any) -> type | None:
@@ -244,13 +266,12 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
         if kind is not dict and isinstance(tree, dict):
-            keys = _remembering(keys, tree, keys.order if isinstance(keys, Keys) else keys)
+            keys = _of_type(tree, keys)
         return dict, keys, [tree[key] for key in keys]
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
         return kind, tuple(kind._fields), tree
     if isinstance(tree, list) and not kind.__module__.startswith("limelight"):
-        row = tuple(range(len(tree)))
-        return list, _remembering(row, tree, row), tree
+        return list, _of_type(tree, tuple(range(len(tree)))), tree
     if isinstance(tree, (list, tuple)):
         return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
@@ -261,25 +282,11 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     return kind, names, [getattr(tree, name) for name in names]
 
 
-def _remembering(keys: tuple[Any, ...], tree: Any, order: tuple[Any, ...]) -> Keys:
-    """The keys, with what makes a dictionary or list like `tree` of other items."""
-    remembering = keys if isinstance(keys, Keys) else Keys(keys)
-    remembering.order = order
-    kind, own = type(tree), dict(getattr(tree, "__dict__", {}))
-    factory = tree.default_factory if isinstance(tree, defaultdict) else None
-    add = next(base for base in (OrderedDict, dict, list) if isinstance(tree, base))
-
-    def remade(items: Any) -> Any:
-        made = kind.__new__(kind)
-        if isinstance(made, defaultdict):
-            made.default_factory = factory
-        list.extend(made, items) if add is list else add.update(made, items)
-        if own:
-            made.__dict__.update(own)
-        return made
-
-    remembering.remade = remade
-    return remembering
+def _of_type(tree: Any, keys: tuple[Any, ...]) -> KeysOfType:
+    typed = KeysOfType(keys)
+    typed.order = getattr(keys, "order", keys)
+    typed.like = type(tree), getattr(tree, "default_factory", None)
+    return typed
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
@@ -350,8 +357,7 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         return leaf
     children = [_build(child, feed) for child in structure.children]
     if kind is list:
-        remade = getattr(structure.keys, "remade", None)
-        return children if remade is None else remade(children)
+        return structure.keys.remade(children) if isinstance(structure.keys, KeysOfType) else children
     if kind is tuple:
         return tuple(children)
     if kind is dict:
@@ -359,7 +365,7 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         if not isinstance(structure.keys, Keys):
             return items
         items = {key: items[key] for key in structure.keys.order}
-        return items if structure.keys.remade is None else structure.keys.remade(items)
+        return structure.keys.remade(items) if isinstance(structure.keys, KeysOfType) else items
     if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
         made: Any = object.__new__(kind)
         for name, child in zip(structure.keys, children, strict=True):
