@@ -52,8 +52,8 @@ _MADE: Final = {
 """What is to be made outside, or once, and how the latter is written."""
 _OUT_OF_ORDER: Final = (
     "an initial value is drawn while this is traced, and so before the random numbers that the code above it draws: "
-    "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one calls. "
-    "For the same numbers make the weights before: call the layer once outside"
+    "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one "
+    "calls. For the same numbers make the weights before: call the layer once outside"
 )
 
 
