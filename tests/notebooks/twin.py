@@ -160,7 +160,8 @@ def _step(shell: InteractiveShell, cell: str, line: str) -> Step:
     error = ran.error_before_exec or ran.error_in_exec
     said = "\n".join([captured.stdout, captured.stderr, *[str(one.message) for one in caught], str(error or "")])
     visit = Visit()
-    names = {name: visit.portrait(shell.user_ns[name]) for name in sorted(visible(shell))}
+    modules_last = sorted(visible(shell), key=lambda name: (isinstance(shell.user_ns[name], ll.Module), name))
+    names = {name: visit.portrait(shell.user_ns[name]) for name in modules_last}  # weights made lazily move no numbers
     result = visit.portrait(ran.result)
     return Step("" if error is None else type(error).__name__, said, result, names, captured.stdout)
 
@@ -206,7 +207,7 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return bool(np.isclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True))
+        return one == other or bool(np.isclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True))
     return bool(type(one) is type(other) and one == other)
 
 
