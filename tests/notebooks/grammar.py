@@ -390,7 +390,11 @@ SIMPLE = st.one_of(
         TENSORS,
     ),
     st.builds("made = [t * {} for t in xs if t is not b]".format, TENSORS),
-    st.builds("def gen(n):\n    while True:\n        if n > 2:\n            return\n        n += 1\n        yield n * {}\nlast_made = [*gen(0)][-1]".format, TENSORS),
+    st.builds(
+        "def gen(n):\n    while True:\n        if n > 2:\n            return\n        n += 1\n        yield n * {}\n"
+        "last_made = [*gen(0)][-1]".format,
+        TENSORS,
+    ),
     st.builds("box.extra = {}\ndel box.extra".format, TENSORS),
     st.sampled_from(STEPS),
 )  # fmt: skip

@@ -53,7 +53,8 @@ class KeysOfType(TypedKeys):
     def remade(self, items: Any) -> Any:
         """What they are the keys of, with other items."""
         kind, factory = self.like
-        made: Any = kind.__new__(kind)
+        make: Any = kind.__new__
+        made = make(kind)
         if isinstance(made, defaultdict):
             made.default_factory = factory
         if isinstance(made, list):

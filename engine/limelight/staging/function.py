@@ -406,14 +406,13 @@ class Function:
         start = time.perf_counter()
         creation = Creation(self.name, allowed=self._may_create(asked), runs=run)
         entry = self._trace_body(call, creation)
-        created = creation.any
         if creation.variables:
             call = key_by_identity(call, self._closed_over | entry.closed_over)
             again = self._trace_body(call, Creation(self.name, allowed=False, again=True))
             entry = again.begin_with(entry) if creation.drew else again
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
         explainer.current().warn_of_leaks(self, self._tracer)
-        self._created_state = self._created_state or created
+        self._created_state = self._created_state or creation.any
         self._closed_over |= entry.closed_over
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start

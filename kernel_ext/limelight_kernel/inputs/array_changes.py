@@ -48,7 +48,7 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
 
 def _aliases(tree: ast.Module) -> list[tuple[str, str, ast.AST]]:
     """`b = a[1:]` or `b = a`, and `b += 1` further on; of each, `a`, `b` and the latter."""
-    found = []
+    found: list[tuple[str, str, ast.AST]] = []
     changed = {
         x.target.id: x for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
     }

@@ -227,7 +227,7 @@ def _filled(value: float) -> Callable[..., Any]:
     return like
 
 
-_MADE_OF_OTHERS: Final = {
+_MADE_OF_OTHERS: Final[dict[str, Callable[..., Any]]] = {
     "append": _append,
     "copy": _copied,
     "zeros_like": _filled(0),
