@@ -155,7 +155,7 @@ ATOMS = st.sampled_from(
         *("keeping(a)", "cached('k', a)", "cached(n, b)", "next(batches())", "sum(batches())", "box.bump().t"),
         *("inner(a, b)", "ll.reshape(net(ll.reshape(a, (1, 2))), (2,))", "(a * cfg.rate)", "(b * random.random())"),
         *("ll.constant(np.random.normal(size=2).astype('float32'))", "functools.reduce(lambda p, q: p + q, xs)"),
-        *("(a * math.sqrt(n))", "ll.constant(arr)", "(y := a * 2.0)", "max([a, b], key=id) * 0.0"),
+        *("(a * math.sqrt(n))", "ll.constant(arr)", "(y := a * 2.0)", "max([a, b], key=len) * 0.0"),
         *(
             "getattr(box, 'extra', a)",
             "ll.reshape(lazy(ll.reshape(b, (1, 2))), (2,))",
@@ -308,6 +308,33 @@ ARRAYS = [
     "arr = np.append(arr, 1.0)[:2].astype('float32')",
     "ints = np.sort(ints)",
     "z = ll.constant(ints)",
+    "arr2 = np.copy(arr) * 2",
+    "part = arr[1:] * 2",
+    "part = arr[:1]\npart += 1",
+    "stacked = np.stack([arr, arr])",
+    "joined = np.concatenate([arr, arr * 2])",
+    "chosen = np.where(arr > 1, arr, 0)",
+    "same = np.array_equal(arr, arr)",
+    "text = str(arr)",
+    "flat = grid.flatten()",
+    "rows = [row.sum() for row in grid]",
+    "for row in grid:\n    row += 1",
+]
+NESTED = [
+    "tried = 0\nwhile True:\n    tried += 1\n    if tried > 2:\n        break",
+    "def helper(x, k=2.0):\n    return x + k * scale",
+    "global_scale = scale\nscale = scale * 0.5",
+    "squares = {i: i * i for i in range(4) if i % 2}",
+    "evens = [t * 2.0 for k, t in enumerate(xs) if k % 2 == 0]",
+    "longest = max(xs, key=len)",
+    "lines = [f'{k}={x!r}' for k, x in sorted(tally.items())]\nprint('; '.join(lines))",
+    "print('first')\nnames.add('z')\nprint(sorted(names))",
+    "try:\n    int(word)\nexcept ValueError as error:\n    kind = type(error).__name__\nelse:\n    kind = None",
+    "made = list(batches())\ndel made[0]",
+    "lazy_sum = sum(t for t in xs if t is not None)",
+    "class Sized:\n    size = 2\n    def __len__(self):\n        return self.size\nsized = len(Sized())",
+    "ns.__dict__['k'] = 5",
+    "pairs = sorted(((k, len(x)) for k, x in groups.items()), key=str)",
 ]
 SIMPLE = st.one_of(
     st.builds("{} = {}".format, NAMES, TENSORS),
@@ -355,6 +382,20 @@ SIMPLE = st.one_of(
     st.sampled_from(PLAIN),
     st.sampled_from(PLAIN),
     st.sampled_from(ARRAYS),
+    st.sampled_from(NESTED),
+    st.builds(
+        "def running():\n    total = ll.zeros(2)\n    def add(x):\n        nonlocal total\n        total = total + x\n"
+        "        return total\n    return add\nadd = running()\nadd({})\ne = add({})".format,
+        TENSORS,
+        TENSORS,
+    ),
+    st.builds("made = [t * {} for t in xs if t is not b]".format, TENSORS),
+    st.builds(
+        "def gen(n):\n    while True:\n        if n > 2:\n            return\n        n += 1\n        yield n * {}\n"
+        "last_made = [*gen(0)][-1]".format,
+        TENSORS,
+    ),
+    st.builds("box.extra = {}\ndel box.extra".format, TENSORS),
     st.sampled_from(STEPS),
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
-from twin import STAGE, Step, Visit, visible  # beside this file
+from twin import STAGE, Step, Visit, new_notebook, visible  # beside this file
 
 import limelight as ll
 from limelight.core import nest
@@ -80,7 +80,7 @@ def _can_be_returned(x: Any) -> bool:
 
 def run(cells: Sequence[str], order: Sequence[int], shell: InteractiveShell, staged: bool) -> list[Step]:
     """Runs the cells by their numbers, from 1, in a notebook that is new, with the staged ones as functions."""
-    shell.reset(new_session=True)
+    new_notebook(shell)
     shell.run_cell("import numpy as np\nimport limelight as ll\nll.random.seed(0)\nnp.random.seed(0)")
     functions: dict[tuple[str, frozenset[str]], CellFunction] = {}
     return [_step(shell, cells[number - 1], staged, functions) for number in order]

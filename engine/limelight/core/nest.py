@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,33 @@ class TypedKeys(Keys):
         return not self == other
 
     __hash__ = tuple.__hash__
+
+
+class KeysOfType(TypedKeys):
+    """Keys of a dictionary, or positions of a list, of another type than these: that makes a difference.
+
+    `like` is its type and the default factory, if it has one.
+    """
+
+    like: tuple[type, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeysOfType) and self.like == other.like and TypedKeys.__eq__(self, other)
+
+    __hash__ = tuple.__hash__
+
+    def remade(self, items: Any) -> Any:
+        """What they are the keys of, with other items."""
+        kind, factory = self.like
+        make: Any = kind.__new__
+        made = make(kind)
+        if isinstance(made, defaultdict):
+            made.default_factory = factory
+        if isinstance(made, list):
+            list.extend(made, items)
+        else:
+            (OrderedDict if isinstance(made, OrderedDict) else dict).update(made, items)
+        return made
 
 
 def _numeric(key: Any) -> type | None:
@@ -208,7 +236,7 @@ def _walk(tree: Any, leaves: list[Any]) -> Structure:
         return LEAF
     kind, keys, children = container
     inner = [_walk(child, leaves) for child in children]
-    if (kind is list or kind is tuple) and inner.count(LEAF) == len(inner):
+    if (kind is list or kind is tuple) and type(keys) is tuple and inner.count(LEAF) == len(inner):
         return _row(kind, len(inner))
     return Structure(kind, keys, tuple(inner))
 
@@ -238,9 +266,13 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
         return None
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
+        if kind is not dict and isinstance(tree, dict):
+            keys = _of_type(tree, keys)
         return dict, keys, [tree[key] for key in keys]
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
         return kind, tuple(kind._fields), tree
+    if isinstance(tree, list) and not kind.__module__.startswith("limelight"):
+        return list, _of_type(tree, tuple(range(len(tree)))), tree
     if isinstance(tree, (list, tuple)):
         return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
@@ -249,6 +281,13 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     if not is_plain(kind):
         names += _further_attributes(tree, names)
     return kind, names, [getattr(tree, name) for name in names]
+
+
+def _of_type(tree: Any, keys: tuple[Any, ...]) -> KeysOfType:
+    typed = KeysOfType(keys)
+    typed.order = getattr(keys, "order", keys)
+    typed.like = type(tree), getattr(tree, "default_factory", None)
+    return typed
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
@@ -319,12 +358,15 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         return leaf
     children = [_build(child, feed) for child in structure.children]
     if kind is list:
-        return children
+        return structure.keys.remade(children) if isinstance(structure.keys, KeysOfType) else children
     if kind is tuple:
         return tuple(children)
     if kind is dict:
         items = dict(zip(structure.keys, children, strict=True))
-        return {key: items[key] for key in structure.keys.order} if isinstance(structure.keys, Keys) else items
+        if not isinstance(structure.keys, Keys):
+            return items
+        items = {key: items[key] for key in structure.keys.order}
+        return structure.keys.remade(items) if isinstance(structure.keys, KeysOfType) else items
     if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
         made: Any = object.__new__(kind)
         for name, child in zip(structure.keys, children, strict=True):

@@ -43,7 +43,7 @@ from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_t
 from limelight.staging.options import check_bounds, check_function, check_names, refuse_unavailable
 from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
-from limelight.staging.state_creation import Creation, lifted_value
+from limelight.staging.state_creation import Creation, DrawsInOrder
 from limelight.staging.trace_cache import TraceCache, add_shortcut, objects_of
 from limelight.staging.trace_lock import TraceLock
 from limelight.staging.tracer import Tracer
@@ -404,15 +404,15 @@ class Function:
         if self._cache.budget_is_spent:
             raise TraceBudgetError(self._cache.over_budget(self.name, record), record)
         start = time.perf_counter()
-        creation = Creation(self.name, allowed=self._may_create(asked))
+        creation = Creation(self.name, allowed=self._may_create(asked), runs=run)
         entry = self._trace_body(call, creation)
-        created = creation.any
         if creation.variables:
             call = key_by_identity(call, self._closed_over | entry.closed_over)
-            entry = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+            again = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+            entry = again.begin_with(entry) if creation.drew else again
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
         explainer.current().warn_of_leaks(self, self._tracer)
-        self._created_state = self._created_state or created
+        self._created_state = self._created_state or creation.any
         self._closed_over |= entry.closed_over
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start
@@ -441,7 +441,7 @@ class Function:
         ]
         args, kwargs = self._signature.unbind(leaves, key.structure)
         snapshot = explainer.current().take_snapshot(self.python_function, paths, key.parts)
-        lifter = functools.partial(lifted_value, tracer, call.leaves, lift.get())
+        lifter = DrawsInOrder(creation, tracer, call.leaves, lift.get())
         with (
             on_create.override(creation.note),
             lift.override(lifter),

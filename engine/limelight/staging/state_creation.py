@@ -13,18 +13,24 @@ variable, and their initial values depend on nothing that is traced.
 
 An initial value that the traced code computes is lifted out of the trace: `lifted_value` runs the part of the graph so
 far that the value depends on, on the arguments of the call that is traced.
+
+Initial values are drawn while tracing, and what the code draws besides when the graph runs. `DrawsInOrder` gives both
+the numbers of eager code all the same, where one comes between the others (weights, dropout, weights).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from limelight.core import dispatch
 from limelight.core.spec import VariableSpec
-from limelight.core.tensor import Tensor, wrap
+from limelight.core.tensor import Tensor, constant, wrap
 from limelight.core.variable import Variable, created_by, found_again
 from limelight.errors import StateCreationError, SymbolicValueError
 from limelight.graph.effects import effects_of
@@ -34,6 +40,7 @@ from limelight.staging.graph_function import GraphFunction
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 Lifter = Callable[[Any], Any]
 _MADE: Final = {
@@ -43,6 +50,11 @@ _MADE: Final = {
     "optimiser": "self.optimiser = ll.optim.Adam(...)",
 }
 """What is to be made outside, or once, and how the latter is written."""
+_OUT_OF_ORDER: Final = (
+    "an initial value is drawn while this is traced, and so before the random numbers that the code above it draws: "
+    "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one "
+    "calls. For the same numbers make the weights before: call the layer once outside"
+)
 
 
 class Creation:
@@ -53,11 +65,18 @@ class Creation:
         allowed: whether the function may create any.
         again: whether the trace is the second one for its call.
         of_objects: whether layers and optimisers may create theirs.
+        runs: whether the trace will be run for the call that it is made for.
     """
 
-    def __init__(self, name: str, *, allowed: bool, again: bool = False, of_objects: bool = True) -> None:
+    def __init__(
+        self, name: str, *, allowed: bool, again: bool = False, of_objects: bool = True, runs: bool = False
+    ) -> None:
         self.variables: list[Any] = []  # for which the function is traced again
         self.any = False
+        self.drew = (
+            False  # whether an initial value was drawn after draws of the trace: the first run is the trace's own
+        )
+        self.runs = runs
         self._name = name
         self._allowed = allowed
         self._again = again
@@ -114,6 +133,115 @@ def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, initia
     return outer(symbolic)
 
 
+class DrawsInOrder:
+    """Lifts initial values in their place among the draws of a trace that is run at once, and once, for the same call.
+
+    The draws so far are run, the initial value is drawn, and the generators are set back: the graph will draw the
+    former again. There it is written that they are to be as they were then. So that graph serves the first call alone.
+
+    Args:
+        creation: is told that it was so.
+        tracer: the trace of the staged function whose call is traced.
+        leaves: the arguments of that call.
+        outer: lifts values of the trace around; where there is one, draws stay as they come.
+    """
+
+    def __init__(self, creation: Creation, tracer: Tracer, leaves: list[Any], outer: Lifter | None) -> None:
+        self._creation, self._tracer, self._leaves, self._outer = creation, tracer, leaves, outer
+        self._before: tuple[int, list[Any]] = 0, []  # after so many nodes the generators had these states
+
+    def __call__(self, initial: Any) -> Any:
+        if callable(initial):
+            with self._in_place() as streams:
+                late = [] if streams or not self._creation.runs else _drawn_from_around()
+                before, others = _states(streams), _states(late)
+                initial = _call_initializer(initial)
+                after = _states(streams)
+            self._write(streams, before, after)
+            if not all(map(np.array_equal, others, _states(late))):
+                _warn_of_order()
+        streams = self._drawn_from() if isinstance(initial, SymbolicTensor) else []
+        if not streams or initial._tracer is not self._tracer:
+            return lifted_value(self._tracer, self._leaves, self._outer, initial)
+        with self._set_back(streams):
+            (value,) = self._drawn([initial])
+        self._creation.drew = True
+        return value
+
+    @contextlib.contextmanager
+    def _in_place(self) -> Iterator[list[Any]]:
+        """A block in which the generators that the trace has drawn from are where its draws so far have led them."""
+        streams = self._drawn_from()
+        known, states = self._before
+        with self._set_back(streams):
+            if len(states) != len(streams) or any(effects_of(node).writes for node in self._tracer.nodes[known:]):
+                if streams:
+                    self._drawn([])
+            else:
+                _set(streams, states)
+            yield streams
+
+    @contextlib.contextmanager
+    def _set_back(self, streams: list[Any]) -> Iterator[None]:
+        began = _states(streams)
+        try:
+            yield
+        finally:
+            _set(streams, began)
+
+    def _write(self, streams: list[Any], before: list[Any], after: list[Any]) -> None:
+        """Writes into the trace what an initial value has drawn."""
+        for stream, old, new in zip(streams, before, after, strict=True):
+            if not np.array_equal(old, new):
+                stream.state = constant(new)
+                self._creation.drew = True
+        self._before = len(self._tracer.nodes), after
+
+    def _drawn_from(self) -> list[Any]:
+        """The generators that the trace has written to, where initial values can be drawn in their place."""
+        above = dispatch.stack()[dispatch.stack().index(self._tracer) + 1 :] if self._tracer in dispatch.stack() else ()
+        if not self._creation.runs or self._outer is not None or any(isinstance(x, Tracer) for x in above):
+            return []
+        return _drawn_from(self._tracer)
+
+    def _drawn(self, outputs: list[Any]) -> list[Tensor]:
+        """Has the generators draw what the trace has drawn so far; returns the values of symbolic tensors."""
+        graph = self._tracer.finish(outputs)
+        generators = {value for value in graph.inputs if isinstance(value.spec, VariableSpec) and value.spec.anywhere}
+        needed = _needed(graph, lambda node: not generators.isdisjoint(effects_of(node).writes))
+        _refuse_effects(graph, needed)
+        arguments = [x for x in self._leaves if isinstance(x, (Tensor, Variable))]
+        part = extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
+        return _run(self._tracer, arguments, None, part)
+
+
+def _drawn_from(tracer: Tracer) -> list[Any]:
+    """The generators that a trace has drawn from, or set."""
+    written = {value for node in tracer.nodes for value in effects_of(node).writes}
+    return [x for x, value in tracer.captured.values() if value in written and not _is_state(value)]
+
+
+def _drawn_from_around() -> list[Any]:
+    """Those that any trace going on has drawn from, or set; themselves, not what stands for them in a trace."""
+    streams = [x for tracer in dispatch.stack() if isinstance(tracer, Tracer) for x in _drawn_from(tracer)]
+    return [x for x in {id(x): x for x in streams}.values() if hasattr(x, "_data") and hasattr(x._data, "array")]
+
+
+def _warn_of_order() -> None:
+    line = source_line.user_line()
+    if line is not None:
+        warn_at(line, _OUT_OF_ORDER, UserWarning)
+
+
+def _states(streams: Sequence[Any]) -> list[Any]:
+    return [stream._data.array for stream in streams]
+
+
+def _set(streams: Sequence[Any], states: Sequence[Any]) -> None:
+    for stream, state in zip(streams, states, strict=True):
+        stream._data.set(state)
+
+
 def _is_within(inner: Tracer, outer: Tracer) -> bool:
     """Whether a trace goes on inside another one: of a branch, say."""
     stack = dispatch.stack()
@@ -129,9 +257,14 @@ def _compute(tracer: Tracer, arguments: list[Any], outer: Lifter | None, symboli
         outer: lifts values of the trace around.
         symbolic: the tensor whose value is wanted.
     """
+    (result,) = _run(tracer, arguments, outer, _without_effects(tracer.finish([symbolic])))
+    return result
+
+
+def _run(tracer: Tracer, arguments: list[Any], outer: Lifter | None, graph: Graph) -> list[Tensor]:
+    """Runs a part of `tracer`'s graph, whose inputs are all of it; see `_compute`."""
     if len(arguments) != len(tracer.inputs):
         arguments = [None] * len(tracer.inputs)
-    graph = _without_effects(tracer.finish([symbolic]))
     read = {value for node in graph.nodes for value in node.inputs}.union(graph.outputs)
     is_read = [value in read for value in graph.inputs]
     handles = [x for x, used in zip([*arguments, *tracer.captures], is_read, strict=True) if used]
@@ -142,7 +275,7 @@ def _compute(tracer: Tracer, arguments: list[Any], outer: Lifter | None, symboli
     with dispatch.fresh_stack():
         function = GraphFunction(graph).placed_on([x._device for x in values])
         results = function.run(*[x._data for x in values])
-        return wrap(results[0], function.run.output_devices[0])
+        return [wrap(x, device) for x, device in zip(results, function.run.output_devices, strict=True)]
 
 
 def _call_initializer(make: Callable[[], Any]) -> Any:
@@ -166,15 +299,21 @@ def _known_input(x: Any, tracer: Tracer, outer: Lifter | None) -> Any:
 
 def _without_effects(graph: Graph) -> Graph:
     """The part of `graph` that its output depends on; raises SymbolicValueError if running it could be noticed."""
+    needed = _needed(graph, lambda _: False)
+    _refuse_effects(graph, needed)
+    return extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
+
+
+def _needed(graph: Graph, also: Callable[[Node], bool]) -> list[Node]:
+    """The nodes that the graph's outputs, and those nodes that are wanted `also`, depend on, in order."""
     wanted = set(graph.outputs)
     needed: list[Node] = []
     for node in reversed(graph.nodes):
-        if not wanted.isdisjoint(node.outputs):
+        if not wanted.isdisjoint(node.outputs) or also(node):
             needed.append(node)
             wanted.update(node.inputs)
     needed.reverse()
-    _refuse_effects(graph, needed)
-    return extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
+    return needed
 
 
 def _refuse_effects(graph: Graph, needed: list[Node]) -> None:

@@ -16,12 +16,16 @@ from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 _METHODS: Final = frozenset(["sort", "fill", "partition", "put", "resize", "itemset", "setfield", "byteswap"])
 _IN_PLACE: Final = frozenset(["shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 
+_VIEWS: Final = frozenset(["reshape", "ravel", "squeeze", "transpose", "view", "swapaxes"])
+
 
 class ArrayChanges(NamedTuple):
     """The names that a cell changes in place if they are arrays: by statements that are calls, by `+=` and the like."""
 
     calls: tuple[tuple[str, ast.Expr], ...]
     augmented: frozenset[str]
+    aliases: tuple[tuple[str, str, ast.AST], ...] = ()
+    """The names of arrays, other names that mean the same or a part of it, and where these are changed by `+=`."""
 
 
 def array_changes(tree: ast.Module) -> ArrayChanges:
@@ -39,7 +43,45 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
     bound = {
         x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in again
     }
-    return ArrayChanges(tuple(calls), frozenset(augmented - bound))
+    return ArrayChanges(tuple(calls), frozenset(augmented - bound), tuple(_aliases(tree)))
+
+
+def _aliases(tree: ast.Module) -> list[tuple[str, str, ast.AST]]:
+    """`b = a[1:]` or `b = a`, and `b += 1` further on; of each, `a`, `b` and the latter."""
+    found: list[tuple[str, str, ast.AST]] = []
+    changed = {
+        x.target.id: x for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        target, value = None, None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+        elif isinstance(node, ast.For):
+            target, value = node.target, ast.Subscript(node.iter, ast.Constant(0), ast.Load())
+        if isinstance(target, ast.Name) and target.id in changed and value is not None:
+            found.append((ast.unparse(value), target.id, changed[target.id]))
+    return found
+
+
+def _is_view(code: str, values: Mapping[str, Any]) -> str:
+    """The name of the array that an expression, as code, gives a view of; empty for all else. It runs none of it."""
+    tree = ast.parse(code, mode="eval").body
+    axes_left = 0
+    while not isinstance(tree, ast.Name):
+        if isinstance(tree, ast.Subscript):
+            keys = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
+            if not all(isinstance(key, ast.Slice | ast.Constant | ast.UnaryOp) for key in keys):
+                return ""  # an index of numbers or of an array, which copies
+            axes_left += sum(not isinstance(key, ast.Slice) and getattr(key, "value", 0) is not None for key in keys)
+            tree = tree.value
+        elif isinstance(tree, ast.Attribute) and tree.attr == "T":
+            tree = tree.value
+        elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr in _VIEWS:
+            tree = tree.func.value
+        else:
+            return ""
+    array = values.get(tree.id)
+    return tree.id if isinstance(array, np.ndarray) and array.ndim > axes_left else ""
 
 
 def _changed_by(call: ast.expr) -> str:
@@ -65,6 +107,17 @@ def refuse_calls(
         lines: of its text.
         header: how many lines stand above these.
     """
+    for code, alias, node in changes.aliases:
+        name = _is_view(code, values)
+        if name and name != alias:
+            line: Any = node
+            text = ast.unparse(node)
+            message = (
+                f"`{text}` changes the NumPy array `{name}` in place, of which `{alias}` is another name or a part; in "
+                f"a staged cell a tensor stands for it, and `{name}` would stay as it is. Write `{alias} = {alias} "
+                f"{text.split()[1][:-1]} ...` for a new array, or put the line into a cell above"
+            )
+            raise StagedSyntaxError(message, (filename, line.lineno, 1, lines[line.lineno - header - 1]))
     for name, node in changes.calls:
         if isinstance(values.get(name), np.ndarray):
             code = ast.unparse(node)

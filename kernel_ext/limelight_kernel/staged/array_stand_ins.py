@@ -30,7 +30,7 @@ _BY_ELEMENTS: Final = frozenset([
 ])  # fmt: skip
 _METHODS: Final = (
     *("__matmul__", "__rmatmul__", "__divmod__", "__rdivmod__", "all", "any", "argmax", "argmin", "argsort", "astype"),
-    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "reshape", "round", "squeeze", "std"),
+    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "reshape", "round", "std"),
     *("sum", "transpose", "var"),
 )
 _CASTS: Final = {
@@ -69,6 +69,22 @@ class SymbolicArray(SymbolicTensor):
         """Transposed, as NumPy does with any number of axes."""
         return self.transpose()
 
+    def copy(self, order: str = "C") -> Any:
+        """Another array of the same numbers."""
+        return _as_array(self._as_own())
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy of one axis."""
+        return self.reshape(-1)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of size 1; the array itself where there are none."""
+        return self if axis is None and 1 not in self.shape else _squeezed(self, axis)
+
+    def dot(self, other: Any) -> Any:
+        """What `np.dot` does, of arrays with at most two axes."""
+        return self @ other if self.ndim and np.ndim(other) else self * other
+
     def __getitem__(self, key: Any) -> Any:
         return _as_array(super().__getitem__(key))
 
@@ -83,7 +99,10 @@ class SymbolicArray(SymbolicTensor):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = _LIKE_OURS.get(func.__name__)
-        if name is not None:
+        made = _MADE_OF_OTHERS.get(func.__name__)
+        if made is not None and _of_arrays_alone((*args, *kwargs.values())):
+            return made(*args, **kwargs)
+        if name is not None and _of_arrays_alone((*args, *kwargs.values())):
             return _as_numpy_says(func, getattr(ll, name), args, kwargs)
 
         def ours(*args: Any, **kwargs: Any) -> Any:
@@ -182,6 +201,40 @@ def _samples(given: Any, by_elements: bool) -> Any:
     sizes = [1 if by_elements or size is None else size for size in given.shape]
     return np.broadcast_to(np.ones((), given.dtype), sizes)
 
+
+_squeezed = _of("squeeze")
+
+
+def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    if axis is not None:
+        return np.concatenate((arr, values), axis=axis)
+    return np.concatenate((_raveled(arr), _raveled(values)))
+
+
+def _raveled(x: Any) -> Any:
+    return x.reshape(-1) if isinstance(x, SymbolicArray) else np.ravel(x)
+
+
+def _copied(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return a.copy()
+
+
+def _filled(value: float) -> Callable[..., Any]:
+    def like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+        sizes = a.shape if shape is None else shape
+        return np.full(sizes, value, a.dtype if dtype is None else dtype)
+
+    return like
+
+
+_MADE_OF_OTHERS: Final[dict[str, Callable[..., Any]]] = {
+    "append": _append,
+    "copy": _copied,
+    "zeros_like": _filled(0),
+    "ones_like": _filled(1),
+    "empty_like": _filled(0),
+}
+"""Functions of NumPy's of which others are made, as NumPy makes them."""
 
 for _name in (*_BY_ELEMENTS, *_METHODS):
     setattr(SymbolicArray, _name, _of(_name))

@@ -224,6 +224,11 @@ class RecipeBook:
         return self._recipe(value, name, named=False)
 
     def _recipe(self, x: Any, name: str, named: bool) -> Recipe:
+        if type(x) is str and "<symbolic " in x:
+            raise LeakedTensorError(
+                f"`{name}` is a text about a tensor of the graph, which has no value while the cell is traced: runs "
+                f"would find {x[:40]!r}. Make the text in a cell below{self._where(name)}"
+            )
         if type(x) in ATOMS or id(x) not in self._met:
             return Constant(x)
         place = self._place(x)

@@ -96,6 +96,11 @@ class Session:
         while len(self._cells) > MOST_CELLS:
             del self._cells[next(iter(self._cells))]
 
+    def forget(self) -> None:
+        """Lets go of all staged cells: the next run of each is its first."""
+        self._cells.clear()
+        self.failed = None
+
     def value(self, path: str) -> Any:
         """The object that a name of the notebook means, dotted or with indices: "nets[0].step".
 

@@ -21,6 +21,10 @@ KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
 """From NumPy 2.1 on: versions, copies and devices in DLPack."""
 
 
+_HIDE_ERRORS: Final = frozenset(["array_equal", "array_equiv"])
+"""Functions that take what has no values for something unequal to all."""
+
+
 @method("__array_function__")
 def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's protocol for `func(*args, **kwargs)`: `func` of the tensors' arrays, which are read-only.
@@ -37,6 +41,8 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         )
     if not is_symbolic(self, *_tensors((*args, *kwargs.values()))):
         return func(*map(_as_arrays, args), **{name: _as_arrays(x) for name, x in kwargs.items()})
+    if func.__name__ in _HIDE_ERRORS:
+        raise DTypeError(_refusal(func, self))
     try:
         return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]  # what would run without us
     except TypeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
@@ -98,15 +99,29 @@ def call_at(read: Read, called: str) -> tuple[str, ast.Call] | None:
 
 def _at(text: str, first: int, read: Read, kinds: Any) -> list[Any]:
     """The nodes of some kinds at the line that is read; `text` begins at line `first`."""
-    tree, line = parsed(text), read.line.line - first + 1
-    nodes: Any = ast.walk(tree) if tree is not None else ()
-    return [node for node in nodes if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)]
+    line = read.line.line - first + 1
+    return [
+        node
+        for node in _calls_and_writes(text)
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+
+
+@functools.lru_cache(maxsize=16)
+def _calls_and_writes(text: str) -> tuple[Any, ...]:
+    """The nodes that are asked for, of a whole file: each of its effects asks for those of one line."""
+    tree = parsed(text)
+    nodes = ast.walk(tree) if tree is not None else ()
+    return tuple([node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign, ast.Delete, ast.Call))])
 
 
 def _texts(read: Read) -> Iterator[tuple[str, int]]:
-    """The whole file, then ever more lines from the call's own; each with the number of its first line."""
+    """The whole file or, where it is no Python, ever more lines from the call on; each with its first line's number."""
     lines = linecache.getlines(read.code.co_filename)
-    yield "".join(lines), 1
+    whole = "".join(lines)
+    if parsed(whole) is not None and 0 < read.line.line <= len(lines):
+        yield whole, 1
+        return
     start = read.line.line
     for end in range(start, min(start + _LINES, len(lines) + 1)):
         yield textwrap.dedent("".join(lines[start - 1 : end])), start
