@@ -326,7 +326,7 @@ class _Listened:
         self._places = places
 
     def note(self, interested: bool) -> None:
-        for places in self._places:
+        for places in self._places if interested else self._places[::-1]:  # in `active` first, and out of it last
             known = self in places  # not so where an interrupt came between the listener and this
             if interested and not known:
                 places.append(self)
@@ -337,7 +337,7 @@ class _Listened:
 tapes_told: Final[list[object]] = []
 """The part of `scopes` that only tapes need to know of: somebody listens to what they record."""
 
-_to_ops, _to_tapes = _Listened((scopes, active)), _Listened((tapes_told, scopes, active))
+_to_ops, _to_tapes = _Listened((active, scopes)), _Listened((active, scopes, tapes_told))
 for _kind in (events.OpRan, events.Allocated, events.Freed):
     events.on_interest(_kind, _to_ops.note)
 events.on_interest(events.Recorded, _to_tapes.note)

@@ -27,7 +27,8 @@ from typing import Any, Final, cast, overload
 
 from limelight import events, forking
 from limelight.core.autograph_hook import converted, unconverted
-from limelight.core.dispatch import active, heal
+from limelight.core.device_counts import kept as tallies
+from limelight.core.dispatch import active, heal, tapes_told
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
@@ -124,21 +125,24 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            plain = None if active or kwargs else plain_types(args)
+            # Views that count calls, or would like to hear of tapes where there are none, are no reason for the long way.
+            busy = active and len(active) != len(tallies) + len(tapes_told)
+            plain = None if busy or kwargs else plain_types(args)
             shortcuts = self._cache.by_types
             if plain is not None:
                 types, payloads = plain
                 entry = shortcuts.get(types)
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
-                    return entry.run_payloads(payloads)
-            elif active:
+                    return entry.run_counted(payloads) if active else entry.run_payloads(payloads)
+            elif busy:
                 heal()
             else:
                 guarded = self._cache.guards.find(args, kwargs)
                 if guarded is not None:
-                    self._note_hit(guarded[0])
-                    return guarded[0].run_payloads(guarded[1])
+                    entry, payloads = guarded
+                    self._note_hit(entry)
+                    return entry.run_counted(payloads) if active else entry.run_payloads(payloads)
             guards = self._cache.guards
             call = self._call(args, kwargs)
             if self.run_eagerly or (active and eager_mode.everywhere()):
@@ -150,7 +154,7 @@ class Function:
                 self._note_hit(entry)
             if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
-            elif plain is None and not active and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
+            elif plain is None and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
         except (Exception, KeyboardInterrupt) as error:
