@@ -125,7 +125,7 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            # Views that count calls, or would like to hear of tapes where there are none, are no reason for the long way.
+            # Views that count calls, or wait to hear of tapes, are no reason for the long way.
             busy = active and len(active) != len(tallies) + len(tapes_told)
             plain = None if busy or kwargs else plain_types(args)
             shortcuts = self._cache.by_types

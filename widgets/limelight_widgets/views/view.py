@@ -20,6 +20,7 @@ from collections import OrderedDict
 from typing import Any, ClassVar, Final, Protocol
 
 from limelight import forking
+from limelight.core.collector import collector_paused
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.live import cell_outputs, static_outputs, wire
@@ -93,7 +94,9 @@ class View:
 
     def static(self) -> Figure:
         """The view as it stands, in forms that need no widget: text, HTML and SVG."""
-        return self._figure(self.state())
+        state = self.state()
+        with collector_paused():
+            return self._figure(state)
 
     @property
     def is_live(self) -> bool:
@@ -192,7 +195,8 @@ class View:
 
     def _forms(self, state: State) -> dict[str, str]:
         self._told = state
-        return self._figure(state).bundle()
+        with collector_paused():  # a large state takes the collector longer than the figure
+            return self._figure(state).bundle()
 
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError
