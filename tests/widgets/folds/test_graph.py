@@ -7,10 +7,12 @@ import weakref
 
 import pytest
 
+import limelight as ll
 from limelight import events
 from limelight_widgets.figures.box_text import words
+from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.visible_boxes import visible
-from limelight_widgets.folds.graph import GraphFold
+from limelight_widgets.folds.graph import LARGE, GraphFold
 
 
 def traced(function_id=7, entry=0):
@@ -147,3 +149,29 @@ def test_a_trace_is_found_by_its_number_when_those_before_it_have_gone(staged, n
     staged.trace_cache[0].index = 2
     assert fold.apply(traced(entry=2))
     assert "has forgotten the trace that was shown here" in fold.state()["empty"]
+
+
+def test_of_a_large_graph_the_other_version_is_described_when_somebody_asks():
+    """Nodes described are most of what a view of many ops costs, in the kernel, on the wire and in the page."""
+    count = LARGE + 10
+
+    @ll.function
+    def long(x):
+        for _ in range(count):
+            x = ll.tanh(x)
+        return x
+
+    long(ll.ones((2,)))
+    fold = GraphFold(long)
+    state = fold.state()
+    assert [one["key"] for one in state["variants"]] == ["optimised"]
+    assert state["waiting"] == "traced"
+    assert sum(len(one["nodes"]) for one in state["graphs"]) == count
+    assert "was" not in state["graphs"][0]["nodes"][0]
+    assert "optimised" in graph_figure(state, "optimised").text
+    fold.describe_all()
+    whole = fold.state()
+    assert [one["key"] for one in whole["variants"]] == ["traced", "optimised"]
+    assert "waiting" not in whole
+    assert whole["described"] != state["described"]
+    assert whole["graphs"][1]["nodes"][0]["was"] == [0]
