@@ -142,6 +142,10 @@ class GraphFold:
             start = time.perf_counter()
             self._state = self._of_function(function)
             self.seconds = time.perf_counter() - start
+        elif self._stale and self._whole and self._function is not None and "waiting" in self._state:
+            self._state = {
+                key: value for key, value in self._state.items() if key != "waiting"
+            }  # nobody has it any more
         self._stale = False
         self._state["revision"] = self._mark
         return self._state

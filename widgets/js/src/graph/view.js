@@ -124,7 +124,8 @@ export class GraphView {
     this.given = state;
     const first = this.state === null;
     if (this.state && state.described !== undefined && state.described === this.state.described) {
-      Object.assign(this.state, { label: state.label, newer: state.newer }); // the same graph: what is open stays open
+      if (this.wanted && !state.waiting) this.say(`the function has gone, and with it its ${this.wanted} graph`);
+      Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
     if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
