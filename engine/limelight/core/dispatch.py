@@ -22,7 +22,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from limelight import events, forking
-from limelight.core.device_counts import kept as kept
+from limelight.core.device_counts import kept as kept  # noqa: PLC0414  # handed on to who looks at `active`
 from limelight.core.devices import Device
 from limelight.with_blocks import Block, block_of, has_ended
 
