@@ -158,8 +158,8 @@ def keep_tally() -> Tally:
     """
     tally = Tally()
     with collector_paused():
-        device_counts.kept.append(tally)
-        for places in (dispatch.scopes, dispatch.active):
+        # In `active` first and out of it last: staged calls that find as many there as are kept take their shortcut.
+        for places in (dispatch.active, dispatch.scopes, device_counts.kept):
             places.append(tally)
         _tell_followed()
         _take_in()
@@ -169,7 +169,7 @@ def keep_tally() -> Tally:
 
 def drop_tally(tally: Tally) -> None:
     """Counts for it no longer."""
-    for places in (dispatch.active, dispatch.scopes, device_counts.kept):
+    for places in (device_counts.kept, dispatch.scopes, dispatch.active):
         if tally in places:
             places.remove(tally)
     _tell_followed()

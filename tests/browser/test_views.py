@@ -227,7 +227,7 @@ def test_a_view_whose_output_is_gone_costs_nothing(open_cells):
     page = open_cells(
         PROGRAM,
         "view = ll.widgets.trace_cache(predict)\nview",
-        "print(view.is_live, ll.events.wanted(ll.events.CacheHit))",
+        "print(view.is_live, ll.events.wanted(ll.events.CacheMiss))",
     )
     run_all(page)
     expect(output(page, 2)).to_contain_text("True True")

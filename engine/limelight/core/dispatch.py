@@ -22,7 +22,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from limelight import events, forking
-from limelight.core.device_counts import kept
+from limelight.core.device_counts import kept as kept  # noqa: PLC0414  # handed on to who looks at `active`
 from limelight.core.devices import Device
 from limelight.with_blocks import Block, block_of, has_ended
 
@@ -328,7 +328,7 @@ class _Listened:
         self._places = places
 
     def note(self, interested: bool) -> None:
-        for places in self._places:
+        for places in self._places if interested else self._places[::-1]:  # in `active` first, and out of it last
             known = self in places  # not so where an interrupt came between the listener and this
             if interested and not known:
                 places.append(self)
@@ -339,7 +339,7 @@ class _Listened:
 tapes_told: Final[list[object]] = []
 """The part of `scopes` that only tapes need to know of: somebody listens to what they record."""
 
-_to_ops, _to_tapes = _Listened((scopes, active)), _Listened((tapes_told, scopes, active))
+_to_ops, _to_tapes = _Listened((active, scopes)), _Listened((active, scopes, tapes_told))
 for _kind in (events.OpRan, events.Allocated, events.Freed):
     events.on_interest(_kind, _to_ops.note)
 events.on_interest(events.Recorded, _to_tapes.note)

@@ -27,7 +27,7 @@ from typing import Any, Final, cast, overload
 
 from limelight import events, forking
 from limelight.core.autograph_hook import converted, unconverted
-from limelight.core.dispatch import active, heal
+from limelight.core.dispatch import active, heal, kept, tapes_told
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
@@ -124,21 +124,21 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            plain = None if active or kwargs else plain_types(args)
-            shortcuts = self._cache.by_types
+            busy = active and len(active) != len(kept) + len(tapes_told)  # views that count are no reason to be
+            plain = None if busy or kwargs else plain_types(args)
             if plain is not None:
                 types, payloads = plain
-                entry = shortcuts.get(types)
+                entry = self._cache.by_types.get(types)
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
-                    return entry.run_payloads(payloads)
-            elif active:
+                    return entry.run_counted(payloads) if active else entry.run_payloads(payloads)
+            elif busy:
                 heal()
             else:
                 guarded = self._cache.guards.find(args, kwargs)
                 if guarded is not None:
                     self._note_hit(guarded[0])
-                    return guarded[0].run_payloads(guarded[1])
+                    return guarded[0].run_counted(guarded[1]) if active else guarded[0].run_payloads(guarded[1])
             guards = self._cache.guards
             call = self._call(args, kwargs)
             if self.run_eagerly or (active and eager_mode.everywhere()):
@@ -149,8 +149,8 @@ class Function:
             else:
                 self._note_hit(entry)
             if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-                add_shortcut(shortcuts, types, entry)
-            elif plain is None and not active and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
+                add_shortcut(self._cache.by_types, types, entry)
+            elif plain is None and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
         except (Exception, KeyboardInterrupt) as error:

@@ -7,10 +7,13 @@ import weakref
 
 import pytest
 
+import limelight as ll
 from limelight import events
+from limelight_widgets.figures import visible_boxes
 from limelight_widgets.figures.box_text import words
+from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.visible_boxes import visible
-from limelight_widgets.folds.graph import GraphFold
+from limelight_widgets.folds.graph import LARGE, GraphFold
 
 
 def traced(function_id=7, entry=0):
@@ -147,3 +150,39 @@ def test_a_trace_is_found_by_its_number_when_those_before_it_have_gone(staged, n
     staged.trace_cache[0].index = 2
     assert fold.apply(traced(entry=2))
     assert "has forgotten the trace that was shown here" in fold.state()["empty"]
+
+
+def test_of_a_large_graph_the_other_version_is_described_when_somebody_asks(monkeypatch):
+    """Nodes described are most of what a view of many ops costs, in the kernel, on the wire and in the page."""
+    count = LARGE + 10
+
+    @ll.function
+    def long(x):
+        for _ in range(count):
+            x = ll.tanh(x)
+        return x
+
+    long(ll.ones((2,)))
+    fold = GraphFold(long)
+    state = fold.state()
+    assert [one["key"] for one in state["variants"]] == ["optimised"]
+    assert state["waiting"] == "traced"
+    assert sum(len(one["nodes"]) for one in state["graphs"]) == count
+    assert "was" not in state["graphs"][0]["nodes"][0]
+    numbered = []
+    monkeypatch.setattr(visible_boxes, "_table", lambda graph, of=visible_boxes._table: numbered.append(1) or of(graph))
+    assert "optimised" in graph_figure(state, "optimised").text
+    assert len(numbered) == 1  # not for each picture that is tried
+    fold.describe_all()
+    whole = fold.state()
+    assert [one["key"] for one in whole["variants"]] == ["traced", "optimised"]
+    assert "waiting" not in whole
+    assert whole["described"] != state["described"]
+    assert whole["graphs"][1]["nodes"][0]["was"] == [0]
+    gone = GraphFold(long)
+    assert gone.state()["waiting"] == "traced"
+    del long
+    gc.collect()
+    gone.describe_all()
+    assert "waiting" not in gone.state()
+    assert [one["key"] for one in gone.state()["variants"]] == ["optimised"]

@@ -48,6 +48,7 @@ def test_every_container_is_small_whatever_the_graph(count):
     assert max(hierarchy.children().values()) <= MOST_CHILDREN
     grouped = sum(group.size for group in hierarchy.groups if group.parent == ROOT)
     assert grouped + sum(parent == ROOT for parent in hierarchy.of) == count
+    assert len(hierarchy.groups) <= count / 7  # a group for every other node says nothing, and is sent and walked over
 
 
 def test_runs_of_one_line_are_grouped_before_blocks():

@@ -117,3 +117,17 @@ def test_a_cache_fold_keeps_no_function_alive(network):
     gc.collect()
     assert ref() is None
     assert fold.state()["functions"][0]["name"] == "f"
+
+
+def test_hits_are_seen_by_looking_at_the_counters_not_by_events(staged, network):
+    """An event for each call cost a loop of 10,000 calls a second 3%."""
+    entry = staged.add(network, hits=5)
+    fold = CacheFold((staged,), only=True)
+    fold.look()
+    _, mark = fold.since(0)
+    fold.look()
+    assert fold.since(mark)[0] == {}
+    entry.hits = 9
+    fold.look()
+    assert fold.since(mark)[0]["functions"][0]["hits"] == 9
+    assert events.CacheHit not in CacheFold.kinds

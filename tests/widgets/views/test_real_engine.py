@@ -231,9 +231,9 @@ def test_open_views_keep_no_tensor_and_no_function_alive(live, program):
 
 def test_a_closed_view_costs_nothing(program, live):
     view = live(limelight_widgets.trace_cache(program))
-    assert ll.events.wanted(ll.events.CacheHit)
+    assert ll.events.wanted(ll.events.CacheMiss)
     view.close()
-    assert not ll.events.wanted(ll.events.CacheHit)
+    assert not ll.events.wanted(ll.events.CacheMiss)
 
 
 def test_a_scan_and_a_switch_show_their_functions():

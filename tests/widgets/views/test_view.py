@@ -91,7 +91,7 @@ def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
     bundle = shown._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"}
     assert not shown.is_live
-    assert not events.wanted(events.CacheHit)
+    assert not events.wanted(events.CacheMiss)
 
 
 def test_a_view_whose_widget_somebody_else_closes_follows_no_more(show, log):
@@ -99,7 +99,7 @@ def test_a_view_whose_widget_somebody_else_closes_follows_no_more(show, log):
     assert show.is_live
     first.close()
     assert not show.is_live
-    assert not events.wanted(events.CacheHit)
+    assert not events.wanted(events.CacheMiss)
     assert show.widget is not first
     assert show.is_live
     first.close()  # once more: it is the view's no longer
@@ -170,7 +170,7 @@ def test_closing_the_last_output_detaches_and_opening_it_again_catches_up(show, 
     assert show.is_live
     hear(show, "closed", looker="b")
     assert not show.is_live
-    assert not events.wanted(events.CacheHit)
+    assert not events.wanted(events.CacheMiss)
     staged.add(network, reason="while nobody looked")
     hear(show, "opened", 0, "c")
     until(lambda: updates(log, show))

@@ -15,7 +15,7 @@ from math import ceil, log2
 from limelight_widgets.figures.box_text import Words, words
 from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
-from limelight_widgets.figures.visible_boxes import Box, Picture, by_default, visible
+from limelight_widgets.figures.visible_boxes import Box, Picture, Table, by_default, visible
 from limelight_widgets.folds.fold import State
 
 MOST_BOXES = 40
@@ -46,19 +46,23 @@ class Sight:
 
 def first_sight(state: State, graph: int, room: Point) -> Sight:
     """What is to be seen of graph number `graph` in a room of that width and height."""
-    whole = visible(state, graph, by_default)
+    tables: dict[int, Table] = {}
+    whole = visible(state, graph, by_default, most=MOST_BOXES, tables=tables)
     if len(whole.boxes) <= MOST_BOXES and all(box.kind != "group" for box in whole.boxes):
         sight = _laid_out(state, whole, room, None, frozenset())
         if sight.scale == 1:
             return sight
-    return _opened(state, graph, room)
+    return _opened(state, graph, room, tables)
 
 
-def _opened(state: State, graph: int, room: Point) -> Sight:
+def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> Sight:
     described = state["graphs"][graph]
 
     def seen(opened: Set[str], dissolved: Set[str], most: int | None = None) -> Picture:
-        return visible(state, graph, lambda name, _: name in opened, folded=True, dissolved=dissolved, most=most)
+        def is_open(name: str, _: bool) -> bool:
+            return name in opened
+
+        return visible(state, graph, is_open, folded=True, dissolved=dissolved, most=most, tables=tables)
 
     def trial(opened: Set[str], dissolved: Set[str]) -> Sight | None:
         picture = seen(opened, dissolved, MOST_BOXES)

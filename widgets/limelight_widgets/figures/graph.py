@@ -63,7 +63,9 @@ def _overlaid(state: State, sight: Sight) -> tuple[Sight, dict[str, Told]]:
 def _summary(state: State, graph: State, key: str) -> str:
     if "failed" in state:
         return f"{state['label']}: {shortened(state['failed']['error'], 64)}"
-    parts = [key if len(state["variants"]) > 1 else "traced" if "running" in state else "as it is"]
+    parts = [
+        key if len(state["variants"]) > 1 or "waiting" in state else "traced" if "running" in state else "as it is"
+    ]
     if "label" in state:
         parts = [f"{parts[0]}, {state['label']}"]
     parts += [counted(len(graph["nodes"]), "op"), counted(len(graph["inputs"]), "input")]

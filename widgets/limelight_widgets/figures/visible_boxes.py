@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from limelight_widgets.folds.fold import State
 
@@ -87,6 +88,7 @@ def visible(
     folded: bool = False,
     dissolved: Set[str] = frozenset(),
     most: int | None = None,
+    tables: dict[int, Table] | None = None,
 ) -> Picture:
     """The picture of a graph of a graph fold's state.
 
@@ -97,12 +99,49 @@ def visible(
         folded: whether variables, and nodes that say little, are told on the boxes that use them.
         dissolved: open groups without a frame: what is in them stands in what is around them.
         most: the number of boxes beyond which nobody asks for edges.
+        tables: what the last pictures of the same state have found out about its graphs; what this one does is added.
     """
     builder = _Builder(state["graphs"], is_open, folded=folded, dissolved=dissolved)
+    if tables is not None:
+        builder.tables = tables
     builder.walk(graph)
     if most is None or len(builder.picture.boxes) <= most:
         builder.connect()
     return builder.picture
+
+
+class Table(NamedTuple):
+    """A described graph by columns: it is walked over for each picture that is tried, and few of its nodes matter.
+
+    `groups` are those of the nodes, -1 for none; `hidden` and `folded` say which nodes have no box in any picture and
+    in a folded one; `makers` and `places` are the node that makes each value, -1 for an input, and its place among what
+    that gives; `wires` are node, place among its inputs, value and maker of everything that is read.
+    """
+
+    groups: list[int]
+    hidden: list[bool]
+    folded: list[bool]
+    makers: list[int]
+    places: list[int]
+    wires: list[tuple[int, int, int, int]]
+
+
+def _table(graph: State) -> Table:
+    inputs, nodes = graph["inputs"], graph["nodes"]
+    makers, places = [-1] * len(inputs), list(range(len(inputs)))
+    for index, node in enumerate(nodes):
+        count = len(node.get("out", ()))
+        makers += (index,) * count
+        places += range(count)
+    hidden = ["inline" in node for node in nodes]
+    return Table(
+        [node.get("group", -1) for node in nodes],
+        hidden,
+        [inline or _folds(node) for inline, node in zip(hidden, nodes, strict=True)],
+        makers,
+        places,
+        [(i, k, value, makers[value]) for i, node in enumerate(nodes) for k, value in enumerate(node.get("in", ()))],
+    )
 
 
 @dataclass(slots=True)
@@ -126,7 +165,7 @@ class _Builder:
         self.dissolved = dissolved
         self.carried: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self.keys: dict[int, list[str]] = {}
-        self.values: dict[int, tuple[list[int], list[int]]] = {}
+        self.tables: dict[int, Table] = {}
         self.picture = Picture()
         self.instances: list[_Instance] = []
 
@@ -152,12 +191,12 @@ class _Builder:
         entered: list[_Instance] = []
         seen: set[str] = set()
         names = {group: f"{instance.path}g{hiding}" for group, hiding in closed.items() if hiding >= 0}
-        boxes, folded = instance.boxes, self.folded
-        for index, node in enumerate(graph["nodes"]):
-            if "inline" in node or (folded and _folds(node)):
+        boxes, nodes, table = instance.boxes, graph["nodes"], self._table(instance.graph)
+        without_box = table.folded if self.folded else table.hidden
+        for index, (boxless, group) in enumerate(zip(without_box, table.groups, strict=True)):
+            if boxless:
                 boxes.append("")
                 continue
-            group = node.get("group", -1)
             if group in names:  # hidden: most nodes of a large graph are
                 name = names[group]
                 boxes.append(name)
@@ -165,6 +204,7 @@ class _Builder:
                     seen.add(name)
                     self._add_closed(instance, closed[group], frames, more)
                 continue
+            node = nodes[index]
             if index in rounds:
                 instance.boxes.append(f"{instance.path}g{group}+")
                 self._add_rest(instance, group, frames[group], rounds[index], seen)
@@ -299,26 +339,19 @@ class _Builder:
             else:
                 self._connect(root, value, f"o{k}")
 
-    def _leaving(self, instance: _Instance) -> Iterator[tuple[int, int, int]]:
+    def _leaving(self, instance: _Instance) -> list[tuple[int, int, int]]:
         """What comes from elsewhere into the box of a node: the node, the place among its inputs, the value."""
-        boxes, makers = instance.boxes, self._values(instance.graph)[0]
-        for index, node in enumerate(self.graphs[instance.graph]["nodes"]):
-            box = boxes[index]
-            for position, value in enumerate(node.get("in", ())):
-                if not box or makers[value] < 0 or boxes[makers[value]] != box:
-                    yield index, position, value
+        boxes, wires = instance.boxes, self._table(instance.graph).wires
+        return [
+            (index, position, value)
+            for index, position, value, maker in wires
+            if not (box := boxes[index]) or maker < 0 or boxes[maker] != box
+        ]
 
-    def _values(self, graph: int) -> tuple[list[int], list[int]]:
-        """For each numbered value the node that makes it, -1 for an input, and its place among what that gives."""
-        known = self.values.get(graph)
+    def _table(self, graph: int) -> Table:
+        known = self.tables.get(graph)
         if known is None:
-            inputs, nodes = self.graphs[graph]["inputs"], self.graphs[graph]["nodes"]
-            makers, places = [-1] * len(inputs), list(range(len(inputs)))
-            for index, node in enumerate(nodes):
-                count = len(node.get("out", ()))
-                makers += (index,) * count
-                places += range(count)
-            known = self.values[graph] = makers, places
+            known = self.tables[graph] = _table(self.graphs[graph])
         return known
 
     def _result(self, root: _Instance, value: int, k: int) -> None:
@@ -353,7 +386,7 @@ class _Builder:
         if (instance.path, value) in values:
             return
         values.add((instance.path, value))
-        makers, places = self._values(instance.graph)
+        makers, places = self._table(instance.graph)[3:5]
         index, output = makers[value], places[value]
         graph = self.graphs[instance.graph]
         spec = graph["inputs"][output]["spec"] if index < 0 else graph["nodes"][index]["out"][output]
@@ -378,7 +411,7 @@ class _Builder:
         sources, waiting = [], [(instance, value)]
         while waiting:
             place, number = waiting.pop()
-            makers, places = self._values(place.graph)
+            makers, places = self._table(place.graph)[3:5]
             index, output = makers[number], places[number]
             graph = self.graphs[place.graph]
             if index < 0 and self.folded and is_variable(graph["inputs"][output]):

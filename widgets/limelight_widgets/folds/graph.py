@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from limelight import events
 from limelight.core.collector import collector_paused
@@ -22,6 +22,9 @@ from limelight_widgets.folds.version_links import link
 from limelight_widgets.format import counted
 
 Which = Literal["traced", "optimised"]
+
+LARGE: Final = 5_000
+"""Ops of a traced graph from which on the other version, and what links both, are described when somebody asks."""
 
 
 class GraphFold:
@@ -65,6 +68,7 @@ class GraphFold:
         self._version = 1
         self._stale = False
         self._opened = False  # whether there was something to show
+        self._whole = costs is not None  # whether large graphs are described in both versions
         self._grown = 0  # nodes of a trace that runs, as it was shown
         self.seconds = 0.0  # that it took to describe the last state
         self._number: int | None = None  # of the one trace that is shown, where the newest is not followed
@@ -115,6 +119,12 @@ class GraphFold:
             self._number, self._stale = index, True
             self._version += 1
 
+    def describe_all(self) -> None:
+        """Describes both versions of a large graph from now on: somebody asks for the other one."""
+        if not self._whole:
+            self._whole, self._stale = True, True
+            self._version += 1
+
     def catch_up(self) -> None:
         function = self._function() if self._function is not None else None
         if function is not None and len(function.trace_cache) != self._state.get("traces"):
@@ -132,6 +142,10 @@ class GraphFold:
             start = time.perf_counter()
             self._state = self._of_function(function)
             self.seconds = time.perf_counter() - start
+        elif self._stale and self._whole and self._function is not None and "waiting" in self._state:
+            self._state = {
+                key: value for key, value in self._state.items() if key != "waiting"
+            }  # nobody has it any more
         self._stale = False
         self._state["revision"] = self._mark
         return self._state
@@ -193,12 +207,16 @@ class GraphFold:
 
     def _of_entry(self, function: Any, entry: Any) -> State:
         """What is described of a trace, once: a cell may have another number since, or have been run again."""
-        key = (entry.index, id(entry.graph), id(_optimised(entry)[0]))
+        key = (entry.index, id(entry.graph), id(_optimised(entry)[0]), self._whole)
         if self._described[0] != key:
             known = hasattr(function, "output_names")  # by a staged cell
             names = function.output_names(entry) if known else ()
-            self._described = key, _variants(entry, names) | {"described": self._mark}
+            self._described = key, self._versions(entry, names) | {"described": self._mark}
         return self._described[1]
+
+    def _versions(self, entry: Any, names: Sequence[str] = ()) -> State:
+        large = len(entry.graph.nodes) > LARGE and not self._whole
+        return _variant(entry, self._which, names) if large else _variants(entry, names)
 
     def _with_costs(self, entry: Any, described: State) -> State:
         """What is described of a trace, with what a measured call of it said of its nodes."""
@@ -251,6 +269,19 @@ def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
         told = of_passes(describer, entry.graph, optimised, records)
     history = {} if told is None else {"history": told}
     return {"variants": variants, "passes": passes} | history | describer.state()
+
+
+def _variant(entry: Any, which: Which, output_names: Sequence[str]) -> State:
+    """One version of an entry's graph; the other one is `waiting`."""
+    describer = Describer()
+    optimised, records = _optimised(entry)
+    runs = which == "optimised"
+    with collector_paused():
+        graph = describer.graph(optimised if runs else entry.graph, output_names, optimised=runs)
+    variants = [{"key": which, "graph": graph}]
+    waiting = "traced" if runs else "optimised"
+    passes = [_pass(record) for record in records]
+    return {"variants": variants, "waiting": waiting, "passes": passes} | describer.state()
 
 
 def _optimised(entry: Any) -> tuple[Any, Sequence[Any]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from math import isqrt
 from typing import Literal, NamedTuple
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
@@ -364,7 +365,7 @@ class Hierarchy:
     def _by_block(self, container: int, waiting: list[int]) -> None:
         """Cuts the children by number, but not across lanes."""
         children = self._children(container)
-        length = -(-len(children) // BLOCKS)
+        length = _block_length(len(children), container == ROOT)
         blocks: list[list[Child]] = []
         for child in children:
             if not blocks or len(blocks[-1]) == length or self._lane(blocks[-1][0]) != self._lane(child):
@@ -417,6 +418,19 @@ class Hierarchy:
                 self.groups[group].size += 1
                 self.groups[group].last = max(self.groups[group].last, node)
                 group = self.groups[group].parent
+
+
+def _block_length(count: int, at_top: bool) -> int:
+    """How many of `count` children a block has: not so few that there would be a group for every other node.
+
+    At the top there are `BLOCKS` at the most, since all of them are seen at once.
+
+    >>> _block_length(63, False), _block_length(2_500, False), _block_length(2_500, True), _block_length(100_000, True)
+    (8, 42, 63, 2500)
+    """
+    length = max(-(-count // BLOCKS), isqrt(count - 1) + 1)
+    more = -(-count // MOST_CHILDREN)
+    return more if more <= MOST_CHILDREN < length and not at_top else length
 
 
 def _useful_paths(places: Iterable[Place]) -> dict[Place, tuple[Segment, ...]]:

@@ -12,6 +12,7 @@ What its script in the page (`js/src/graph`) does, and why so:
 - One count of ops for each line of code (`line-counts.js`): each op counts once, at the innermost line that led to it,
   constants too. Those of functions that the graph calls stand at their own lines, whoever called first, and are told
   apart.
+- Of a graph of more than 5,000 ops the version that is shown comes first; the other is described when it is asked for.
 - In the optimised graph, functions are shown as they run, linked op by op to what was traced (`folds.version_links`).
 """
 
@@ -129,8 +130,13 @@ class GraphView(View):
         ...     pathlib.Path(folder, "double.svg").read_text()[:4]
         '<svg'
         """
+        self._feed.change(GraphFold.describe_all)
         state = self.state()
         return graph_files.write(path, state, self._which, lambda: self._figure(state))
+
+    def _asked(self, kind: str, message: dict[str, Any]) -> None:
+        if kind == "whole":
+            self._feed.change(GraphFold.describe_all)
 
     def _figure(self, state: State) -> Figure:
         return graph_figure(state, self._which)

@@ -9,7 +9,7 @@ from limelight.staging.function import alive as staged_functions
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import differences
-from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.trace_cache import CacheFold
 from limelight_widgets.live import what_if
 from limelight_widgets.live.view_script import script
@@ -31,10 +31,15 @@ class CacheView(View):
 
     name = "trace_cache"
     widget_type = CacheWidget
+    looks = True
 
     def __init__(self, functions: tuple[Any, ...], *, only: bool) -> None:
         super().__init__(CacheFold(functions, only=only))
         self._only = weakref.ref(functions[0]) if only else None
+
+    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+        if isinstance(fold, CacheFold):
+            fold.look()
 
     def _figure(self, state: State) -> Figure:
         return cache_figure(state)

@@ -21,6 +21,7 @@ from collections import OrderedDict
 from typing import Any, ClassVar, Final, Protocol
 
 from limelight import forking
+from limelight.core.collector import collector_paused
 from limelight_widgets.figures import files
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
@@ -95,7 +96,9 @@ class View:
 
     def static(self) -> Figure:
         """The view as it stands, in forms that need no widget: text, HTML and SVG."""
-        return self._figure(self.state())
+        state = self.state()
+        with collector_paused():
+            return self._figure(state)
 
     def to_dict(self) -> dict[str, Any]:
         """What the view shows, ready for JSON."""
@@ -216,7 +219,8 @@ class View:
 
     def _forms(self, state: State) -> dict[str, str]:
         self._told = state
-        return self._figure(state).bundle()
+        with collector_paused():  # a large state takes the collector longer than the figure
+            return self._figure(state).bundle()
 
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError

@@ -238,6 +238,21 @@ def _counted(tensor: Tensor, seconds: float) -> Tensor:
     return tensor
 
 
+def counted_call(outputs: Sequence[Any], devices: Sequence[Device], seconds: float, peak: Any) -> None:
+    """Counts a staged call that took its shortcut, as `_report` counts one that is dispatched as an op.
+
+    Args:
+        outputs: the tensors that it gave.
+        devices: where these are.
+        seconds: how long its plan ran.
+        peak: the plan's memory (`executors.base.Peak`).
+    """
+    home = devices[0].short if devices else CPU0.short
+    device_counts.ran(home, seconds, peak.nbytes, peak.exact, True)
+    for tensor, device in zip(outputs, devices, strict=True):
+        live_buffers.born(tensor, tensor._data, device, told=False)
+
+
 def _text(x: Any) -> str:
     return _spec_text(x._data.dtype, x._data.shape) if type(x) is Tensor else str(x.spec)
 

@@ -36,7 +36,7 @@ const MOST_NODES = 250_000; // walked over in all trials
  */
 export function firstSight(state, graph, room, small = room) {
   const byDefault = (/** @type {string} */ _, /** @type {boolean} */ open) => open;
-  const whole = visible(state.graphs, graph, byDefault);
+  const whole = visible(state.graphs, graph, byDefault, false, new Set(), MOST_BOXES);
   const all = whole.boxes.length <= MOST_BOXES && whole.boxes.every(({ kind }) => kind !== "group");
   const sight = all ? laidOut(state, whole, small, null, false) : null;
   return sight?.scale === 1 ? sight : opened(state, graph, room);

@@ -56,7 +56,7 @@ function equal(a, b) {
 export function lineCounts(state, variant) {
   const root = (/** @type {string} */ wanted) => state.variants.find(({ key }) => key === wanted)?.graph ?? -1;
   const shown = countsOf(state, root(variant));
-  const traced = variant === "traced" ? null : countsOf(state, root("traced"));
+  const traced = variant === "traced" || root("traced") < 0 ? null : countsOf(state, root("traced"));
   const keys = new Set([...shown.keys(), ...(traced?.keys() ?? [])]);
   const pair = (/** @type {string} */ key) => ({ traced: traced && (traced.get(key) ?? NONE), shown: shown.get(key) ?? NONE });
   return new Map([...keys].map((key) => [key, pair(key)]));

@@ -47,6 +47,8 @@ export class GraphView {
     this.variant = "";
     /** @type {GraphState | null} as it came */
     this.given = null;
+    this.wanted = ""; // a version that is to be shown once the kernel has described it
+    this.onWhole = () => {}; // asks for it
     this.overlay = ""; // what is told on the boxes besides
     /** @type {Map<string, boolean>} what the reader opened and closed */
     this.opened = new Map();
@@ -122,7 +124,8 @@ export class GraphView {
     this.given = state;
     const first = this.state === null;
     if (this.state && state.described !== undefined && state.described === this.state.described) {
-      Object.assign(this.state, { label: state.label, newer: state.newer }); // the same graph: what is open stays open
+      if (this.wanted && !state.waiting) this.say(`the function has gone, and with it its ${this.wanted} graph`);
+      Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
     if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
@@ -132,6 +135,7 @@ export class GraphView {
     if (this.bar) this.bar.overlays.value = this.overlay;
     if (this.root) nameLandmark(this.root, `Graph of ${state.title}`);
     const keys = state.variants.map(({ key }) => key);
+    if (keys.includes(this.wanted)) [this.variant, this.wanted] = [this.wanted, ""];
     if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
     this.forget();
     if (!first && state.label) this.say(`${state.label} is shown`);
@@ -170,10 +174,18 @@ export class GraphView {
 
   /** @param {string} key */
   switchTo(key) {
+    if (key === this.state?.waiting) return this.ask(key);
     this.variant = key;
     this.forget();
     this.slider?.draw();
     this.redraw();
+  }
+
+  /** Has the kernel describe the other version of a large graph, and shows it then. @param {string} key */
+  ask(key) {
+    this.wanted = key;
+    this.say(`the ${key} graph is being described`);
+    this.onWhole();
   }
 
   /** @param {string} name */
@@ -309,9 +321,11 @@ export class GraphView {
     this.bar?.title.replaceChildren(h("b", {}, state.title), " ", h("span", { class: "ll-quiet" }, trace));
     this.bar?.title.setAttribute("title", [state.title, trace, signature].filter(Boolean).join("\n"));
     const labels = /** @type {Record<string, string>} */ ({ traced: "Traced", optimised: "Optimised", history: state.passes?.length ? "Passes" : "Compared" });
+    const there = state.variants.map(({ key }) => key);
+    const keys = state.waiting === "traced" ? ["traced", ...there] : state.waiting ? [...there, state.waiting] : there;
     if (this.bar) replaceKeepingFocus(
       this.bar.variants,
-      ...(state.variants.length < 2 ? [] : state.variants).map(({ key }) =>
+      ...(keys.length < 2 ? [] : keys).map((key) =>
         button(key === "history" ? "Show it from version to version" : `Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
       ),
     );
@@ -414,6 +428,7 @@ export class GraphView {
   async goTo(variant, name) {
     const { state } = this;
     if (!state) return;
+    if (variant === state.waiting) return this.ask(variant);
     const other = variant !== this.variant;
     if (other) {
       this.variant = variant;

@@ -28,6 +28,7 @@ export default lent(() => {
         return draw;
       };
       const view = new GraphView(root, worker, signal);
+      view.onWhole = () => store.tell({ type: "whole" });
       linkRows(view, root, signal);
       linkSelection(view, root);
       return store.show((state) => view.show(state), signal);
