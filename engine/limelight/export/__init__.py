@@ -3,5 +3,6 @@
 from limelight.export.load import load
 from limelight.export.loaded import LoadedFunction, LoadedModule
 from limelight.export.save import save
+from limelight.export.stablehlo_program import stablehlo
 
-__all__ = ["LoadedFunction", "LoadedModule", "load", "save"]
+__all__ = ["LoadedFunction", "LoadedModule", "load", "save", "stablehlo"]
