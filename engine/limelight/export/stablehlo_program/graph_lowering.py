@@ -6,6 +6,7 @@ as numbers. Control flow is lowered by `structured_control`; functions that are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec
 from limelight.errors import ExportError
-from limelight.graph.ir import FunctionLike, Graph, Node
+from limelight.graph.ir import Graph, Node
 
 MOST_FOLDED: Final = 4096
 """Elements of a constant that is computed beforehand; larger ones are computed by the program, to keep it small."""
@@ -88,7 +89,7 @@ def why_refused(op: Op) -> str:
         return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
     if op.effect == "write":
         return "assigns a variable, and an exported function has none: return the new value instead"
-    if op.effect == "io":
+    if op.effect == "io" or op.name == "py_func_backward":
         return "does something besides computing, in Python or to a table: leave it out of the exported function"
     if op.foreign and op.higher_order:
         return "is an op of yours over functions: write it with ll.cond, ll.while_loop or ll.scan"
@@ -102,12 +103,12 @@ def _kernel_results(node: Node, inputs: list[Any]) -> Sequence[Any]:
 
 
 def _is_small(node: Node) -> bool:
-    specs = [value.spec for value in node.outputs]
-    return all(
-        isinstance(spec, TensorSpec) and spec.shape is not None and None not in spec.shape
-        and np.prod(spec.shape, dtype=float) <= MOST_FOLDED
-        for spec in specs
-    )  # fmt: skip
+    return all(isinstance(value.spec, TensorSpec) and _most(value.spec) <= MOST_FOLDED for value in node.outputs)
+
+
+def _most(spec: TensorSpec) -> float:
+    """The number of elements; infinite where it is not known."""
+    return math.prod([math.inf if n is None else n for n in spec.shape])
 
 
 def _checked(x: Any, spec: Any) -> Any:

@@ -122,7 +122,9 @@ def _exported(jax: Any, program: _Program, specs: Sequence[Any], platforms: Sequ
             failed = failed or error
         except Exception as error:  # of lowering: what has no form for a platform
             words = str(error).split("\n")[0][:300]
-            raise ExportError(f"{program.name} cannot be exported to StableHLO for {list(platforms)}: {words}") from error
+            raise ExportError(
+                f"{program.name} cannot be exported to StableHLO for {list(platforms)}: {words}"
+            ) from error
     assert failed is not None
     advice = ". Sizes of None are symbolic there; give a number where it must be known" if unknown else ""
     raise ExportError(f"{failed.bare}{advice}") from failed
@@ -175,7 +177,16 @@ class _Program:
             for name, x in zip(self._names, self._captures, strict=True)
         ]
         results = GraphLowering(self.name, CONTROL).run(self._trace.graph, (*tensors, *captures))
-        return self._trace.result_of(results)
+        return _plain(self._trace.result_of(results))
+
+
+def _plain(result: Any) -> Any:
+    """A result without classes of containers that JAX does not know: named tuples are tuples."""
+    if isinstance(result, tuple):
+        return tuple([_plain(x) for x in result])
+    if isinstance(result, list):
+        return [_plain(x) for x in result]
+    return {key: _plain(x) for key, x in result.items()} if isinstance(result, dict) else result
 
 
 def _paths(target: Any) -> dict[int, str]:
