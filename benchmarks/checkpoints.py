@@ -101,12 +101,12 @@ def large(megabytes: int, folder: Path, repeats: int) -> None:
         "limelight": lambda: checkpoint.restore(ours),
     }
     add_torch(arrays, folder, saves, loads)
+    peer_and_flush(), checkpoint.write(ours)
+    loaded = medians(loads, repeats, in_a_process)
     with_threads: dict[str, Callable[[], object]] = {}
     add_orbax(arrays, folder, saves, with_threads)
-    peer_and_flush(), checkpoint.write(ours)
     show(f"saving {megabytes} MB", medians(saves, repeats), "safetensors.numpy.save_file, then fsync")
-    loaded = medians(loads, repeats, in_a_process) | medians(with_threads, repeats)
-    show(f"restoring {megabytes} MB", loaded, "safetensors.numpy.load_file")
+    show(f"restoring {megabytes} MB", loaded | medians(with_threads, repeats), "safetensors.numpy.load_file")
     stall(checkpoint, arrays, folder)
 
 
