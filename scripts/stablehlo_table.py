@@ -31,7 +31,7 @@ PAGE: Final = ROOT / "docs" / "stablehlo.md"
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 EXPORTED: Final = "exported"
 INLINED: Final = ("call", "call_forward", "custom_call", "custom_forward")
-UNTRIED: Final = "has no case of its own: it occurs in what `ll.vectorize` and gradients make of control flow"
+UNTRIED: Final = "has no case of its own: it occurs in what batching and gradients make of control flow"
 READ: Final = ("constant", "read_variable", "to_device")
 
 
