@@ -357,6 +357,10 @@ MUTATIONS = (
 )  # fmt: skip
 
 
+_objects: Final[list[Any]] = []
+"""Those of the run before, if its file was refused: nothing of them was changed, as is checked here and there."""
+
+
 def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = False) -> str:
     """Restores a changed file; returns "refused" or "restored".
 
@@ -369,7 +373,7 @@ def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = Fal
     target = folder / name
     target.write_bytes(changed)
     opened = "one" if name == "one" else "many"
-    checkpoint = fresh()
+    checkpoint = _objects.pop() if _objects else fresh()
     if measured:
         tracemalloc.start()
     try:
@@ -378,6 +382,9 @@ def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = Fal
         outcome = "restored"
     except CheckpointError:
         outcome = "refused"
+        assert (checkpoint.flag.numpy() == [False, False]).all(), "half restored"
+        assert not vars(checkpoint.state), "half restored"
+        _objects.append(checkpoint)
     finally:
         peak = tracemalloc.get_traced_memory()[1] if measured else 0
         tracemalloc.stop()

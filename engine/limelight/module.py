@@ -113,7 +113,7 @@ class Module:
         super().__init_subclass__(**options)
         own = vars(cls).get("__call__")
         if isinstance(own, FunctionType) and not is_library(own.__code__):
-            cls.__call__ = _noted(own)  # type: ignore[method-assign]
+            cls.__call__ = _noted(own)  # type: ignore[method-assign]  # once, as the class is made
 
     def __repr__(self) -> str:
         return _drawn(self, ())

@@ -33,6 +33,8 @@ DTYPES: Final[dict[str, DType]] = {
 }  # fmt: skip
 _CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
 _METADATA: Final = "__metadata__"
+_SMALL: Final = 1 << 12  # bytes: reading such an array takes less time than asking the system for it
+_AHEAD: Final = 1 << 18  # bytes that are read at a time for arrays that are small
 
 
 class Entry(NamedTuple):
@@ -71,11 +73,12 @@ def as_bytes(array: Array) -> memoryview:
 
 def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> None:
     """Writes a whole file: arrays with the widest elements first, so that all are aligned."""
-    ordered = sorted(arrays, key=lambda name: -stored(*arrays[name][:2])[0].itemsize)
+    as_stored = {name: stored(*array[:2]) for name, array in arrays.items()}
+    ordered = sorted(arrays, key=lambda name: -as_stored[name][0].itemsize)
     header: dict[str, Any] = {_METADATA: dict(metadata)}
     end = 0
     for name in ordered:
-        dtype, shape = stored(*arrays[name][:2])
+        dtype, shape = as_stored[name]
         begin, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": (begin, end)}
     text = json.dumps(header, separators=(",", ":")).encode("ascii")
@@ -101,6 +104,8 @@ class ArrayFile:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self._name = reader.path.name
+        self._ahead: Array = np.empty(0, np.uint8)
+        self._ahead_from = 0
         try:
             self.metadata, self.entries, self._start = self._header()
         except CheckpointError:
@@ -113,10 +118,23 @@ class ArrayFile:
         array = np.empty(entry.shape, entry.dtype)
         if array.size:
             flat = array.reshape(-1).view(np.uint8)
-            self.reader.read_into(flat.data, self._start + entry.begin)
+            self._read_into(flat, entry.begin)
             if entry.dtype == dtypes.bool_ and flat.max() > 1:
                 self._refuse(f"{name!r} is boolean and has other bytes than 0 and 1")
         return array
+
+    def _read_into(self, flat: Array, begin: int) -> None:
+        """Fills `flat` with what is at `begin` among the arrays; of small ones many are read at a time."""
+        if flat.size > _SMALL:
+            self.reader.read_into(flat.data, self._start + begin)
+            return
+        at = begin - self._ahead_from
+        if not 0 <= at <= self._ahead.size - flat.size:
+            rest = self.reader.size - self._start - begin  # may be less than the header told, where it was cut off
+            self._ahead = np.empty(max(flat.size, min(_AHEAD, rest)), np.uint8)
+            self._ahead_from, at = begin, 0
+            self.reader.read_into(self._ahead.data, self._start + begin)
+        flat[:] = self._ahead[at : at + flat.size]
 
     def _header(self) -> tuple[dict[str, str], dict[str, Entry], int]:
         size = self.reader.size

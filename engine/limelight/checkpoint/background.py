@@ -64,7 +64,7 @@ class BackgroundWriter:
 
     def renew(self) -> None:
         """In a process that was forked: its parent writes."""
-        self.__init__()  # type: ignore[misc]
+        self.__init__()  # type: ignore[misc]  # of this class, which has no subclasses
 
 
 @atexit.register

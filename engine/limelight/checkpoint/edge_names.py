@@ -34,7 +34,11 @@ def segment(edge: Edge) -> str:
 
 def join(above: str, *edges: Edge) -> str:
     """The path of what `edges` lead to from the object at `above`; the root's is empty."""
-    return "/".join(filter(None, [above, *map(segment, edges)]))
+    path = above
+    for edge in edges:
+        part = segment(edge)
+        path = f"{path}/{part}" if path else part
+    return path
 
 
 def below(above: str, segments: Iterable[str]) -> str:

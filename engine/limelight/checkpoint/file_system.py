@@ -27,6 +27,7 @@ except ImportError:  # Windows, which removes no file that is open: that does as
     fcntl = None  # type: ignore[assignment]
 
 _BLOCK: Final = 1 << 26  # bytes a call: Linux writes 2 GiB at most, and an interrupt waits for less
+_GATHERED: Final = 1 << 18  # bytes of small writes that are gathered for one call, and read ahead of small reads
 _LONG: Final = 86400.0  # seconds after which nobody writes to a file any more, where no lock can tell
 _TEMPORARY: Final = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 
@@ -66,6 +67,7 @@ class Writer:
     def __init__(self, path: Path, *, final: bool = False) -> None:
         self.path = path
         self._final = final
+        self._gathered = bytearray()
         while True:
             self.temporary = path if final else path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
             self._fd = files.create(str(self.temporary))
@@ -79,12 +81,26 @@ class Writer:
         return not self._final and self.temporary == self.path
 
     def write(self, data: Any) -> None:
-        """Appends bytes, or a vector of them."""
-        rest = memoryview(data)
+        """Appends bytes, or a vector of them; small ones are gathered, since each call of the system takes its time."""
+        if len(data) < _GATHERED:
+            self._gathered += data
+            if len(self._gathered) >= _GATHERED:
+                self._write_gathered()
+        else:
+            self._write_gathered()
+            self._write_out(memoryview(data))
+
+    def _write_gathered(self) -> None:
+        if self._gathered:
+            gathered, self._gathered = self._gathered, bytearray()
+            self._write_out(memoryview(gathered))
+
+    def _write_out(self, rest: memoryview) -> None:
         while rest:
             rest = rest[files.write(self._fd, rest[:_BLOCK]) :]
 
     def flush(self) -> None:
+        self._write_gathered()
         files.flush(self._fd)
 
     def commit(self) -> None:

@@ -21,8 +21,8 @@ from limelight.checkpoint.commit import Given
 from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.match_plan import Assignment, Plan, Planner, Source, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
-from limelight.core import attachments, heap
-from limelight.core.storage import Storage, UnsettledStorage
+from limelight.core import attachments
+from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable
 from limelight.errors import CheckpointError, CheckpointWarning
 from limelight.user_code import source_line
@@ -296,9 +296,9 @@ def _note_growing(restoration: Restoration, grows: bool) -> None:
     known = next((one for one in attachments.growing if getattr(one, "of", None) == restoration.order), None)
     if grows and known is None:
         attachments.growing.append(_Settle(restoration))
-        for x in heap.living({Storage: "uid"}):
-            if type(x) is Storage:
-                x.__class__ = UnsettledStorage  # of the same layout
+        for storage in live_storages():
+            if type(storage) is Storage:
+                storage.__class__ = UnsettledStorage  # of the same layout
     elif not grows and known is not None:
         attachments.growing.remove(known)
 

@@ -156,7 +156,7 @@ class _Report:
         if edge in dict(self._restoration.nodes[parent].children):
             return self._why_at(parent, edge)
         optimizer = self._restoration.matched(parent)
-        if optimizer is not None and edge.rpartition("/")[2] not in optimizer.slot_names:  # type: ignore[union-attr]
+        if optimizer is not None and edge.rpartition("/")[2] not in optimizer.slot_names:  # type: ignore[union-attr]  # only these have slots
             return "unused", f"{type(optimizer).__name__} keeps no such slot"
         return "waiting", "for its variable and its optimiser"
 

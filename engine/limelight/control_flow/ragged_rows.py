@@ -92,6 +92,7 @@ kept_if: Op = defop(
     inputs="condition:bool x",
     infer=lambda condition, x: known(x.shape, x.dtype),
     kernel=lambda xp, condition, x: x if condition else xp.zeros_like(x),
+    special={"jax": lambda xp, condition, x: xp.where(condition, x, xp.zeros_like(x))},  # it may be traced
     vjp={"x": lambda g, condition: dispatch.apply(kept_if, (condition, g))},
     linear="x",
     batching=_batch_choice,
@@ -125,11 +126,17 @@ def _jvp_either(inputs: tuple[Any, ...], tangents: Sequence[Any], attrs: tuple[A
     return dispatch.apply(either, inputs), (dispatch.apply(either, (condition, *moved)),)
 
 
+def _either_of_jax(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    """Of equal shapes, one of both, also where the condition is traced."""
+    return xp.where(condition, x, y) if x.shape == y.shape else (x if condition else y)
+
+
 either: Op = defop(
     "either",
     inputs="condition:bool x y",
     infer=_infer_either,
     kernel=lambda xp, condition, x, y: x if condition else y,
+    special={"jax": _either_of_jax},
     vjp={
         "x": _pull_either,
         "y": lambda g, condition, x_shape, y_shape: _pull_either(g, ~condition, y_shape, x_shape),

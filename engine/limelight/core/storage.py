@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from limelight import events
 from limelight.core import attachments, live_buffers
@@ -23,6 +24,14 @@ live_buffers.on_follow(_on_interest)
 events.on_interest(events.VariableAssigned, _on_interest)
 
 
+_live: Final[WeakValueDictionary[int, Storage]] = WeakValueDictionary()
+
+
+def live_storages() -> list[Storage]:
+    """All storages that there are: a walk over all objects of a process would take as long as these are many."""
+    return [storage for reference in _live.valuerefs() if (storage := reference()) is not None]
+
+
 class Storage:
     """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free.
 
@@ -38,6 +47,7 @@ class Storage:
         self.spec = spec
         self.name = name
         self.uid = uid
+        _live[id(self)] = self
 
     def set(self, array: Any) -> Any:
         """Takes a new value, which nobody else may write to afterwards; returns it."""

@@ -6,13 +6,11 @@ position was restored in another process.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from typing import Any, Final
 
-from limelight import forking
 from limelight.data.element import Element
 from limelight.data.epoch import Epoch
+from limelight.data.forked_locks import lock_of
 from limelight.data.stage import END, Cursor, End, IndexCursor, Stage, View
 
 _FIRST: Final = (0,)
@@ -27,10 +25,9 @@ class Cache(Stage):
 
     def __init__(self, source: Stage) -> None:
         super().__init__(source)
-        self.lock = threading.RLock()
+        self.lock = lock_of(self, "lock")
         self._key: int | None = None  # of what is kept
         self._forget(0)
-        _alive.add(self)
 
     @property
     def size(self) -> float | None:
@@ -108,15 +105,3 @@ class _Filled(View):
                 if not self._stage.read_on(self._epoch):
                     return END
             return kept[i]
-
-
-_alive: Final[weakref.WeakSet[Cache]] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    """In a forked process: whoever held a lock is not in it."""
-    for stage in _alive:
-        stage.lock = threading.RLock()
-
-
-forking.in_child(_renew_locks)

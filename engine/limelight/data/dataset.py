@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from limelight.core import dispatch, nest
 from limelight.core.nest import Structure
@@ -15,6 +15,7 @@ from limelight.data.batching import Batch
 from limelight.data.caching import Cache
 from limelight.data.combining import Enumerate, Part, Repeat, Zip
 from limelight.data.element import structure_of
+from limelight.data.forked_locks import lock_of
 from limelight.data.iterator import Iterator
 from limelight.data.mapping import Filter, Map
 from limelight.data.prefetching import Prefetch
@@ -28,6 +29,25 @@ from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
 
 _MOST_UNROLLED: Final = 256
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _seed_comes_first(shuffle: Callable[P, R]) -> Callable[P, R]:
+    """Explains what Python would only call two values for `seed`: elsewhere the first argument is the window."""
+
+    @functools.wraps(shuffle)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > 1 and "seed" in kwargs:
+            window, seed = args[1], kwargs["seed"]
+            raise ArgumentError(
+                f"shuffle: the first argument is the seed, and is given twice: {window!r} and seed={seed!r}; to draw "
+                f"from a window of {window!r} elements write shuffle(seed={seed!r}, window={window!r}), to permute all "
+                f"of them shuffle(seed={seed!r})"
+            )
+        return shuffle(*args, **kwargs)
+
+    return checked
 
 
 class Dataset:
@@ -56,7 +76,7 @@ class Dataset:
             raise ArgumentError("datasets are made by ll.data.from_arrays and its like, not by calling ll.data.Dataset")
         self._stage = stage
         self._passes = itertools.count()
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, "_lock")
         self._key: int | None = None
 
     # Going over it
@@ -179,6 +199,7 @@ class Dataset:
         """
         return Dataset(Batch(self._stage, size, last, padding))
 
+    @_seed_comes_first
     def shuffle(self, seed: int | None = None, *, window: int | None = None, reshuffle: bool = True) -> Dataset:
         """The elements in random order, another one in each pass, which follows from the seed.
 
@@ -193,7 +214,8 @@ class Dataset:
             reshuffle: whether each pass has an order of its own. True.
 
         Raises:
-            ArgumentError: there is no window, and the elements come one after the other.
+            ArgumentError: there is no window, and the elements come one after the other; or a seed is given twice, as
+                in `shuffle(2000, seed=1)`, where the first number is meant as the window.
 
         >>> import limelight as ll
         >>> numbers = ll.data.from_sequence(range(5)).shuffle(seed=1)

@@ -8,7 +8,6 @@ that is known, of which there is one every so many elements.
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +17,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.variable import lift, on_create
 from limelight.data.element import Element, is_text, value_of
 from limelight.data.epoch import Epoch
+from limelight.data.forked_locks import lock_of
 from limelight.data.sources import Foreign
 from limelight.data.stage import END, Cursor, End, Stage, State
 from limelight.data.staged_iteration import Rounds, Source, next_element
@@ -80,7 +80,7 @@ class Iterator:
         self._stage = stage
         self._epoch = Epoch(key, (number,))
         self._on_restore = on_restore  # told the number of a pass that was restored
-        self._lock = threading.RLock()
+        self._lock = lock_of(self, "_lock")
         self._place = _Place()
         self._specs: tuple[Structure, tuple[TensorSpec | None, ...]] | None = None
 

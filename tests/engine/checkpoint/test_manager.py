@@ -18,8 +18,11 @@ def train(folder, steps, background, said):
     """A training script: it goes on where its folder says, and tells each step."""
     ll.random.seed(1)
     model = ll.nn.Sequential(ll.nn.Dense(8, "relu"), ll.nn.Dropout(0.5), ll.nn.Dense(1))
-    optimizer, order, history = ll.optim.Adam(0.01), np.random.default_rng(7), []
-    objects = {"model": model, "optimizer": optimizer, "order": order, "progress": ll.State(history=history)}
+    optimizer, noise, history = ll.optim.Adam(0.01), np.random.default_rng(7), []
+    rows = np.random.default_rng(8).normal(size=(22, 3)).astype("float32")
+    batches = iter(ll.data.from_arrays(rows).shuffle().repeat().shuffle(window=9).batch(4).prefetch(2))
+    objects = {"model": model, "optimizer": optimizer, "noise": noise, "batches": batches}
+    objects["progress"] = ll.State(history=history)
     manager = ll.CheckpointManager(objects, folder, keep=2, every=3, best="loss", background=background)
     manager.restore()
 
@@ -31,7 +34,7 @@ def train(folder, steps, background, said):
         return loss
 
     while manager.step < steps:
-        loss = step(ll.constant(order.normal(size=(4, 3)).astype("float32")))
+        loss = step(next(batches) + noise.normal(size=(4, 3)).astype("float32"))
         history.append(loss.item())
         manager.save(loss=loss)
         os.write(said, b"step\n")

@@ -288,3 +288,12 @@ def test_functions_of_one_dataset_may_be_staged() -> None:
     scale = ll.function(lambda x: x * 2.0)
     assert items(ll.data.from_sequence([1.0, 2.0]).map(scale).prefetch()) == [2.0, 4.0]
     assert scale.trace_count == 1
+
+
+def test_a_window_in_the_place_of_the_seed_is_explained():
+    numbers = ll.data.from_sequence(range(10))
+    with pytest.raises(
+        ArgumentError, match=r"write shuffle\(seed=1, window=2000\), to permute all of them shuffle\(seed=1\)"
+    ):
+        numbers.shuffle(2000, seed=1)
+    assert sorted(x.item() for x in numbers.shuffle(seed=1, window=4)) == list(range(10))

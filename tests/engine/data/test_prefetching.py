@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -116,3 +117,35 @@ def test_a_forked_process_goes_on_where_its_parent_was() -> None:
     assert list(os.read(reading, 100)) == [x.item() for x in iterator]
     os.close(reading)
     os.close(writing)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # which it is about
+def test_a_forked_process_has_free_locks_although_a_thread_held_them() -> None:
+    dataset = ll.data.from_sequence(range(10)).cache().shuffle(seed=1)
+    iterator = iter(dataset)
+    next(iterator)
+    holding, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with iterator._lock, dataset._lock, dataset._stage.sources[0].lock:
+            holding.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # it ends, should it wait for a lock that nobody holds
+        try:
+            os.write(writing, bytes([len(list(iterator)), len(list(dataset))]))
+        finally:
+            os._exit(0)
+    done.set()
+    thread.join()
+    os.waitpid(child, 0)
+    os.close(writing)
+    assert list(os.read(reading, 100)) == [9, 10]
+    os.close(reading)

@@ -73,9 +73,9 @@ class Layer(Module):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = with_call_errors(cls.__init__, cls.__name__)  # type: ignore[method-assign]
+            cls.__init__ = with_call_errors(cls.__init__, cls.__name__)  # type: ignore[method-assign]  # as the class is made
         if "build" in vars(cls):
-            cls.build = _of_features_or_inputs(cls.build)  # type: ignore[method-assign]
+            cls.build = _of_features_or_inputs(cls.build)  # type: ignore[method-assign]  # as the class is made
         cls.trained = takes_training(cls.call)
         cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
 

@@ -150,7 +150,7 @@ def _floor_divide_kernel(xp: Any, x: Any, y: Any) -> Any:
     if quotient.dtype.kind in "iu":
         return quotient
     infinite = xp.isinf(x) | xp.isinf(y)
-    return xp.where(infinite, xp.divide(x, y), quotient) if infinite.any() else quotient
+    return xp.where(infinite, xp.divide(x, y), quotient)
 
 
 def _floor_divide_numpy(xp: Any, x: Any, y: Any) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -70,7 +72,8 @@ def _expm1_of_complex_kernel(xp: Any, x: Any) -> Any:
     """Infinities and NaNs by way of exp, whose rules for them are the standard's."""
     result = xp.expm1(x)
     finite = xp.isfinite(result)
-    result = result if finite.all() else xp.where(finite, result, xp.exp(x) - 1)
+    if xp is not np or not finite.all():  # elsewhere to ask would wait for the device, or cannot be done in a trace
+        result = xp.where(finite, result, xp.exp(x) - 1)
     return xp.where(x == 0, x - x.real, result)  # of a negative zero 0, not -0
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from limelight.core import shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
@@ -25,7 +27,7 @@ def _shares_kernel(xp: Any, x: Any, axis: Axis) -> Any:
     top = xp.max(wide_x, axis=axis, keepdims=True, initial=-xp.inf)
     finite = xp.isfinite(top)
     e = xp.exp(wide_x - xp.where(finite, top, 0))
-    if not finite.all():
+    if xp is not np or not finite.all():  # elsewhere to ask would wait for the device, or cannot be done in a trace
         e = xp.where(finite | xp.isnan(top), e, xp.equal(wide_x, top).astype(e.dtype))
     return (e / sum_over(xp, e, axis, True)).astype(x.dtype)
 

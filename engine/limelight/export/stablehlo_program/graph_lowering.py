@@ -1,0 +1,126 @@
+"""Graphs run on arrays of JAX: under `jax.jit` that makes the program, node by node, by the ops' own kernels.
+
+Constants, and what is computed from them alone, stay arrays of NumPy: kernels then find sizes and places that they need
+as numbers. Control flow is lowered by `structured_control`; functions that are called are written out where they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core.op import Op
+from limelight.core.spec import TensorSpec
+from limelight.errors import ExportError
+from limelight.graph.ir import Graph, Node
+
+MOST_FOLDED: Final = 4096
+"""Elements of a constant that is computed beforehand; larger ones are computed by the program, to keep it small."""
+_CALLS: Final = {"call": 0, "call_forward": 0, "custom_call": 0, "custom_forward": 0}
+"""Ops that call a function, and the place of that among their parameters."""
+
+
+class VariableValue(NamedTuple):
+    """What an op gets that reads a variable, in the place of its storage."""
+
+    array: Any
+
+
+class GraphLowering:
+    """Runs graphs.
+
+    Args:
+        name: the user's name of the function, for messages.
+        control: what lowers control flow, by the names of ops.
+    """
+
+    def __init__(self, name: str, control: Mapping[str, Any]) -> None:
+        self.name = name
+        self._control = control
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs for inputs of JAX or NumPy. Raises ExportError for a node that cannot be lowered."""
+        values = dict(zip(graph.inputs, inputs, strict=True))
+        for node in graph.nodes:
+            results = self._node(node, [values[value] for value in node.inputs])
+            values.update(zip(node.outputs, results, strict=True))
+        return tuple([values[value] for value in graph.outputs])
+
+    def refusal(self, node: Node, why: str) -> ExportError:
+        """The error for a node that cannot travel."""
+        line = f" at {node.source[0]}:{node.source[1]}" if node.source else ""
+        return ExportError(f"{self.name} cannot be exported to StableHLO: {node.op.name}{line} {why}")
+
+    def _node(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
+        op = node.op
+        refused = why_refused(op)
+        if refused:
+            raise self.refusal(node, refused)
+        if op.name == "constant":
+            return (np.asarray(node.params[0].array),)
+        if op.placement is not None:
+            return inputs[:1]
+        if op.name in _CALLS:
+            return self.run(node.params[_CALLS[op.name]].graph, inputs)
+        try:
+            if op.name in self._control:
+                results = self._control[op.name](self, node, inputs)
+            else:
+                results = _kernel_results(node, inputs)
+            return [_checked(x, value.spec) for x, value in zip(results, node.outputs, strict=True)]
+        except ExportError:
+            raise
+        except Exception as error:  # of JAX, which has many classes for what it cannot trace
+            words = (str(error) or type(error).__name__).split("\n")[0][:300]
+            raise self.refusal(node, f"has no form in it for these operands: {words}") from error
+
+
+def why_refused(op: Op) -> str:
+    """Why an op is refused whatever its operands; empty if it is not."""
+    if op.name in ("while_forward", "custom_gradient"):
+        return (
+            "keeps something for a gradient in each of unknown many steps: write the loop with ll.scan, or export the "
+            "function without its gradient"
+        )
+    if op.effect == "random":
+        return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
+    if op.effect == "write":
+        return "assigns a variable, and an exported function has none: return the new value instead"
+    if op.effect == "io" or op.name == "py_func_backward":
+        return "does something besides computing, in Python or to a table: leave it out of the exported function"
+    if op.foreign and op.higher_order:
+        return "is an op of yours over functions: write it with ll.cond, ll.while_loop or ll.scan"
+    return ""
+
+
+def _kernel_results(node: Node, inputs: list[Any]) -> Sequence[Any]:
+    folds = all(isinstance(x, (np.ndarray, np.generic)) for x in inputs) and _is_small(node)
+    results = node.op.kernel_on("numpy" if folds else "jax")(*inputs, *node.params)
+    return results if node.op.multiple else (results,)
+
+
+def _is_small(node: Node) -> bool:
+    return all(isinstance(value.spec, TensorSpec) and _most(value.spec) <= MOST_FOLDED for value in node.outputs)
+
+
+def _most(spec: TensorSpec) -> float:
+    """The number of elements; infinite where it is not known."""
+    return math.prod([math.inf if n is None else n for n in spec.shape])
+
+
+def _checked(x: Any, spec: Any) -> Any:
+    """A result in the dtype that the op's shape rule says: JAX's functions give other integers here and there."""
+    if not isinstance(spec, TensorSpec):
+        return x
+    array = x if hasattr(x, "astype") else np.asarray(x)
+    if array.dtype != spec.dtype:
+        array = array.astype(spec.dtype)
+    wrong = len(array.shape) != len(spec.shape) or any(
+        isinstance(n, int) and m is not None and n != m for n, m in zip(array.shape, spec.shape, strict=True)
+    )
+    if wrong:
+        raise ValueError(f"JAX gives the shape {array.shape}, not {spec.shape}")
+    return array
