@@ -11,15 +11,15 @@ from typing import Any, Final, ParamSpec, TypeVar
 from limelight.core import dispatch, nest
 from limelight.core.nest import Structure
 from limelight.data import foreign
-from limelight.data.batching import Batch
-from limelight.data.caching import Cache
-from limelight.data.combining import Enumerate, Part, Repeat, Zip
+from limelight.data.batch import Batch
+from limelight.data.cache import Cache
+from limelight.data.combinators import Enumerate, Part, Repeat, Zip
 from limelight.data.element import structure_of
 from limelight.data.forked_locks import lock_of
 from limelight.data.iterator import Iterator
-from limelight.data.mapping import Filter, Map
-from limelight.data.prefetching import Prefetch
-from limelight.data.shuffling import Shuffle
+from limelight.data.map import Filter, Map
+from limelight.data.prefetch import Prefetch
+from limelight.data.shuffle import Shuffle
 from limelight.data.sources import Arrays, Foreign, Generator, Sequence
 from limelight.data.specs import Declared
 from limelight.data.stage import Stage

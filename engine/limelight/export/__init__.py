@@ -3,7 +3,7 @@
 from limelight.export.load import load
 from limelight.export.loaded import LoadedFunction, LoadedModule
 from limelight.export.save import save
-from limelight.export.stablehlo_program import stablehlo
 from limelight.export.to_onnx.export import onnx
+from limelight.export.to_stablehlo import stablehlo
 
 __all__ = ["LoadedFunction", "LoadedModule", "load", "onnx", "save", "stablehlo"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from limelight.export.stablehlo_program.graph_lowering import GraphLowering
+from limelight.export.to_stablehlo.graph_lowering import GraphLowering
 from limelight.graph.ir import FunctionLike, Node
 
 Arrays = Sequence[Any]
@@ -48,7 +48,7 @@ def _while(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ..
 
     condition, body, n, limit = node.params[:4]
     captures = tuple(inputs[n:])
-    most = jnp.iinfo("int32").max if limit is None else limit
+    most = 2**31 - 1 if limit is None else limit
     specs = [value.spec for value in node.outputs]
 
     def goes_on(state: tuple[Any, ...]) -> Any:

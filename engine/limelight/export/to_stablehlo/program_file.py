@@ -15,8 +15,8 @@ from limelight.checkpoint.file_system import Writer, sweep
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CheckpointError, ExportError
-from limelight.export.stablehlo_program.graph_lowering import GraphLowering, VariableValue
-from limelight.export.stablehlo_program.structured_control import CONTROL
+from limelight.export.to_stablehlo.graph_lowering import GraphLowering, VariableValue
+from limelight.export.to_stablehlo.structured_control import CONTROL
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function, function
