@@ -285,7 +285,7 @@ class _Repeating(Cursor):
     def _is_empty(self) -> bool:
         """Whether this pass gives nothing from its start: all that follow might be so, without end."""
         if self._any or self._stage.size is not None:
-            return False
+            return not self._any and self._stage.size == 0
         return isinstance(self._stage.cursor(self._epoch.repeated(self._number).below()).next(), End)
 
     def state(self) -> State:
