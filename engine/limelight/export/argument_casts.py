@@ -76,7 +76,8 @@ def _written(x: Any, part: TensorPart, path: str) -> str:
         made = as_tensor(x)
     except _CANNOT:
         return ""
-    if made.dtype == part.dtype or not TensorPart.of(made.dtype, part.shape).covers(TensorPart.of(made.dtype, made.shape)):
+    fits = TensorPart.of(part.dtype, part.shape).covers(TensorPart.of(part.dtype, made.shape))
+    if made.dtype == part.dtype or not fits or (made.dtype.kind == "c" and part.dtype.kind != "c"):
         return ""
     name = part.dtype.name
     if isinstance(x, (np.ndarray, np.generic)):

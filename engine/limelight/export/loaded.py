@@ -53,12 +53,16 @@ class LoadedFunction:
         """The call with these arguments; in an `abstract` one, specs may stand for tensors."""
         return self._signature.call(args, kwargs, abstract)
 
-    def trace_for(self, call: Call) -> ConcreteFunction:
-        """The trace that serves a call. Raises SignatureError where there is none, with a list of those there are."""
-        trace = self._find(call)
-        if trace is None:
-            raise self._no_trace(call, "")
-        return trace
+    def serves(self, call: Call) -> bool:
+        """Whether there is a trace for a call."""
+        return self._find(call) is not None
+
+    def lacks(self, call: Call, hint: str = "") -> str:
+        """That there is no trace for a call, in words, with those there are."""
+        key = call.key
+        given = key.describe(self._signature.paths(key.structure, len(call.leaves)))
+        known = "\n".join([f"  {self.name}{signature}" for signature in self.signatures])
+        return f"no trace for ({given}){hint}; those it has:\n{known}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -89,15 +93,8 @@ class LoadedFunction:
                 found = None if again is None else self._find(again)
                 if again is not None and found is not None:
                     return again, found
-        raise self._no_trace(call, argument_casts.hint(self._signature, [trace.key for trace in self.traces], bound))
-
-    def _no_trace(self, call: Call, hint: str) -> SignatureError:
-        key = call.key
-        given = key.describe(self._signature.paths(key.structure, len(call.leaves)))
-        known = "\n".join([f"  {self.name}{signature}" for signature in self.signatures])
-        return SignatureError(
-            f"{self.name} was loaded from a file, and has no trace for ({given}){hint}; those it has:\n{known}"
-        )
+        hint = argument_casts.hint(self._signature, [trace.key for trace in self.traces], bound)
+        raise SignatureError(f"{self.name} was loaded from a file, and has {self.lacks(call, hint)}")
 
     def __copy__(self) -> LoadedFunction:
         return self

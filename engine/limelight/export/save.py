@@ -14,7 +14,7 @@ from limelight.core import nest
 from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable
-from limelight.errors import ExportError, LimelightError, SignatureError
+from limelight.errors import ExportError, LimelightError
 from limelight.export import function_file
 from limelight.export.loaded import LoadedFunction, LoadedModule
 from limelight.export.nests import Output, canonical_key, encode
@@ -219,13 +219,12 @@ def _arguments(signature: Any) -> tuple[Any, ...]:
 
 def _check_covered(loaded: LoadedFunction, signature: Any) -> None:
     """Raises ExportError for a signature that none of the traces serves: there is no Python code to trace."""
-    try:
-        loaded.trace_for(loaded.bound(_arguments(signature), {}, abstract=True))
-    except SignatureError as error:
+    call = loaded.bound(_arguments(signature), {}, abstract=True)
+    if not loaded.serves(call):
         raise ExportError(
-            f"ll.save: a trace, and what was loaded, cannot be traced for another signature: {error.bare}\n"
-            "save it without signatures, with the traces that it has, or save the staged function"
-        ) from None
+            f"ll.save: {loaded.name}, a trace or loaded from a file, cannot be traced for another signature, and has "
+            f"{loaded.lacks(call)}\nSave it without signatures, as it is, or save the staged function that it was made of"
+        )
 
 
 class _Saved:
