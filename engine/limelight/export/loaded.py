@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from limelight.core.variable import Resource, Variable
 from limelight.errors import ArgumentError, ExportError, SignatureError
@@ -14,8 +15,10 @@ from limelight.export.nests import canonical_key
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import ids
 from limelight.staging.key import Call
 from limelight.staging.signature import Signature
+from limelight.staging.trace_cache import TraceCache
 from limelight.user_code import tracebacks
 
 
@@ -31,7 +34,19 @@ class LoadedFunction:
     def __init__(self, name: str, signature: Signature, traces: Iterable[ConcreteFunction]) -> None:
         self.name = self.__name__ = name
         self.traces = tuple(traces)
+        self.id = next(ids)
         self._signature = signature
+
+    instances: Final[tuple[Any, ...]] = ()  # as of a staged function that is no method
+    trace_count: Final = 0
+
+    @functools.cached_property
+    def trace_cache(self) -> TraceCache:
+        """The traces as a staged function has them: its views show these, and count the calls."""
+        cache = TraceCache()
+        for trace in self.traces:
+            cache.add(trace.key, trace)
+        return cache
 
     @property
     def signatures(self) -> list[str]:
@@ -70,6 +85,7 @@ class LoadedFunction:
             trace = self._find(call)
             if trace is None:
                 call, trace = self._cast(call, args, kwargs)
+            trace.counter[0] += 1
             return trace.call_leaves(call.leaves)
         except Exception as error:
             tracebacks.trim(error)
@@ -159,11 +175,9 @@ class LoadedModule(Module):
             )
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        function = self.functions.get("call")
-        if function is None:
-            names = ", ".join(self.functions) or "none"
-            raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
-        return function(*args, **kwargs)
+        """Of a module that was saved without its call; else the instance has the loaded function by this name."""
+        names = ", ".join(self.functions) or "none"
+        raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
 
 
 def as_tree(variables: Mapping[str, Variable]) -> LoadedModule:
