@@ -6,12 +6,11 @@ trace was made for is made one, as an `input_signature` does (`staging.input_sig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from limelight.core import nest
 from limelight.core.tensor import Tensor, as_tensor, beside
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError
 from limelight.export.nests import leaves_like

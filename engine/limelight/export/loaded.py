@@ -36,6 +36,7 @@ class LoadedFunction:
         self.traces = tuple(traces)
         self.id = next(ids)
         self._signature = signature
+        self.__signature__ = signature.inspected  # which `inspect` reads
 
     instances: Final[tuple[Any, ...]] = ()  # as of a staged function that is no method
     trace_count: Final = 0
@@ -98,9 +99,7 @@ class LoadedFunction:
                 return trace
         return None
 
-    def _cast(
-        self, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Call, ConcreteFunction]:
+    def _cast(self, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Call, ConcreteFunction]:
         """The call, and its trace, with numbers, lists and variables as tensors. Raises SignatureError."""
         bound = self._signature.bind(args, kwargs)
         for to_dtype in (False, True):  # first as what they are by themselves: a 27 is an integer

@@ -127,7 +127,11 @@ def leaves_like(structure: Structure, tree: Any) -> list[Any] | None:
     if _canonical_kind(node[0], node[1]) != _canonical_kind(structure.kind, structure.keys):
         return None
     below = [leaves_like(child, part) for child, part in zip(structure.children, node[2], strict=True)]
-    return None if any(leaves is None for leaves in below) else [leaf for leaves in below if leaves is not None for leaf in leaves]
+    return (
+        None
+        if any(leaves is None for leaves in below)
+        else [leaf for leaves in below if leaves is not None for leaf in leaves]
+    )
 
 
 _SEQUENCES: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple}

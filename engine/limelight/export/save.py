@@ -110,7 +110,9 @@ def _functions_of(target: Any, signatures: Any) -> dict[str, list[ConcreteFuncti
     wanted = _listed(signatures)
     if isinstance(target, LoadedModule):
         if wanted and CALL not in target.functions:
-            raise ExportError(f"{type(target).__name__} was loaded without a trace of its call; save it without signatures")
+            raise ExportError(
+                f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
+            )
         return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in target.functions.items()}
     if isinstance(target, Module):
         return _functions_of_module(target, wanted)
@@ -139,7 +141,9 @@ def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[Co
     methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
     if wanted:
         methods[CALL] = methods.get(CALL) or _called(module)
-    functions = {name: _traces_of(f, wanted if name == CALL else [], name, required=False) for name, f in methods.items()}
+    functions = {
+        name: _traces_of(f, wanted if name == CALL else [], name, required=False) for name, f in methods.items()
+    }
     left_out = [name for name, traces in functions.items() if not traces]
     functions = {name: traces for name, traces in functions.items() if traces}
     if not functions:
@@ -223,7 +227,7 @@ def _check_covered(loaded: LoadedFunction, signature: Any) -> None:
     if not loaded.serves(call):
         raise ExportError(
             f"ll.save: {loaded.name}, a trace or loaded from a file, cannot be traced for another signature, and has "
-            f"{loaded.lacks(call)}\nSave it without signatures, as it is, or save the staged function that it was made of"
+            f"{loaded.lacks(call)}\nSave it without signatures, or the staged function that it was made of"
         )
 
 

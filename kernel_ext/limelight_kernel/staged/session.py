@@ -168,7 +168,7 @@ def refuse_loaded(function: object, question: str) -> None:
     """Raises UsageError where a question about tracing is put to a function from a file, which is never traced."""
     if isinstance(function, LoadedFunction):
         raise UsageError(
-            f"{question}: {function.name} was loaded from a file, with its traces and without Python code, and is never "
+            f"{question}: {function.name} was loaded from a file, with traces and without Python code: it is never "
             "traced; %graph and %trace_cache NAME show the traces, %steps and %explain --nan take a call of it"
         )
 
