@@ -13,8 +13,8 @@ from limelight.errors import ArgumentError
 
 def _refused(*_: Any, **__: Any) -> NoReturn:
     raise ArgumentError(
-        "a list or dictionary of a loaded module cannot be changed: its traces would go on with what was loaded; assign "
-        "to its variables, or write a module that calls the loaded one"
+        "a list or dictionary of a loaded module cannot be changed: its traces would go on with what was loaded; "
+        "assign to its variables, or write a module that calls the loaded one"
     )
 
 

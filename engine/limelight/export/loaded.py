@@ -122,7 +122,7 @@ class LoadedFunction:
 
     def __reduce__(self) -> Any:
         raise ArgumentError(
-            f"{self.name} was loaded from a file, and is not pickled: write ll.save(loaded, path), of the module or the "
+            f"{self.name} was loaded from a file, and is not pickled: write ll.save(loaded, path), of the module or "
             "function that was loaded, and ll.load(path) where it is to run"
         )
 

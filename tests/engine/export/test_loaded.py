@@ -131,7 +131,7 @@ class TestCopies:
 def test_what_the_traces_use_cannot_be_replaced(loaded, replace):
     before = loaded(X).tolist()
     for one in (loaded, copy.deepcopy(loaded)):
-        with pytest.raises(ArgumentError, match="cannot be (replaced|changed): its traces"):
+        with pytest.raises(ArgumentError, match=r"cannot be (replaced|changed): its traces"):
             replace(one)
         assert one(X).tolist() == before
     loaded.scale = loaded.scale
