@@ -34,6 +34,7 @@ class LoadedFunction:
     def __init__(self, name: str, signature: Signature, traces: Iterable[ConcreteFunction]) -> None:
         self.name = self.__name__ = name
         self.traces = tuple(traces)
+        self._keys = [canonical_key(trace.key) for trace in self.traces]
         self.id = next(ids)
         self._signature = signature
         self.__signature__ = signature.inspected  # which `inspect` reads
@@ -94,8 +95,8 @@ class LoadedFunction:
 
     def _find(self, call: Call) -> ConcreteFunction | None:
         key = canonical_key(call.key)
-        for trace in self.traces:
-            if canonical_key(trace.key).covers(key._replace(device=trace.key.device)):
+        for trace, known in zip(self.traces, self._keys, strict=True):
+            if known.covers(key._replace(device=known.device)):
                 return trace
         return None
 

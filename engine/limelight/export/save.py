@@ -141,9 +141,9 @@ def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[Co
     methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
     if wanted:
         methods[CALL] = methods.get(CALL) or _called(module)
-    functions = {
-        name: _traces_of(f, wanted if name == CALL else [], name, required=False) for name, f in methods.items()
-    }
+    names = sorted(methods, key=lambda name: name != CALL)  # `call` first: others may read the variables that it makes
+    given = {CALL: wanted}
+    functions = {name: _traces_of(methods[name], given.get(name, []), name, required=False) for name in names}
     left_out = [name for name, traces in functions.items() if not traces]
     functions = {name: traces for name, traces in functions.items() if traces}
     if not functions:
