@@ -180,6 +180,11 @@ class LoadedModule(Module):
         raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
 
 
+def call_of(value: Any) -> Any:
+    """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it."""
+    return value.functions.get("call", value) if isinstance(value, LoadedModule) else value
+
+
 def as_tree(variables: Mapping[str, Variable]) -> LoadedModule:
     """A module with `variables` as attributes along their paths: "layers/0/kernel" is module.layers[0].kernel."""
     root = LoadedModule()
