@@ -24,6 +24,7 @@ from limelight.core.dtypes import DType
 from limelight.errors import CheckpointError
 
 GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
+FUNCTIONS: Final = "limelight.functions"  # the same in a file of `ll.save`
 PART_OF: Final = "limelight.part_of"
 MOST_BYTES: Final = 4 << 30  # of arrays in one file, unless the caller says otherwise
 
@@ -40,7 +41,7 @@ def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_
     Raises:
         CheckpointError: the file cannot be written; what was there before still is.
     """
-    if path.is_dir():
+    if os.path.isdir(path):  # which raises nothing, of a name that is too long either
         raise CheckpointError(f"{path} is a folder; a checkpoint is a file: write {path}/model.safetensors, say")
     writers: list[Writer] = []
     try:
@@ -51,7 +52,7 @@ def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_
         write_arrays(writers[0], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
         writers[0].commit()
     except OSError as error:
-        raise CheckpointError(_cannot_write(path, error, _abandon(writers))) from error
+        raise CheckpointError(file_system.cannot_write(path, error, named=_abandon(writers))) from error
     except BaseException:
         _abandon(writers)
         raise
@@ -109,18 +110,6 @@ def _parts(arrays: Mapping[str, Unwritten], most_bytes: int) -> list[dict[str, U
     return parts
 
 
-def _cannot_write(path: Path, error: OSError, named: bool) -> str:
-    if named:
-        return (
-            f"{path} is written, but whether it is on disk is not known: {error.strerror or error}; write it once more"
-        )
-    parent = path.parent
-    if isinstance(error, FileNotFoundError) and not parent.is_dir():
-        return f"{path} cannot be written: there is no folder {parent}; make it with os.makedirs({str(parent)!r})"
-    before = "what was saved there before is as it was" if path.exists() else "nothing was left behind"
-    return f"{path} cannot be written: {error.strerror or error}; {before}"
-
-
 class CheckpointFile:
     """A checkpoint that is open for reading; it stays readable when another one takes its name.
 
@@ -136,6 +125,8 @@ class CheckpointFile:
         file = ArrayFile(Reader(path))
         size = file.reader.size
         if GRAPH not in file.metadata:
+            if FUNCTIONS in file.metadata:
+                raise CheckpointError(f"{path} is a file of ll.save, with functions: ll.load(path) reads it")
             raise CheckpointError(
                 f"{path} is a safetensors file without an object graph: it was not saved by limelight. Weights of "
                 "other libraries are read with ll.nn.load_weights(module, path)"

@@ -11,6 +11,7 @@ removed when something is next written to the folder (`sweep`).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -124,6 +125,21 @@ class Writer:
                 files.remove(str(self.temporary))
 
 
+def cannot_write(path: Path, error: OSError, *, named: bool = False) -> str:
+    """What the system said when `path` was written, in words; `named` where the file has its name already."""
+    if named:
+        return (
+            f"{path} is written, but whether it is on disk is not known: {error.strerror or error}; write it once more"
+        )
+    parent = path.parent
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(parent):
+        return f"{path} cannot be written: there is no folder {parent}; make it with os.makedirs({str(parent)!r})"
+    if error.errno == errno.ENAMETOOLONG:
+        return f"{path} cannot be written: its name is too long; give a shorter one"
+    before = "what was saved there before is as it was" if os.path.exists(path) else "nothing was left behind"
+    return f"{path} cannot be written: {error.strerror or error}; {before}"
+
+
 def flush_folder(folder: Path) -> None:
     """Has the names in a folder on disk. Windows opens no folders, and keeps names by itself."""
     if os.name == "nt":
@@ -205,7 +221,7 @@ class Reader:
         except FileNotFoundError:
             raise MissingCheckpointError(_missing(path)) from None
         except (OSError, ValueError) as error:
-            if not path.is_dir():
+            if not os.path.isdir(path):
                 raise CheckpointError(f"{path} cannot be read: {error}") from None
             self._refuse_folder()
         mode = os.fstat(self._fd)
@@ -260,7 +276,7 @@ def _read_at(fd: int, target: memoryview, offset: int) -> int:
 
 def _missing(path: Path) -> str:
     folder = path.parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return f"there is no file {path}: the folder {folder} does not exist"
     return f"there is no file {path}{_inside(folder)}"
 

@@ -1,9 +1,9 @@
 """Functions that travel: traces in files that run where the Python code that made them is not (paper section 4.3)."""
 
 from limelight.export.load import load
-from limelight.export.loaded import LoadedFunction, LoadedModule
+from limelight.export.loaded import LoadedFunction, LoadedModule, call_of
 from limelight.export.save import save
 from limelight.export.to_onnx.export import onnx
 from limelight.export.to_stablehlo import stablehlo
 
-__all__ = ["LoadedFunction", "LoadedModule", "load", "onnx", "save", "stablehlo"]
+__all__ = ["LoadedFunction", "LoadedModule", "call_of", "load", "onnx", "save", "stablehlo"]

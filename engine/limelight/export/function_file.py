@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,12 +27,12 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, parse_json, write_arrays
-from limelight.checkpoint.file_system import Reader, Writer, sweep
+from limelight.checkpoint.checkpoint_file import FUNCTIONS
+from limelight.checkpoint.file_system import Reader, Writer, cannot_write, sweep
 from limelight.errors import CheckpointError, ExportError
 
 FORMAT: Final = "limelight functions"
 VERSION: Final = 1
-_KEY: Final = "limelight.functions"
 _READERS: Final = {".npy": "np.load(path)", ".npz": "np.load(path)", ".pt": "torch.load(path)", ".onnx": "onnxruntime"}
 _NOTHING_ELSE: Final = re.compile(r"(?!)")
 
@@ -46,10 +47,13 @@ def write(path: Path, content: Mapping[str, Any], arrays: Mapping[str, Any]) -> 
     writer = None
     try:
         writer = Writer(path)
-        write_arrays(writer, unwritten, {_KEY: json.dumps(described)})
+        write_arrays(writer, unwritten, {FUNCTIONS: json.dumps(described)})
         writer.commit()
-    except (OSError, CheckpointError) as error:
-        raise ExportError(f"{path} cannot be written: {getattr(error, 'bare', error)}") from error
+    except OSError as error:
+        named = writer is not None and writer.has_its_name
+        raise ExportError(cannot_write(path, error, named=named)) from error
+    except CheckpointError as error:
+        raise ExportError(f"{path} cannot be written: {error.bare}") from error
     finally:
         if writer is not None:
             writer.discard()
@@ -58,7 +62,7 @@ def write(path: Path, content: Mapping[str, Any], arrays: Mapping[str, Any]) -> 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The content and the arrays. Raises ExportError for a file that `write` has not made, and says what it is."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ExportError(f"{path} is a folder; ll.load takes the file that ll.save wrote")
     try:
         file = ArrayFile(Reader(path))
@@ -76,13 +80,13 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _content(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "limelight" in metadata:
         raise ExportError(f"{path} is a checkpoint; ll.Checkpoint(model=model).restore(path) reads it")
-    if _KEY not in metadata:
+    if FUNCTIONS not in metadata:
         raise ExportError(f"{path} holds arrays, and no functions; ll.nn.load_weights(module, path) reads it")
 
     def refuse(why: str) -> Any:
         raise ExportError(f"{path} is damaged: {why}")
 
-    content = parse_json(metadata[_KEY], refuse)
+    content = parse_json(metadata[FUNCTIONS], refuse)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         refuse("its description is that of something else")
     if content.get("version") != VERSION:

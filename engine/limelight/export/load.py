@@ -80,8 +80,7 @@ class _Content:
         module = as_tree(dict(zip(paths, self._variables, strict=True)))
         object.__setattr__(module, "functions", functions)
         for method, loaded in functions.items():
-            if method != "call":
-                object.__setattr__(module, method, loaded)
+            object.__setattr__(module, method, loaded)
         return module
 
     def _variable(self, described: Mapping[str, Any]) -> Variable:
@@ -109,7 +108,7 @@ class _Content:
         outputs = outputs_like(decode(described["result"]), Output, len(function.graph.outputs))
         paths = signature.paths(key.structure, len(call.leaves))
         trace = ConcreteFunction(function, captures, outputs, key, paths, "a file")
-        trace.python_signature = signature
+        trace.python_signature, trace.reason = signature, "read from a file"
         trace.keep(captures)
         return trace
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from limelight.core.variable import Variable
-from limelight.errors import ExportError, SignatureError
+from limelight.core.variable import Resource, Variable
+from limelight.errors import ArgumentError, ExportError, SignatureError
+from limelight.export import argument_casts
+from limelight.export.held_containers import HeldDict, HeldList
+from limelight.export.nests import canonical_key
 from limelight.module import Module
+from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.function import ids
+from limelight.staging.key import Call
 from limelight.staging.signature import Signature
+from limelight.staging.trace_cache import TraceCache
 from limelight.user_code import tracebacks
 
 
@@ -25,7 +34,21 @@ class LoadedFunction:
     def __init__(self, name: str, signature: Signature, traces: Iterable[ConcreteFunction]) -> None:
         self.name = self.__name__ = name
         self.traces = tuple(traces)
+        self._keys = [canonical_key(trace.key) for trace in self.traces]
+        self.id = next(ids)
         self._signature = signature
+        self.__signature__ = signature.inspected  # which `inspect` reads
+
+    instances: Final[tuple[Any, ...]] = ()  # as of a staged function that is no method
+    trace_count: Final = 0
+
+    @functools.cached_property
+    def trace_cache(self) -> TraceCache:
+        """The traces as a staged function has them: its views show these, and count the calls."""
+        cache = TraceCache()
+        for trace in self.traces:
+            cache.add(trace.key, trace)
+        return cache
 
     @property
     def signatures(self) -> list[str]:
@@ -43,30 +66,83 @@ class LoadedFunction:
         """Those that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
 
+    def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, abstract: bool = False) -> Call:
+        """The call with these arguments; in an `abstract` one, specs may stand for tensors."""
+        return self._signature.call(args, kwargs, abstract)
+
+    def serves(self, call: Call) -> bool:
+        """Whether there is a trace for a call."""
+        return self._find(call) is not None
+
+    def lacks(self, call: Call, hint: str = "") -> str:
+        """That there is no trace for a call, in words, with those there are."""
+        key = call.key
+        given = key.describe(self._signature.paths(key.structure, len(call.leaves)))
+        known = "\n".join([f"  {self.name}{signature}" for signature in self.signatures])
+        return f"no trace for ({given}){hint}; those it has:\n{known}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            call = self._signature.call(args, kwargs)
-            key = call.key
-            for trace in self.traces:
-                if trace.key.covers(key._replace(device=trace.key.device)):
-                    return trace.call_leaves(call.leaves)
-            given = key.describe(self._signature.paths(key.structure, len(call.leaves)))
-            known = "\n".join([f"  {self.name}{signature}" for signature in self.signatures])
-            raise SignatureError(
-                f"{self.name} was loaded from a file, and has no trace for ({given}); those it has:\n{known}"
-            )
+            call = self.bound(args, kwargs)
+            trace = self._find(call)
+            if trace is None:
+                call, trace = self._cast(call, args, kwargs)
+            trace.counter[0] += 1
+            return trace.call_leaves(call.leaves)
         except Exception as error:
             tracebacks.trim(error)
             raise
+
+    def _find(self, call: Call) -> ConcreteFunction | None:
+        key = canonical_key(call.key)
+        for trace, known in zip(self.traces, self._keys, strict=True):
+            if known.covers(key._replace(device=known.device)):
+                return trace
+        return None
+
+    def _cast(self, call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Call, ConcreteFunction]:
+        """The call, and its trace, with numbers, lists and variables as tensors. Raises SignatureError."""
+        bound = self._signature.bind(args, kwargs)
+        for to_dtype in (False, True):  # first as what they are by themselves: a 27 is an integer
+            for trace in self.traces:
+                again = argument_casts.cast(self._signature, trace.key, bound, to_dtype=to_dtype)
+                found = None if again is None else self._find(again)
+                if again is not None and found is not None:
+                    return again, found
+        hint = argument_casts.hint(self._signature, [trace.key for trace in self.traces], bound)
+        raise SignatureError(f"{self.name} was loaded from a file, and has {self.lacks(call, hint)}")
+
+    def __copy__(self) -> LoadedFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LoadedFunction:
+        """A function of copies of its variables: those that a module holds, where that is copied with it."""
+        copies = [trace.with_captures([_copied(x, memo) for x in trace.captures]) for trace in self.traces]
+        memo[id(self)] = clone = type(self)(self.name, self._signature, copies)
+        return clone
+
+    def __reduce__(self) -> Any:
+        raise ArgumentError(
+            f"{self.name} was loaded from a file, and is not pickled: write ll.save(loaded, path), of the module or "
+            "function that was loaded, and ll.load(path) where it is to run"
+        )
 
     def __repr__(self) -> str:
         return "\n".join([f"<loaded function {self.name}>", *[f"  {self.name}{s}" for s in self.signatures]])
 
 
+def _copied(captured: Any, memo: dict[int, Any]) -> Any:
+    """A capture for a copy of its function: tensors never change, and the default generator is the process's."""
+    if isinstance(captured, Resource) and captured is not default_generator():
+        return copy.deepcopy(captured, memo)
+    return captured
+
+
 class LoadedModule(Module):
     """A module from a file: its variables by path, as attributes of modules, lists and dictionaries; its functions.
 
-    Calling it runs the saved `call`; other staged methods have their names.
+    Calling it runs the saved `call`; other staged methods have their names. The traces use these very variables, so
+    another one in the place of one is refused: assign to it instead. A copy by `copy.deepcopy` has its own.
     """
 
     functions: Mapping[str, LoadedFunction]
@@ -75,12 +151,38 @@ class LoadedModule(Module):
         super().__init__()
         object.__setattr__(self, "functions", {})
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value is not vars(self).get(name):
+            self._refuse_to_replace(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse_to_replace(name)
+        super().__delattr__(name)
+
+    def _refuse_to_replace(self, name: str) -> None:
+        """Raises ArgumentError for an attribute that has variables: traces would go on with those."""
+        held = vars(self).get(name)
+        if isinstance(held, Variable):
+            raise ArgumentError(
+                f"{name!r} of a loaded module cannot be replaced: its traces use this very variable, and would go on "
+                f"with it; write .{name}.assign(value)"
+            )
+        if isinstance(held, (LoadedModule, LoadedFunction, HeldList, HeldDict)) or name == "functions":
+            raise ArgumentError(
+                f"{name!r} of a loaded module cannot be replaced: its traces would go on with what was loaded; assign "
+                "to its variables, or write a module that calls the loaded one"
+            )
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        function = self.functions.get("call")
-        if function is None:
-            names = ", ".join(self.functions) or "none"
-            raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
-        return function(*args, **kwargs)
+        """Of a module that was saved without its call; else the instance has the loaded function by this name."""
+        names = ", ".join(self.functions) or "none"
+        raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
+
+
+def call_of(value: Any) -> Any:
+    """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it."""
+    return value.functions.get("call", value) if isinstance(value, LoadedModule) else value
 
 
 def as_tree(variables: Mapping[str, Variable]) -> LoadedModule:
@@ -102,9 +204,9 @@ def _grown(child: Any) -> Any:
     if not isinstance(child, dict):
         return child
     if list(child) == [str(i) for i in range(len(child))]:
-        return [_grown(x) for x in child.values()]
+        return HeldList([_grown(x) for x in child.values()])
     if all(step.isdigit() for step in child):  # of a list in which others have no variables: the places stay
-        return {int(step): _grown(x) for step, x in child.items()}
+        return HeldDict({int(step): _grown(x) for step, x in child.items()})
     module = LoadedModule()
     for step, below in child.items():
         setattr(module, step, _grown(below))

@@ -3,7 +3,7 @@
 nest  ::= null | true | number | string                            itself
         | {"list": [nest, ...]} | {"tuple": [nest, ...]}
         | {"dict": [[key, nest], ...]}                             keys: strings, numbers, None
-        | {"named": name, "fields": [...], "items": [nest, ...]}   a named tuple
+        | {"named": name, "fields": [...], "items": [nest, ...]}   a named tuple, or as argument a dataclass
         | {"spec": [dtype, [size or null, ...]]}                   a tensor of this type
         | {"float": "nan"} | {"complex": [re, im]} | {"bytes": hex} | {"dtype": name}
         | {"range": [...]} | {"slice": [nest, nest, nest]} | {"ellipsis": true}
@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, nest
+from limelight.core.nest import Structure
 from limelight.core.spec import TensorSpec
 from limelight.errors import ExportError
+from limelight.staging.key import Key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +90,48 @@ def _decoded(data: Any) -> Any:
 def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
     """One class for each name and fields, so that equal structures are equal."""
     return collections.namedtuple(name, fields)  # its fields are known from the file only
+
+
+@functools.lru_cache(maxsize=1024)
+def canonical(structure: Structure) -> Structure:
+    """A structure in which named tuples and dataclasses are known by name and fields, as they are to a file."""
+    return Structure(
+        _canonical_kind(structure.kind, structure.keys), structure.keys, tuple(map(canonical, structure.children))
+    )
+
+
+def _canonical_kind(kind: type | None, keys: tuple[Any, ...]) -> type | None:
+    if kind is None or kind in (list, tuple, dict):
+        return kind
+    if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
+        return kind
+    try:
+        known: type = named_tuple(kind.__name__, keys)
+    except ValueError:  # a field that begins with an underscore: `encode` refuses it in words
+        return kind
+    return known
+
+
+def canonical_key(key: Key) -> Key:
+    """A key whose structure is canonical."""
+    return key if key.structure is None else key._replace(structure=canonical(key.structure))
+
+
+def leaves_like(structure: Structure, tree: Any) -> list[Any] | None:
+    """The parts of `tree` at the leaves of `structure`; None where it has another container there."""
+    if structure.kind is None:
+        return [tree]
+    node = nest.opened(tree)
+    if node is None or node[1] != structure.keys:
+        return None
+    if _canonical_kind(node[0], node[1]) != _canonical_kind(structure.kind, structure.keys):
+        return None
+    below = [leaves_like(child, part) for child, part in zip(structure.children, node[2], strict=True)]
+    return (
+        None
+        if any(leaves is None for leaves in below)
+        else [leaf for leaves in below if leaves is not None for leaf in leaves]
+    )
 
 
 _SEQUENCES: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple}

@@ -5,29 +5,33 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from limelight.core import nest
 from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable
 from limelight.errors import ExportError, LimelightError
 from limelight.export import function_file
 from limelight.export.loaded import LoadedFunction, LoadedModule
-from limelight.export.nests import Output, encode
+from limelight.export.nests import Output, canonical_key, encode
 from limelight.export.portable_graph import to_text
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function, function
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, VariablePart
+from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 CALL: Final = "call"
 """The name of the function that calling a saved module, or a saved function, runs."""
 
 
-def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | Any = ()) -> Path:
+def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | Mapping[str, Any] | Any = ()) -> Path:
     """Saves a staged function, or a module with its functions and variables, to run without the Python code.
 
     A file holds the traces that there are, and those of `signatures`, with the variables and tensors that they use.
@@ -40,14 +44,20 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
             functions by name.
         path: the file; one that exists is replaced.
         signatures: what to trace besides: a list of signatures, each a spec or a tuple of arguments as
-            `get_concrete_function` takes them. For a module they are those of its `call`.
+            `get_concrete_function` takes them. For a module they are those of its `call`; for a dictionary those of
+            each of its functions, or a dictionary of them by the same names. A function with an `input_signature` needs
+            none, and is traced for that.
 
     Returns:
         The path.
 
     Raises:
         ExportError: something cannot travel: a `py_func`, an op or container of your own, an object as argument, a
-            variable that does not belong to the module. It names function, op and line. Or there is no trace.
+            variable that does not belong to the module. It names function, op and line. Or there is no trace, or a
+            signature for which a trace or a loaded function, which have no Python code, were not traced.
+
+    Warns:
+        UserWarning: a staged method of a module has neither a trace nor an `input_signature`, and is left out.
 
     >>> import tempfile
     >>> import limelight as ll
@@ -64,13 +74,12 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
         file = Path(path)
     except TypeError:
         raise ExportError(f"ll.save takes a path as its second argument, got {type(path).__name__}") from None
-    if not file.parent.is_dir():
+    if not os.path.isdir(file.parent):
         raise ExportError(f"there is no folder {file.parent}; make it first: Path({str(file.parent)!r}).mkdir()")
-    if file.is_dir():
+    if os.path.isdir(file):  # which raises nothing, of a name that is too long either
         raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.ll')!r} for example")
-    wanted = list(signatures) if isinstance(signatures, list) else [signatures] if signatures != () else []
+    functions = _functions_of(target, signatures)  # first: a module makes its variables when it is traced
     saved = _Saved(target if isinstance(target, Module) else None)
-    functions = _functions_of(target, wanted)
     described = {name: saved.function(name, traces) for name, traces in functions.items()}
     content = {
         "made_by": _version(),
@@ -94,35 +103,71 @@ def _version() -> str:
 # What is saved
 
 
-def _functions_of(target: Any, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
+def _functions_of(target: Any, signatures: Any) -> dict[str, list[ConcreteFunction]]:
     """The traces of each function, by name."""
+    if isinstance(target, Mapping):
+        return _functions_by_name(target, signatures)
+    wanted = _listed(signatures)
     if isinstance(target, LoadedModule):
-        return {name: list(f.traces) for name, f in target.functions.items()}
+        if wanted and CALL not in target.functions:
+            raise ExportError(
+                f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
+            )
+        return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in target.functions.items()}
     if isinstance(target, Module):
         return _functions_of_module(target, wanted)
-    if isinstance(target, Mapping):
-        if not target or not all(isinstance(name, str) and name.isidentifier() for name in target):
-            raise ExportError("ll.save takes a dictionary of functions whose names are Python names")
-        return {name: _traces_of(f, [], name) for name, f in target.items()}
     return {CALL: _traces_of(target, wanted, "")}
+
+
+def _listed(signatures: Any) -> list[Any]:
+    return list(signatures) if isinstance(signatures, list) else [signatures] if signatures != () else []
+
+
+def _functions_by_name(target: Mapping[Any, Any], signatures: Any) -> dict[str, list[ConcreteFunction]]:
+    if not target or not all(isinstance(name, str) and name.isidentifier() for name in target):
+        raise ExportError("ll.save takes a dictionary of functions whose names are Python names")
+    by_name = signatures if isinstance(signatures, Mapping) else dict.fromkeys(target, signatures)
+    unknown = [repr(name) for name in by_name if name not in target]
+    if unknown:
+        raise ExportError(
+            f"ll.save: signatures for {', '.join(unknown)}, which the dictionary does not have: it has "
+            f"{', '.join(map(repr, target))}; one argument that is a dictionary is written in a tuple, [({{...}},)]"
+        )
+    return {name: _traces_of(f, _listed(by_name.get(name, ())), name) for name, f in target.items()}
 
 
 def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
     methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
     methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
-    if wanted or (CALL in methods and len(methods[CALL].trace_cache)):
+    if wanted:
         methods[CALL] = methods.get(CALL) or _called(module)
-    functions = {
-        name: _traces_of(f, wanted if name == CALL else [], name)
-        for name, f in methods.items()
-        if name == CALL or len(f.trace_cache)
-    }
+    names = sorted(methods, key=lambda name: name != CALL)  # `call` first: others may read the variables that it makes
+    given = {CALL: wanted}
+    functions = {name: _traces_of(methods[name], given.get(name, []), name, required=False) for name in names}
+    left_out = [name for name, traces in functions.items() if not traces]
+    functions = {name: traces for name, traces in functions.items() if traces}
     if not functions:
         raise ExportError(
             f"{type(module).__name__} has no trace to save: give ll.save the signature of its call, "
             "ll.save(net, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
         )
+    if left_out:
+        _warn_of_left_out(type(module).__name__, left_out)
     return functions
+
+
+def _warn_of_left_out(module: str, methods: list[str]) -> None:
+    names = ", ".join([f"`{name}`" for name in methods])
+    them = "it" if len(methods) == 1 else "each"
+    message = (
+        f"ll.save leaves out {names} of the {module}, staged but never called: call {them} once before, or write "
+        "@ll.function(input_signature=[...])"
+    )
+    stack = source_line.user_stack(limit=1)
+    if stack:
+        warn_at(stack[0], message, UserWarning)
+    else:
+        warnings.warn(message, stacklevel=4)
 
 
 def _is_staged_method(owner: type, name: str) -> bool:
@@ -140,11 +185,15 @@ def _called(module: Module) -> Function:
     return function(call)
 
 
-def _traces_of(target: Any, wanted: list[Any], name: str) -> list[ConcreteFunction]:
+def _traces_of(target: Any, wanted: list[Any], name: str, required: bool = True) -> list[ConcreteFunction]:
+    """The traces of a function, and those for the signatures that are wanted; at least one where that is required."""
     if isinstance(target, LoadedFunction):
+        for signature in wanted:
+            _check_covered(target, signature)
         return list(target.traces)
     if isinstance(target, ConcreteFunction):
-        return [target]
+        alone = LoadedFunction(target.name, target.python_signature, [target])
+        return _traces_of(alone, wanted, name)
     if not callable(target):
         hint = ""
         if isinstance(target, (str, os.PathLike)):
@@ -156,15 +205,30 @@ def _traces_of(target: Any, wanted: list[Any], name: str) -> list[ConcreteFuncti
         )
     staged = target if isinstance(target, Function) else function(target)
     for signature in wanted:
-        args = signature if isinstance(signature, tuple) else (signature,)
-        staged.get_concrete_function(*args)
+        staged.get_concrete_function(*_arguments(signature))
     traces: list[ConcreteFunction] = [trace for trace in staged.trace_cache if not trace.stale]
-    if not traces:
+    if not traces and staged._declared is not None and all(x.has_rank for x in nest.leaves_of(staged._declared)):
+        traces = [staged.get_concrete_function()]
+    if not traces and required:
         raise ExportError(
             f"{name or staged.name} has no trace to save: call it once, or give ll.save its signature, "
             "ll.save(f, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
         )
     return traces
+
+
+def _arguments(signature: Any) -> tuple[Any, ...]:
+    return signature if isinstance(signature, tuple) else (signature,)
+
+
+def _check_covered(loaded: LoadedFunction, signature: Any) -> None:
+    """Raises ExportError for a signature that none of the traces serves: there is no Python code to trace."""
+    call = loaded.bound(_arguments(signature), {}, abstract=True)
+    if not loaded.serves(call):
+        raise ExportError(
+            f"ll.save: {loaded.name}, a trace or loaded from a file, cannot be traced for another signature, and has "
+            f"{loaded.lacks(call)}\nSave it without signatures, or the staged function that it was made of"
+        )
 
 
 class _Saved:
@@ -192,7 +256,7 @@ class _Saved:
 
     def _trace(self, trace: ConcreteFunction) -> dict[str, Any]:
         arguments = [_argument(trace.name, part, path) for part, path in zip(trace.key.parts, trace.paths, strict=True)]
-        positional, keywords = trace.python_signature.unbind(arguments, trace.key.structure)
+        positional, keywords = trace.python_signature.unbind(arguments, canonical_key(trace.key).structure)
         text, blanks = to_text(trace.name, trace.function, self.arrays)
         names = trace.graph.input_names[len(trace.graph.arguments) :]
         return {

@@ -7,6 +7,7 @@ PyTorch's, whose layers call their weights otherwise and keep them transposed.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,7 +19,7 @@ from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
 from limelight.checkpoint.array_mapping import ArrayMapping, Offered
 from limelight.checkpoint.checkpoint import as_path
 from limelight.checkpoint.edge_names import Edge
-from limelight.checkpoint.file_system import Reader, Writer
+from limelight.checkpoint.file_system import Reader, Writer, cannot_write
 from limelight.checkpoint.object_graph import child_of, kind_of
 from limelight.checkpoint.restoration import Restoration
 from limelight.core.dtypes import dtype
@@ -115,17 +116,19 @@ def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Pat
         raise CheckpointError(
             f"save_weights: this {type(module).__name__} has no variables yet: call it once, which makes them"
         )
-    if target.is_dir():
+    if os.path.isdir(target):
         raise CheckpointError(f"{target} is a folder: give the name of a file, {target}/model.safetensors")
+    writer = None
     try:
         writer = Writer(target)
-        try:
-            write_arrays(writer, arrays, {"format": "pt" if layout == "torch" else "np"})
-            writer.commit()
-        finally:
-            writer.discard()
+        write_arrays(writer, arrays, {"format": "pt" if layout == "torch" else "np"})
+        writer.commit()
     except OSError as error:
-        raise CheckpointError(f"{target} cannot be written: {error.strerror or error}") from error
+        named = writer is not None and writer.has_its_name
+        raise CheckpointError(cannot_write(target, error, named=named)) from error
+    finally:
+        if writer is not None:
+            writer.discard()
     return target
 
 

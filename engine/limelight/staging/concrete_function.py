@@ -93,6 +93,13 @@ class ConcreteFunction:
         """Keeps its variables alive: those of a trace from a file have no other owner."""
         self._kept = tuple(captures)
 
+    def with_captures(self, captures: Sequence[Any]) -> ConcreteFunction:
+        """The same trace with other captures of the same types, which it keeps alive."""
+        trace = ConcreteFunction(self.function, captures, self._outputs, self.key, self.paths, self.where)
+        trace.python_signature, trace.reason = self.python_signature, self.reason
+        trace.keep(captures)
+        return trace
+
     def result_of(self, tensors: Sequence[Any]) -> Any:
         """The result with `tensors`, or what stands for them, at its leaves."""
         return self._outputs.rebuild(tensors)

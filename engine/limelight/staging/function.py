@@ -50,7 +50,7 @@ from limelight.staging.tracer import Tracer
 from limelight.staging.weak_identity import Identity
 from limelight.user_code import source_line, tracebacks
 
-_ids: Final = itertools.count(1)
+ids: Final = itertools.count(1)
 _trace_lock: Final = TraceLock()
 forking.in_child(_trace_lock.renew)
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
@@ -96,7 +96,7 @@ class Function:
         self.python_function = python_function
         self._traced = converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
-        self.id = next(_ids)
+        self.id = next(ids)
         self._runs = 0  # how often the Python code ran to be traced
         self._options = {
             "input_signature": input_signature,

@@ -9,9 +9,11 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from limelight import function
+from limelight.export import LoadedFunction, call_of
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
-from limelight_kernel.staged.session import Session, is_function
+from limelight_kernel.staged.session import Session, is_function, refuse_loaded
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.live import what_if
 from limelight_widgets.views.explain import stories_of
@@ -42,6 +44,7 @@ def prediction(session: Session, text: str, function: Any = None) -> Any:
     Raises UsageError, one line, for what is no call of a staged function, and for arguments that cannot be evaluated.
     """
     target, args, kwargs = _function_and_arguments(session, text, _WOULD)
+    refuse_loaded(target, _WOULD)
     if function is not None and target.id not in (function.id, *(one.id for one in function.instances)):
         raise UsageError(f"{_WOULD}: {text!r} calls {target.name!r}, and NAME says {function.name!r}; leave NAME out")
     try:
@@ -119,6 +122,8 @@ def answer_about_call(
     called, args, kwargs = _function_and_arguments(session, text, f"{magic} {flag}", staged)
     if isinstance(called, StagedCell):
         kwargs = called.sent(kwargs)
+    if isinstance(called, LoadedFunction):  # which runs in a trace as any other function does
+        called = function(called)
     return question(called, *args, **kwargs)
 
 
@@ -129,7 +134,7 @@ def _function_and_arguments(
     if not text:
         raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
     call = _parsed(text, where)
-    called = _evaluated(session, call.func, text, where)
+    called = call_of(_evaluated(session, call.func, text, where))
     if staged and not is_function(called):
         name = ast.unparse(call.func)
         raise UsageError(

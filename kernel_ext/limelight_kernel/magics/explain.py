@@ -17,6 +17,7 @@ from limelight_kernel.line.completion import Names
 from limelight_kernel.magics.call_on_line import answer_about_call, without_flag, written_call
 from limelight_kernel.magics.explain_report import Explanation
 from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
+from limelight_kernel.staged.session import refuse_loaded
 
 
 @magics_class
@@ -61,6 +62,7 @@ class ExplainMagic(LimelightMagic):
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, NO_FUNCTION)
+        refuse_loaded(function, "%explain")
         answer = explain.leaks(function) if given.leaks else Explanation.of(function)
         return self._show(given, Cards(answer, function))
 

@@ -53,7 +53,7 @@ class StepsMagic(LimelightMagic):
             y = x * 2.0
             y.sum()
 
-        From Python: limelight.explain.steps, limelight.widgets.steps
+        From Python: limelight_widgets.steps(double, x), limelight.explain.steps(double, x)
         """
         given = arguments.parse(self.steps, line, cell)
         arguments.positive(given.most, "%steps --most")

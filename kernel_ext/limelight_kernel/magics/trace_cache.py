@@ -19,7 +19,7 @@ from limelight_kernel.magics.call_on_line import called, prediction, written_cal
 from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
 from limelight_kernel.magics.retraces import Retraces
 from limelight_kernel.run.expected_traces import Traces, run_and_count
-from limelight_kernel.staged.session import Session, position
+from limelight_kernel.staged.session import Session, position, refuse_loaded
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.trace_diff import differences
 from limelight_widgets.format import counted
@@ -108,6 +108,9 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
     if given.would is not None:
         text = written_call(line)
         return Cards(prediction(session, text, asked), called(session, text))
+    for flag in ("clear", "why"):
+        if getattr(given, flag):
+            refuse_loaded(asked, f"%trace_cache --{flag}")
     if given.clear:
         count = len(asked.trace_cache) + sum(len(one.trace_cache) for one in asked.instances)
         asked.clear_cache()

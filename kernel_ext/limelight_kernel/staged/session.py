@@ -11,6 +11,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import GradientTape
+from limelight.export import LoadedFunction, call_of
 from limelight.memory import DeviceWatch
 from limelight_kernel.cell.cell_source import lines_above, renumber, show_as_typed
 from limelight_kernel.cell.compiled_cell import compile_cell
@@ -138,7 +139,7 @@ class Session:
         Raises UsageError where the name means something else, or several functions could be meant.
         """
         if path is not None:
-            function = self.value(path)
+            function = call_of(self.value(path))
             if not is_function(function):
                 inside = [f"{path}.{name}" for name in staged_members(function)]
                 remedy = f"stage it with ll.function({path})" if callable(function) else "give one"
@@ -187,6 +188,15 @@ def staged_members(value: object) -> list[str]:
 def is_function(value: object) -> bool:
     """Whether `value` is a staged function, as staged cells are."""
     return hasattr(type(value), "trace_cache")
+
+
+def refuse_loaded(function: object, question: str) -> None:
+    """Raises UsageError where a question about tracing is put to a function from a file, which is never traced."""
+    if isinstance(function, LoadedFunction):
+        raise UsageError(
+            f"{question}: {function.name} was loaded from a file, with traces and without Python code: it is never "
+            "traced; %graph and %trace_cache NAME show the traces, %steps and %explain --nan take a call of it"
+        )
 
 
 def position(function: Any, number: int, flag: str = "%graph --trace") -> int:

@@ -54,3 +54,8 @@ def test_what_is_wrong_is_one_sentence(notebook):
     error = notebook("%checkpoint no.safetensors", fails=True).error
     assert "%checkpoint: there is no file no.safetensors; . has a.safetensors, b.safetensors" in str(error)
     assert "Which file?" in repr(notebook("%checkpoint").value)
+
+
+def test_a_file_of_saved_functions_is_told_from_one(notebook):
+    notebook("saved = ll.save(lambda x: x, 'f.ll', ll.TensorSpec(()))")
+    assert "ll.load(path) reads it" in str(notebook("%checkpoint f.ll", fails=True).error)
