@@ -5,5 +5,8 @@ from limelight.export.loaded import LoadedFunction, LoadedModule, call_of
 from limelight.export.save import save
 from limelight.export.to_onnx.export import onnx
 from limelight.export.to_stablehlo import stablehlo
+from limelight.user_code import hints
 
 __all__ = ["LoadedFunction", "LoadedModule", "call_of", "load", "onnx", "save", "stablehlo"]
+
+__dir__ = hints.listing(__all__)

@@ -125,10 +125,10 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             busy = active and len(active) != len(kept) + len(tapes_told)  # views that count are no reason to be
-            plain = None if busy or kwargs else plain_types(args)
+            plain, shortcuts = None if busy or kwargs else plain_types(args), self._cache.by_types
             if plain is not None:
                 types, payloads = plain
-                entry = self._cache.by_types.get(types)
+                entry = shortcuts.get(types)
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_counted(payloads) if active else entry.run_payloads(payloads)
@@ -149,7 +149,7 @@ class Function:
             else:
                 self._note_hit(entry)
             if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
-                add_shortcut(self._cache.by_types, types, entry)
+                add_shortcut(shortcuts, types, entry)
             elif plain is None and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)

@@ -14,7 +14,7 @@ import pytest
 
 import limelight as ll
 import limelight_widgets as views
-from limelight_widgets.figures import graph_files
+from limelight_widgets.figures import files, graph_files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import models  # in the folder above
@@ -132,7 +132,7 @@ def test_a_folder_in_which_nothing_can_be_made_is_said(view, tmp_path, monkeypat
     def refused(**given):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(graph_files.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(files.tempfile, "mkstemp", refused)
     with pytest.raises(PermissionError, match=r"no file can be made in .* \(Permission denied\)"):
         view.save(tmp_path / "step.svg")
 
