@@ -46,10 +46,10 @@ def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_
     try:
         parts = _parts(arrays, most_bytes)
         if len(parts) > 1:
-            writers += _write_parts(path, manifest, parts)
-        writers.insert(0, Writer(path))
-        write_arrays(writers[0], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
-        writers[0].commit()
+            _write_parts(path, manifest, parts, writers)
+        writers.append(Writer(path))
+        write_arrays(writers[-1], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
+        writers[-1].commit()
     except OSError as error:
         raise CheckpointError(_cannot_write(path, error, _abandon(writers))) from error
     except BaseException:
@@ -74,22 +74,19 @@ def remove(path: Path) -> None:
     file_system.sweep(path, _part_names(path), ())
 
 
-def _write_parts(path: Path, manifest: Manifest, parts: list[dict[str, Unwritten]]) -> list[Writer]:
-    """The files with arrays, on disk; they stay open, and so locked, until the file that names them has its name."""
-    writers: list[Writer] = []
+def _write_parts(path: Path, manifest: Manifest, parts: list[dict[str, Unwritten]], writers: list[Writer]) -> None:
+    """Has the files with arrays, and their names, on disk.
+
+    They stay open in `writers`, and so locked, until the file that names them has its own name.
+    """
     unique = os.urandom(4).hex()
-    try:
-        for i, part in enumerate(parts):
-            name = f"{path.name}.{unique}-{i + 1:05}-of-{len(parts):05}.safetensors"
-            manifest.files[name] = list(part)
-            writers.append(Writer(path.with_name(name), final=True))
-            write_arrays(writers[-1], part, {PART_OF: manifest.id})
-            writers[-1].flush()
-    except BaseException:
-        for writer in writers:
-            writer.discard()
-        raise
-    return writers
+    for i, part in enumerate(parts):
+        name = f"{path.name}.{unique}-{i + 1:05}-of-{len(parts):05}.safetensors"
+        manifest.files[name] = list(part)
+        writers.append(Writer(path.with_name(name), final=True))
+        write_arrays(writers[-1], part, {PART_OF: manifest.id})
+        writers[-1].flush()
+    file_system.flush_folder(path.parent)
 
 
 def _part_names(path: Path) -> re.Pattern[str]:
