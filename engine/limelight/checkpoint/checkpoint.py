@@ -228,7 +228,7 @@ class Checkpoint(State):
         memo[id(self)] = clone = type(self)()
         vars(clone)["_saves"] = self.save_counter
         for name, value in vars(self).items():
-            if name[0] != "_":
+            if not name.startswith("_"):
                 setattr(clone, name, copy.deepcopy(value, memo))
         return clone
 
@@ -266,8 +266,8 @@ def _split(path: Path) -> tuple[str, str]:
 
 def _check(name: str, value: Any, kind: type) -> None:
     """Raises ArgumentError for an object that a checkpoint could not save, or not under this name."""
-    if hasattr(kind, name) or name[0] == "_":
-        why = "begins with an underscore" if name[0] == "_" else "is a method's"
+    if hasattr(kind, name) or name.startswith("_"):
+        why = "begins with an underscore" if name.startswith("_") else "is a method's"
         raise ArgumentError(f"Checkpoint: the name {name!r} {why}: give the object another name")
     holder = State(**{name: value})
     for node in ObjectGraph(holder).leaves():

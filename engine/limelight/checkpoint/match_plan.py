@@ -23,6 +23,7 @@ from limelight.checkpoint.object_graph import (
     Attributes,
     Value,
     child_of,
+    is_reserved,
     kind_of,
 )
 from limelight.core import dtypes, shapes
@@ -164,6 +165,8 @@ class Planner:
         live = child_of(x, edge)
         node = self._nodes[child]
         if _is_absent(live, node):
+            if isinstance(x, Attributes) and is_reserved(x, edge):
+                return  # no file may take the place of a method
             if isinstance(x, Attributes) and node.kind in PLAIN:
                 self._renew(number, edge, child, x, path)
             else:
@@ -185,7 +188,8 @@ class Planner:
 
     def _takes(self, array: np.ndarray[Any, Any], node: SavedNode) -> bool:
         """Whether a NumPy array can be changed to what was saved, in place."""
-        return array.flags.writeable and self._file.spec(node.array, node.dtype) == (array.shape, array.dtype)
+        native = array.dtype.newbyteorder("=")
+        return array.flags.writeable and self._file.spec(node.array, node.dtype) == (array.shape, native)
 
     def _renew(self, number: int, edge: Edge, child: int, x: Any, path: str) -> None:
         """Has an attribute made anew, where it is one."""

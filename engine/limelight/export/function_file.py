@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.checkpoint import header_memory
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, parse_json, write_arrays
 from limelight.checkpoint.file_system import Reader, Writer, sweep
 from limelight.errors import CheckpointError, ExportError
@@ -62,7 +63,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ExportError(f"{path} is a folder; ll.load takes the file that ll.save wrote")
     try:
         file = ArrayFile(Reader(path))
-        content = _content(path, file.metadata)
+        content = _content(path, file.metadata, file.reader.size)
         arrays = {name: file.array(name) for name in file.entries}
         file.reader.close()
     except CheckpointError as error:
@@ -73,7 +74,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return content, arrays
 
 
-def _content(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+def _content(path: Path, metadata: Mapping[str, str], size: int) -> dict[str, Any]:
     if "limelight" in metadata:
         raise ExportError(f"{path} is a checkpoint; ll.Checkpoint(model=model).restore(path) reads it")
     if _KEY not in metadata:
@@ -82,6 +83,8 @@ def _content(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     def refuse(why: str) -> Any:
         raise ExportError(f"{path} is damaged: {why}")
 
+    if not header_memory.fits(metadata[_KEY], size):
+        refuse("its description would take far more memory than the file")
     content = parse_json(metadata[_KEY], refuse)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         refuse("its description is that of something else")
