@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from limelight import forking
-from limelight.errors import CheckpointWarning
+from limelight.errors import CheckpointError, CheckpointWarning
 
 _MOST_WAITING: Final = 4  # snapshots in memory, before a caller waits for the disk
 _unfinished: Final[weakref.WeakSet[BackgroundWriter]] = weakref.WeakSet()
@@ -33,9 +33,15 @@ class BackgroundWriter:
         self.raise_error()
         self._jobs.put(job)
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="limelight checkpoint")
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, name="limelight checkpoint")
+            try:
                 self._thread.start()
+                return
+            except RuntimeError:  # there are too many, or Python ends: then it is written here
+                self._thread = None
+        self._run()
 
     def wait(self) -> None:
         """Returns when all jobs are done. Raises what one of them raised."""
@@ -57,14 +63,23 @@ class BackgroundWriter:
                     return
             try:
                 job()
-            except Exception as error:  # noqa: BLE001  # it is raised by the next call
-                self._error = self._error or error
+            except BaseException as error:  # noqa: BLE001  # it is raised by the next call, and ends no thread
+                self._error = self._error or _as_error(error)
             finally:
                 self._jobs.task_done()
 
     def renew(self) -> None:
         """In a process that was forked: its parent writes."""
         self.__init__()  # type: ignore[misc]
+
+
+def _as_error(error: BaseException) -> Exception:
+    """What the next call raises: an exit that was meant for the thread does not end the program."""
+    if isinstance(error, Exception):
+        return error
+    told = CheckpointError(f"a checkpoint was not written: its writing was ended by {type(error).__name__}")
+    told.__cause__ = error
+    return told
 
 
 @atexit.register

@@ -123,8 +123,11 @@ class Checkpoint(State):
 
         Raises:
             CheckpointError: as in `write`.
+            ArgumentError: the path has no name at its end.
         """
         path = as_path(path)
+        if path.name in ("", ".."):
+            raise ArgumentError(f"Checkpoint.save: {path} is a folder: write {str(path / 'model.safetensors')!r}")
         if tracing() is not None:
             py_func(functools.partial(self._save_now, path, background, most_bytes), [], None)
             return numbered(path, self._next(path))

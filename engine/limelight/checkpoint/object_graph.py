@@ -148,7 +148,7 @@ def children_of(x: Any) -> Iterable[tuple[Edge, Any]]:
     if isinstance(x, dict):
         return [(_key(key), _itself(value)) for key, value in x.items() if kind_of(value) is not None]
     if isinstance(x, Attributes):
-        return [(name, _state(x, name, value)) for name, value in vars(x).items() if not is_reserved(x, name)]
+        return [(name, _state(x, name, value)) for name, value in vars(x).items() if not name.startswith("_")]
     untracked = getattr(type(x), "untracked", ())
     return [(name, _itself(value)) for name, value in vars(x).items() if name not in untracked]
 
@@ -161,7 +161,7 @@ def child_of(x: Any, edge: Edge) -> Any:
         return _itself(x.get(edge, MISSING))
     if not isinstance(edge, str) or edge not in vars(x) or edge in getattr(type(x), "untracked", ()):
         return MISSING
-    if isinstance(x, Attributes) and is_reserved(x, edge):
+    if isinstance(x, Attributes) and edge.startswith("_"):
         return MISSING
     return _state(x, edge, vars(x)[edge]) if isinstance(x, Attributes) else _itself(vars(x)[edge])
 
@@ -170,7 +170,7 @@ MISSING: Final = object()
 
 
 def is_reserved(owner: Attributes, name: Edge) -> bool:
-    """Whether an attribute is none of a state's: a private one, or a method or a property of its class."""
+    """Whether no file may make an attribute of a state: a private one, or that of a method or a property."""
     if not isinstance(name, str) or name.startswith("_"):
         return True
     of_class = getattr(type(owner), name, None)

@@ -183,7 +183,7 @@ class _Report:
             return (state, why or f"for {shown(path)}")
         child = child_of(owner, edge)
         name = type(owner).__name__
-        if isinstance(owner, Attributes) and is_reserved(owner, edge):
+        if isinstance(owner, Attributes) and child is MISSING and is_reserved(owner, edge):
             return "unused", f"{edge!r} is a {name}'s own"
         if kind_of(owner) is None:
             return "unused", f"{shown(self._restoration.nodes[parent].path)} is a {name} now, which has no state"
