@@ -25,6 +25,11 @@ from limelight.errors import CheckpointError
 
 GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
 PART_OF: Final = "limelight.part_of"
+GENERATOR: Final = "default_generator"  # the name under which managers add it
+_OTHERS: Final = {
+    "limelight.functions": "it has functions that ll.save wrote, and ll.load(path) reads it",
+    PART_OF: "it is a part of a checkpoint, of which the file without numbers in its name is read",
+}
 MOST_BYTES: Final = 4 << 30  # of arrays in one file, unless the caller says otherwise
 
 
@@ -133,6 +138,9 @@ class CheckpointFile:
         file = ArrayFile(Reader(path))
         size = file.reader.size
         if GRAPH not in file.metadata:
+            for key, said in _OTHERS.items():
+                if key in file.metadata:
+                    raise CheckpointError(f"{path} is no checkpoint: {said}")
             raise CheckpointError(
                 f"{path} is a safetensors file without an object graph: it was not saved by limelight. Weights of "
                 "other libraries are read with ll.nn.load_weights(module, path)"

@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from limelight.checkpoint import file_system
 from limelight.checkpoint.checkpoint import SUFFIX, Checkpoint, as_path
-from limelight.checkpoint.checkpoint_file import read_info, remove
+from limelight.checkpoint.checkpoint_file import GENERATOR, read_info, remove
 from limelight.checkpoint.match_plan import spec_text
 from limelight.checkpoint.status import RestoreStatus
 from limelight.core.shapes import whole
@@ -28,7 +28,6 @@ from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
 
 _NAME: Final = re.compile(rf"checkpoint-([0-9]{{1,18}}){re.escape(SUFFIX)}")
-_GENERATOR: Final = "default_generator"
 
 
 @dataclass(frozen=True)
@@ -279,7 +278,7 @@ def _checkpoint_of(objects: Any) -> Checkpoint:
             'll.CheckpointManager({"model": model}, folder)'
         )
     if not any(value is default_generator() for value in vars(objects).values()):
-        setattr(objects, _GENERATOR, default_generator())
+        setattr(objects, GENERATOR, default_generator())
     return objects
 
 

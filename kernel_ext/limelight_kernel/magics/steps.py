@@ -75,7 +75,7 @@ class StepsMagic(LimelightMagic):
         except ArgumentError as error:
             raise UsageError(f"%steps --break: {error.bare}") from None
         if given.save is not None:
-            figure.save(given.save)
+            figure.save(arguments.unquoted(given.save))
         return self._say(given, PlainText(figure) if given.text else figure)
 
     def _of_call(self, text: str, record: Any) -> Any:
