@@ -136,7 +136,7 @@ def _set_states(
 
 
 def _give_back(assignments: Sequence[Assignment], undo: Undo) -> None:
-    """Gives generators back what the variables' initial values drew: the last draw first, as each began where one ended."""
+    """Gives generators back what the variables' initial values drew: the last first, as it began where another ended."""
     variables = [a.target for a in assignments if isinstance(a.target, Variable) and has_draws(a.target)]
     for variable in sorted(variables, key=lambda variable: variable._uid, reverse=True):
         undo.note(give_back(variable))

@@ -38,7 +38,7 @@ class SavedStep:
     path: Path
     metrics: Mapping[str, float]
     written: int = 0
-    """The how-manieth of the folder it is: of one that went back, and on another way, the newest is not of most steps."""
+    """The how-manieth of the folder it is: of one that went back, and on again, the newest is not of most steps."""
 
 
 class CheckpointManager:
@@ -253,7 +253,9 @@ class CheckpointManager:
 
     def _best_of(self, checkpoints: list[SavedStep]) -> SavedStep | None:
         scored = [s for s in checkpoints if not math.isnan(s.metrics.get(self._metric or "", math.nan))]
-        return min(scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.written, -s.step), default=None)
+        return min(
+            scored, key=lambda s: (self._sign * s.metrics[self._metric or ""], -s.written, -s.step), default=None
+        )
 
     def _remove_old(self, written: SavedStep) -> None:
         """Removes what is not kept, once `written` is on disk; what cannot be read is left for people to see."""

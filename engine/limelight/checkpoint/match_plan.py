@@ -172,7 +172,12 @@ class Planner:
             else:
                 self._wait(x, owner)
             return
-        if isinstance(live, np.ndarray) and node.kind == "array" and not self._takes(live, node) and not self._decided(live):
+        if (
+            isinstance(live, np.ndarray)
+            and node.kind == "array"
+            and not self._takes(live, node)
+            and not self._decided(live)
+        ):
             self._renew(number, edge, child, x, path)
             return
         if kind_of(live) in (*BRANCHES[1:], None):

@@ -30,7 +30,7 @@ from limelight.user_code.warn_at import warn_at
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
-_alive: "weakref.WeakSet[Restoration]" = weakref.WeakSet()
+_alive: weakref.WeakSet[Restoration] = weakref.WeakSet()
 
 
 class Restoration:
@@ -176,9 +176,10 @@ class Restoration:
             if optimizer is not None and has_slots(optimizer):
                 for to, numbers in self.nodes[i].slots:
                     variable = live(to)
-                    if variable is not None and not all(n in self._matched for n in numbers.values()):
-                        if not commit.begun_anew(optimizer, variable, self.order):
-                            assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
+                    if variable is None or all(n in self._matched for n in numbers.values()):
+                        continue
+                    if not commit.begun_anew(optimizer, variable, self.order):
+                        assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
         return assignments
 
     def _without_slots(self, plan: Plan, assigned: list[Assignment]) -> list[tuple[Any, Variable]]:

@@ -130,7 +130,7 @@ def decode(data: Any, fetch: Callable[[str], np.ndarray[Any, Any]]) -> Any:
 
 
 def array_keys(data: Any) -> list[str]:
-    """The keys of the arrays that a value needs. Raises CheckpointError for what is nested deeper than `encode` does."""
+    """The keys of the arrays that a value needs. Raises CheckpointError for what is nested too deeply."""
     found, level = [], [data]
     for _ in range(_DEEPEST_JSON):
         inner = []

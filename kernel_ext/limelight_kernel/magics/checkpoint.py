@@ -54,7 +54,9 @@ class CheckpointMagic(LimelightMagic):
         if isinstance(named, checkpoints.CheckpointManager):
             raise UsageError(f"%checkpoint: {path} is a manager of many files: name one, such as {_newest(named)}")
         if not (named is None or isinstance(named, (str, os.PathLike))):
-            raise UsageError(f"%checkpoint: {path} is a {type(named).__name__}; a file's name, or a status, comes first")
+            raise UsageError(
+                f"%checkpoint: {path} is a {type(named).__name__}; a file's name, or a status, comes first"
+            )
         file = path if named is None else named
         if other is None:
             return checkpoints.contents(file)

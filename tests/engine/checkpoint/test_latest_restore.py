@@ -143,7 +143,7 @@ def test_an_interrupt_at_any_point_restores_nothing(tmp_path, monkeypatch):
                     interrupted.append(name)
                     assert as_lists(checkpoint) == before, (name, at)
             if len(calls) <= at:
-                assert as_lists(checkpoint) == as_lists(everything(1))[:-1] + [[0.0]]
+                assert as_lists(checkpoint) == [*as_lists(everything(1))[:-1], [0.0]]
     assert set(interrupted) == {"_give", "_note", "set_state", "renew_slots"}
 
 
