@@ -34,6 +34,8 @@ from limelight.errors import CheckpointError
 Spec = tuple[Shape, DType]
 _newest: Final[dict[tuple[int, str], tuple[Any, int]]] = {}
 """By id, and name for values: a weak reference, and the number of the latest restore that gave it a value."""
+_latest: Final = [0]
+"""The largest of these numbers: a restore that is later than all others need not look."""
 
 
 class Given(NamedTuple):
@@ -48,15 +50,26 @@ class Undo:
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], object]] = []
+        self._storages: list[
+            Storage
+        ] = []  # of variables, of which there may be ten thousand: two lists make no objects
+        self._arrays: list[Any] = []
 
     def note(self, step: Callable[[], object]) -> None:
         self._steps.append(step)
 
+    def note_value(self, storage: Storage) -> None:
+        """Takes note of the value of a variable."""
+        self._arrays.append(storage.array)
+        self._storages.append(storage)
+
     def roll_back(self) -> None:
-        """Goes back over all steps, the last one first."""
-        while self._steps:
+        """Goes back over all, the last step first."""
+        for storage, array in reversed(list(zip(self._storages, self._arrays, strict=False))):
+            storage.set(array)
+        for step in reversed(self._steps):
             with contextlib.suppress(Exception):  # of somebody else's method; the others still have theirs back
-                self._steps.pop()()
+                step()
 
 
 def newer(target: Any, order: int) -> bool:
@@ -64,6 +77,8 @@ def newer(target: Any, order: int) -> bool:
 
     An attribute and the array that it is have one value: either may have been given it.
     """
+    if order >= _latest[0]:
+        return False
     entry = _newest.get(_key(target))
     if entry is not None and entry[0]() is _object(target) and entry[1] > order:
         return True
@@ -107,7 +122,13 @@ def carry_out(file: Source, assignments: Sequence[Assignment], order: int, undo:
     for a in todo:
         if nodes[a.number].kind != "state":
             given[a.number] = _give(a.target, loaded[a.number], undo)
-        _note(a.target, order, undo)
+    before = {key: _newest.get(key) for a in todo for key in _keys(a.target)}
+    undo.note(functools.partial(_put_back, before))
+    _latest[0] = max(_latest[0], order)
+    for a in todo:
+        for target in (a.target, _array_at(a.target)):
+            if target is not None:
+                _note(target, order)
     return given
 
 
@@ -136,7 +157,7 @@ def _set_states(
 
 
 def _give_back(assignments: Sequence[Assignment], undo: Undo) -> None:
-    """Gives generators back what the variables' initial values drew: the last first, as it began where another ended."""
+    """Gives generators back what variables' initial values drew: the last first, as it began where another ended."""
     variables = [a.target for a in assignments if isinstance(a.target, Variable) and has_draws(a.target)]
     for variable in sorted(variables, key=lambda variable: variable._uid, reverse=True):
         undo.note(give_back(variable))
@@ -155,7 +176,7 @@ def _give(target: Any, value: Any, undo: Undo) -> Given:
             value = value.astype(target.dtype)
         if type(target._data) is UnsettledStorage:
             target._data.__class__ = Storage  # type: ignore[assignment]  # of the same layout
-        undo.note(functools.partial(target._data.set, target._data.array))
+        undo.note_value(target._data)
         target._data.set(_payload(value, target._device))
     return Given(before, (value.shape, value.dtype) if isinstance(value, np.ndarray) else None)
 
@@ -262,12 +283,13 @@ def renew_slots(stale: Sequence[tuple[Any, Variable]], undo: Undo) -> None:
     with dispatch.fresh_stack(), on_create.override(None), lift.override(None):
         for optimizer, variable in stale:
             for slot in optimizer.slots_of(variable).values():
-                undo.note(functools.partial(slot._data.set, slot._data.array))
+                undo.note_value(slot._data)
             optimizer.renew_slots(variable)
 
 
 def note_begun_anew(optimizer: Any, variable: Variable, order: int) -> None:
     """Takes note that a restore has given a variable its value, and that it had no slots with an optimiser."""
+    _latest[0] = max(_latest[0], order)
     key = (id(variable), f"slots of {id(optimizer)}")
     _newest[key] = (weakref.ref(variable, _forgets(key)), order)
 
@@ -286,23 +308,24 @@ def _object(target: Any) -> Any:
     return target.owner if isinstance(target, Value) else target
 
 
-def _note(target: Any, order: int, undo: Undo) -> None:
-    array = _array_at(target)
-    if array is not None:
-        _note(array, order, undo)
+def _keys(target: Any) -> list[tuple[int, str]]:
+    return [_key(target), _key(_array_at(target))] if isinstance(target, Value) else [_key(target)]
+
+
+def _note(target: Any, order: int) -> None:
     key = _key(target)
-    undo.note(functools.partial(_put_back, key, _newest.get(key)))
     try:
         _newest[key] = (weakref.ref(_object(target), _forgets(key)), order)
     except TypeError:  # it cannot be referred to weakly: then the latest restore that meets it decides
         _newest.pop(key, None)
 
 
-def _put_back(key: tuple[int, str], entry: tuple[Any, int] | None) -> None:
-    if entry is None:
-        _newest.pop(key, None)
-    else:
-        _newest[key] = entry
+def _put_back(before: Mapping[tuple[int, str], tuple[Any, int] | None]) -> None:
+    for key, entry in before.items():
+        if entry is None:
+            _newest.pop(key, None)
+        else:
+            _newest[key] = entry
 
 
 def _forgets(key: tuple[int, str]) -> Callable[[Any], None]:

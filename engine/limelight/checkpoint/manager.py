@@ -148,7 +148,7 @@ class CheckpointManager:
             self._written = max([saved.written for saved in self._records()], default=0)
         self._written += 1
         saved = SavedStep(self.step, path, known, self._written)
-        info = {"step": self.step, "metrics": {name: _as_json(x) for name, x in known.items()}}
+        info: dict[str, Any] = {"step": self.step, "metrics": {name: _as_json(x) for name, x in known.items()}}
         then = functools.partial(self._remove_old, saved)
         self.checkpoint.write_now(path, background=self._background, then=then, written=saved.written, **info)
         self._last_write = time.monotonic()

@@ -113,7 +113,7 @@ def _check_elements(node: Node) -> None:
         edge = key if isinstance(key, (int, str)) else str(key)
         if x is not None and (type(x) in PLAIN or isinstance(x, (set, frozenset, bytearray, np.generic, Tensor))):
             raise CheckpointError(
-                f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {node.kind} among variables or the like, "
+                f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {node.kind} among variables or modules, "
                 "and would not be saved: give it an attribute of its own, or a list without them"
             )
 
