@@ -149,3 +149,25 @@ def test_complex_numbers_with_a_stride_are_kept(tmp_path):
     np.testing.assert_array_equal(w.numpy(), values[::-1])
     for name, a in vars(x).items():
         np.testing.assert_array_equal(vars(y)[name], a)
+
+
+def test_complex_numbers_with_a_stride_are_kept_with_functions(tmp_path):
+    values = np.arange(4, dtype=complex)
+    v = ll.Variable(values)
+    v.assign(v[::-1])
+    loaded = ll.load(ll.save(ll.function(lambda x: x * v), tmp_path / "f.ll", ll.TensorSpec((4,), "complex128")))
+    np.testing.assert_array_equal(loaded(ll.constant(np.ones(4, complex))).numpy(), values[::-1])
+
+
+def test_functions_of_strangers_take_no_more_memory_than_their_file(tmp_path):
+    path = tmp_path / "f.ll"
+    ll.save(ll.function(lambda x: x + 1.0), path, ll.TensorSpec((2,)))
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    described = header["__metadata__"]["limelight.functions"]
+    header["__metadata__"]["limelight.functions"] = f'{described[:-1]},"x":[{"[]," * 600_000}[]]}}'
+    text = json.dumps(header, separators=(",", ":")).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
+    with pytest.raises(ll.errors.ExportError, match="more memory than the file"):
+        ll.load(path)
