@@ -50,6 +50,8 @@ class BackgroundWriter:
 
     def raise_error(self) -> None:
         error, self._error = self._error, None
+        if error is not None and not isinstance(error, Exception):  # meant for the thread: it ends no program
+            raise CheckpointError(f"a checkpoint was not written: {_ended_by(error)}") from error
         if error is not None:
             raise error
 
@@ -64,7 +66,7 @@ class BackgroundWriter:
             try:
                 job()
             except BaseException as error:  # noqa: BLE001  # it is raised by the next call, and ends no thread
-                self._error = self._error or _as_error(error)
+                self._error = self._error or error
             finally:
                 self._jobs.task_done()
 
@@ -73,13 +75,8 @@ class BackgroundWriter:
         self.__init__()  # type: ignore[misc]
 
 
-def _as_error(error: BaseException) -> Exception:
-    """What the next call raises: an exit that was meant for the thread does not end the program."""
-    if isinstance(error, Exception):
-        return error
-    told = CheckpointError(f"a checkpoint was not written: its writing was ended by {type(error).__name__}")
-    told.__cause__ = error
-    return told
+def _ended_by(error: BaseException) -> str:
+    return str(error) if isinstance(error, Exception) else f"its writing was ended by {type(error).__name__}"
 
 
 @atexit.register
@@ -87,7 +84,9 @@ def _tell_at_exit() -> None:
     for writer in list(_unfinished):
         writer._jobs.join()
         if writer._error is not None:
-            warnings.warn(f"the last checkpoint was not written: {writer._error}", CheckpointWarning, stacklevel=1)
+            warnings.warn(
+                f"the last checkpoint was not written: {_ended_by(writer._error)}", CheckpointWarning, stacklevel=1
+            )
 
 
 def _renew() -> None:
