@@ -65,7 +65,9 @@ class BackgroundWriter:
                     return
             try:
                 job()
-            except BaseException as error:  # noqa: BLE001  # it is raised by the next call, and ends no thread
+            except BaseException as error:  # it is raised by the next call, and ends no thread
+                if not isinstance(error, Exception) and threading.current_thread() is not self._thread:
+                    raise  # an interrupt of the caller, who writes
                 self._error = self._error or error
             finally:
                 self._jobs.task_done()

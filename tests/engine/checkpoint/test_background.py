@@ -38,3 +38,17 @@ def test_where_no_thread_can_be_had_it_is_written_at_once(tmp_path, monkeypatch)
     path = checkpoint.write(tmp_path / "two", background=True)
     checkpoint.wait()
     assert path.exists()
+
+
+def test_an_interrupt_while_the_caller_writes_is_the_callers(monkeypatch):
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    writer = BackgroundWriter()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        writer.add(interrupted)
+    writer.wait()
