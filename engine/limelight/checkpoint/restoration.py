@@ -156,6 +156,7 @@ class Restoration:
             undo.roll_back()
             waits_again()
             raise
+        undo.forget()
 
     def _planner(self) -> Planner:
         return Planner(self.file, self.matched, self._done, self._decided)
