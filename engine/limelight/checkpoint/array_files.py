@@ -13,11 +13,13 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
+from limelight.checkpoint import header_memory
 from limelight.checkpoint.file_system import Reader, Writer
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
@@ -25,7 +27,6 @@ from limelight.errors import CheckpointError
 
 Array = np.ndarray[Any, Any]
 MOST_HEADER: Final = 100_000_000  # bytes, as in the library
-ALLOWANCE: Final = 48 << 20  # bytes beyond a file's size that its description may take in memory
 DTYPES: Final[dict[str, DType]] = {
     "BOOL": dtypes.bool_, "I8": dtypes.int8, "I16": dtypes.int16, "I32": dtypes.int32, "I64": dtypes.int64,
     "U8": dtypes.uint8, "U16": dtypes.uint16, "U32": dtypes.uint32, "U64": dtypes.uint64, "F16": dtypes.float16,
@@ -35,6 +36,7 @@ _CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
 _METADATA: Final = "__metadata__"
 _SMALL: Final = 1 << 12  # bytes: reading such an array takes less time than asking the system for it
 _AHEAD: Final = 1 << 18  # bytes that are read at a time for arrays that are small
+_FIRST: Final = re.compile(rf'\{{"{_METADATA}":\{{"([a-z_.]+)":"')  # how our files begin: with a string of JSON
 
 
 class Entry(NamedTuple):
@@ -65,9 +67,7 @@ def stored(dtype: DType, shape: tuple[int, ...]) -> tuple[DType, tuple[int, ...]
 
 def as_bytes(array: Array) -> memoryview:
     """The bytes of an array in C order, little end first; copied only where they do not lie so."""
-    if array.dtype == dtypes.complex128:
-        array = array.reshape(-1).view(dtypes.float64)
-    flat = np.ascontiguousarray(array.reshape(-1), array.dtype.newbyteorder("<"))
+    flat = np.ascontiguousarray(array.reshape(-1), array.dtype.newbyteorder("<"))  # complex ones are pairs as they are
     return memoryview(flat.view(np.uint8).data)
 
 
@@ -75,18 +75,29 @@ def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapp
     """Writes a whole file: arrays with the widest elements first, so that all are aligned."""
     as_stored = {name: stored(*array[:2]) for name, array in arrays.items()}
     ordered = sorted(arrays, key=lambda name: -as_stored[name][0].itemsize)
-    header: dict[str, Any] = {_METADATA: dict(metadata)}
+    header: dict[str, Any] = {}
     end = 0
     for name in ordered:
         dtype, shape = as_stored[name]
         begin, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": (begin, end)}
-    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    top = json.dumps(header, separators=(",", ":"))
+    first = f'{{"{_METADATA}":{json.dumps(dict(metadata), separators=(",", ":"))}'
+    text = (f"{first},{top[1:]}" if header else f"{first}}}").encode("ascii")
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER:
         raise CheckpointError(
             f"{writer.path.name}: the description of {len(arrays)} arrays takes {len(text) / 1e6:.0f} MB, and a file "
             "may have 100 MB of it: save parts of the program in checkpoints of their own"
+        )
+    size = 8 + len(text) + end
+    if not header_memory.fits_as_text(text, size) or not all(
+        header_memory.fits(json, size) for json in (top, *metadata.values())
+    ):
+        raise CheckpointError(
+            f"{writer.path.name}: the description of {len(arrays)} arrays and of what belongs to them would take far "
+            "more memory than the file, and no reader would accept it: join small arrays and long lists to a few "
+            "large arrays, or save parts of the program in checkpoints of their own"
         )
     writer.write(len(text).to_bytes(8, "little") + text)
     for name in ordered:
@@ -141,19 +152,38 @@ class ArrayFile:
         length = int.from_bytes(self.reader.read(0, 8), "little") if size >= 8 else -1
         if not 2 <= length <= min(size - 8, MOST_HEADER):
             self._refuse("its first eight bytes are not the length of a header")
-        text = self.reader.read(8, length)
-        if 600 * text.count(b"{") + 40 * text.count(b",") + 3 * length > size + ALLOWANCE:
+        text, first = self._apart(self.reader.read(8, length))
+        if not header_memory.fits(text, size):
             self._refuse("its header would take far more memory than the file")
         header = parse_json(text, self._refuse, _entry)
         if not isinstance(header, dict):
             self._refuse("its header is not a dictionary")
         metadata = header.pop(_METADATA, {})
+        if isinstance(metadata, dict):
+            metadata |= first
         if not isinstance(metadata, dict) or not all(type(x) is str for x in metadata.values()):
             self._refuse("its metadata is not a dictionary of strings")
         entries = {name: self._checked(name, pairs) for name, pairs in header.items()}
         self._check_places(entries, size - 8 - length)
         self._ask_library()
         return metadata, entries, 8 + length
+
+    def _apart(self, header: bytes) -> tuple[str, dict[str, str]]:
+        """The text of a header, without the string that one of ours begins with, and that string by its name.
+
+        It is JSON in itself, and is held to its own bound when it is parsed.
+        """
+        if not header_memory.fits_as_text(header, self.reader.size):
+            self._refuse("its header would take far more memory than the file")
+        try:
+            text = header.decode("utf-8")
+            match = _FIRST.match(text)
+            if match is None:
+                return text, {}
+            string, end = json.JSONDecoder().raw_decode(text, match.end() - 1)
+        except ValueError as error:
+            self._refuse(f"its JSON is wrong: {error}"[:200])
+        return f'{text[: match.end()]}"{text[end:]}', {match[1]: string}
 
     def _checked(self, name: str, entry: Any) -> Entry:
         if not isinstance(entry, Entry):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from limelight import forking
-from limelight.errors import CheckpointWarning
+from limelight.errors import CheckpointError, CheckpointWarning
 
 _MOST_WAITING: Final = 4  # snapshots in memory, before a caller waits for the disk
 _unfinished: Final[weakref.WeakSet[BackgroundWriter]] = weakref.WeakSet()
@@ -33,9 +33,15 @@ class BackgroundWriter:
         self.raise_error()
         self._jobs.put(job)
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="limelight checkpoint")
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, name="limelight checkpoint")
+            try:
                 self._thread.start()
+                return
+            except RuntimeError:  # there are too many, or Python ends: then it is written here
+                self._thread = None
+        self._run()
 
     def wait(self) -> None:
         """Returns when all jobs are done. Raises what one of them raised."""
@@ -44,6 +50,8 @@ class BackgroundWriter:
 
     def raise_error(self) -> None:
         error, self._error = self._error, None
+        if error is not None and not isinstance(error, Exception):  # meant for the thread: it ends no program
+            raise CheckpointError(f"a checkpoint was not written: {_ended_by(error)}") from error
         if error is not None:
             raise error
 
@@ -57,7 +65,9 @@ class BackgroundWriter:
                     return
             try:
                 job()
-            except Exception as error:  # noqa: BLE001  # it is raised by the next call
+            except BaseException as error:  # it is raised by the next call, and ends no thread
+                if not isinstance(error, Exception) and threading.current_thread() is not self._thread:
+                    raise  # an interrupt of the caller, who writes
                 self._error = self._error or error
             finally:
                 self._jobs.task_done()
@@ -67,12 +77,18 @@ class BackgroundWriter:
         self.__init__()  # type: ignore[misc]  # of this class, which has no subclasses
 
 
+def _ended_by(error: BaseException) -> str:
+    return str(error) if isinstance(error, Exception) else f"its writing was ended by {type(error).__name__}"
+
+
 @atexit.register
 def _tell_at_exit() -> None:
     for writer in list(_unfinished):
         writer._jobs.join()
         if writer._error is not None:
-            warnings.warn(f"the last checkpoint was not written: {writer._error}", CheckpointWarning, stacklevel=1)
+            warnings.warn(
+                f"the last checkpoint was not written: {_ended_by(writer._error)}", CheckpointWarning, stacklevel=1
+            )
 
 
 def _renew() -> None:

@@ -123,8 +123,11 @@ class Checkpoint(State):
 
         Raises:
             CheckpointError: as in `write`.
+            ArgumentError: the path has no name at its end.
         """
         path = as_path(path)
+        if path.name in ("", ".."):
+            raise ArgumentError(f"Checkpoint.save: {path} is a folder: write {str(path / 'model.safetensors')!r}")
         if tracing() is not None:
             py_func(functools.partial(self._save_now, path, background, most_bytes), [], None)
             return numbered(path, self._next(path))
@@ -228,7 +231,7 @@ class Checkpoint(State):
         memo[id(self)] = clone = type(self)()
         vars(clone)["_saves"] = self.save_counter
         for name, value in vars(self).items():
-            if name[0] != "_":
+            if not name.startswith("_"):
                 setattr(clone, name, copy.deepcopy(value, memo))
         return clone
 
@@ -266,8 +269,8 @@ def _split(path: Path) -> tuple[str, str]:
 
 def _check(name: str, value: Any, kind: type) -> None:
     """Raises ArgumentError for an object that a checkpoint could not save, or not under this name."""
-    if hasattr(kind, name) or name[0] == "_":
-        why = "begins with an underscore" if name[0] == "_" else "is a method's"
+    if hasattr(kind, name) or name.startswith("_"):
+        why = "begins with an underscore" if name.startswith("_") else "is a method's"
         raise ArgumentError(f"Checkpoint: the name {name!r} {why}: give the object another name")
     holder = State(**{name: value})
     for node in ObjectGraph(holder).leaves():

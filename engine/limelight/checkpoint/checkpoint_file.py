@@ -26,6 +26,11 @@ from limelight.errors import CheckpointError
 GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
 FUNCTIONS: Final = "limelight.functions"  # the same in a file of `ll.save`
 PART_OF: Final = "limelight.part_of"
+GENERATOR: Final = "default_generator"  # the name under which managers add it
+_OTHERS: Final = {
+    FUNCTIONS: "it has functions that ll.save wrote, and ll.load(path) reads it",
+    PART_OF: "it is a part of a checkpoint, of which the file without numbers in its name is read",
+}
 MOST_BYTES: Final = 4 << 30  # of arrays in one file, unless the caller says otherwise
 
 
@@ -47,10 +52,10 @@ def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_
     try:
         parts = _parts(arrays, most_bytes)
         if len(parts) > 1:
-            writers += _write_parts(path, manifest, parts)
-        writers.insert(0, Writer(path))
-        write_arrays(writers[0], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
-        writers[0].commit()
+            _write_parts(path, manifest, parts, writers)
+        writers.append(Writer(path))
+        write_arrays(writers[-1], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
+        writers[-1].commit()
     except OSError as error:
         raise CheckpointError(file_system.cannot_write(path, error, named=_abandon(writers))) from error
     except BaseException:
@@ -75,22 +80,19 @@ def remove(path: Path) -> None:
     file_system.sweep(path, _part_names(path), ())
 
 
-def _write_parts(path: Path, manifest: Manifest, parts: list[dict[str, Unwritten]]) -> list[Writer]:
-    """The files with arrays, on disk; they stay open, and so locked, until the file that names them has its name."""
-    writers: list[Writer] = []
+def _write_parts(path: Path, manifest: Manifest, parts: list[dict[str, Unwritten]], writers: list[Writer]) -> None:
+    """Has the files with arrays, and their names, on disk.
+
+    They stay open in `writers`, and so locked, until the file that names them has its own name.
+    """
     unique = os.urandom(4).hex()
-    try:
-        for i, part in enumerate(parts):
-            name = f"{path.name}.{unique}-{i + 1:05}-of-{len(parts):05}.safetensors"
-            manifest.files[name] = list(part)
-            writers.append(Writer(path.with_name(name), final=True))
-            write_arrays(writers[-1], part, {PART_OF: manifest.id})
-            writers[-1].flush()
-    except BaseException:
-        for writer in writers:
-            writer.discard()
-        raise
-    return writers
+    for i, part in enumerate(parts):
+        name = f"{path.name}.{unique}-{i + 1:05}-of-{len(parts):05}.safetensors"
+        manifest.files[name] = list(part)
+        writers.append(Writer(path.with_name(name), final=True))
+        write_arrays(writers[-1], part, {PART_OF: manifest.id})
+        writers[-1].flush()
+    file_system.flush_folder(path.parent)
 
 
 def _part_names(path: Path) -> re.Pattern[str]:
@@ -125,8 +127,9 @@ class CheckpointFile:
         file = ArrayFile(Reader(path))
         size = file.reader.size
         if GRAPH not in file.metadata:
-            if FUNCTIONS in file.metadata:
-                raise CheckpointError(f"{path} is a file of ll.save, with functions: ll.load(path) reads it")
+            for key, said in _OTHERS.items():
+                if key in file.metadata:
+                    raise CheckpointError(f"{path} is no checkpoint: {said}")
             raise CheckpointError(
                 f"{path} is a safetensors file without an object graph: it was not saved by limelight. Weights of "
                 "other libraries are read with ll.nn.load_weights(module, path)"

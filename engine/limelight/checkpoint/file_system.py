@@ -78,8 +78,18 @@ class Writer:
 
     @property
     def has_its_name(self) -> bool:
-        """Whether it was renamed: then it is the file of that name, whatever fails after that."""
-        return not self._final and self.temporary == self.path
+        """Whether it is the file of its name, whatever has failed since; an open one is asked for.
+
+        What is on disk decides: an interrupt may have come between the renaming and the next statement.
+        """
+        if self._final or self._fd < 0:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._fd), os.stat(self.path, follow_symlinks=False))
+        except FileNotFoundError:
+            return False
+        except OSError:  # not known: then nothing may be removed that the file would need
+            return True
 
     def write(self, data: Any) -> None:
         """Appends bytes, or a vector of them; small ones are gathered, since each call of the system takes its time."""

@@ -36,12 +36,30 @@ def _now(reference: Callable[[], Source | None]) -> Any:
     return None if source is None else source.array
 
 
-def give_back(variable: Any) -> None:
-    """Puts the generators that the initial value of `variable` was drawn from back, unless more was drawn since."""
-    for reference, before, after in vars(variable).pop(_DRAWS, ()):
+def has_draws(variable: Any) -> bool:
+    """Whether it is known from which generators the initial value of `variable` was drawn."""
+    return _DRAWS in vars(variable)
+
+
+def give_back(variable: Any) -> Callable[[], None]:
+    """Puts the generators that the initial value of `variable` was drawn from back, unless more was drawn since.
+
+    Of several variables the last is to be first. Returns a function that takes the draws again.
+    """
+    draws = vars(variable).pop(_DRAWS, ())
+    taken = []
+    for reference, before, after in draws:
         source = reference()
         if source is not None and np.array_equal(source.array, after):
             source.set(before)
+            taken.append((source, after))
+
+    def again() -> None:
+        vars(variable)[_DRAWS] = draws
+        for source, after in taken:
+            source.set(after)
+
+    return again
 
 
 attachments.initial_values.append(_begins)

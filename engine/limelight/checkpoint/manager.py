@@ -17,15 +17,17 @@ from typing import Any, Final, Self
 
 from limelight.checkpoint import file_system
 from limelight.checkpoint.checkpoint import SUFFIX, Checkpoint, as_path
-from limelight.checkpoint.checkpoint_file import read_info, remove
+from limelight.checkpoint.checkpoint_file import GENERATOR, read_info, remove
+from limelight.checkpoint.match_plan import spec_text
 from limelight.checkpoint.status import RestoreStatus
 from limelight.core.shapes import whole
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, CheckpointError, CheckpointWarning, MissingCheckpointError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
 
 _NAME: Final = re.compile(rf"checkpoint-([0-9]{{1,18}}){re.escape(SUFFIX)}")
-_GENERATOR: Final = "default_generator"
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,11 @@ class CheckpointManager:
         """
         if tracing() is not None:
             raise CallError("CheckpointManager.save in a staged function would happen while it is traced: save outside")
+        self._check_metrics(metrics)
         before, self.step = self.step, self.step + 1 if step is None else _positive("step", step, least=0)
         if not force and not self._is_due(before):
             return None
         known = {name: _number(name, value) for name, value in metrics.items()}
-        if self._metric is not None and self._metric not in known:
-            raise ArgumentError(
-                f"CheckpointManager.save: the best checkpoint is that of {self._metric!r}, which was not given: write "
-                f"manager.save({self._metric}=...)"
-            )
         path = self.folder / f"checkpoint-{self.step}{SUFFIX}"
         if self._written is None:
             self._written = max([saved.written for saved in self._records()], default=0)
@@ -192,6 +190,22 @@ class CheckpointManager:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.wait()
 
+    def _check_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Refuses, at each step, what would be refused where one is written; values on a device are not waited for."""
+        if self._metric is not None and self._metric not in metrics:
+            raise ArgumentError(
+                f"CheckpointManager.save: the best checkpoint is that of {self._metric!r}, which was not given: write "
+                f"manager.save({self._metric}=...)"
+            )
+        for name, value in metrics.items():
+            if not isinstance(value, (Tensor, Variable)):
+                _number(name, value)
+            elif any(n != 1 for n in value.shape) or value.dtype.kind == "c":
+                raise ArgumentError(
+                    f"CheckpointManager.save: the metric {name!r} is no number, but a {type(value).__name__} of "
+                    f"{spec_text(value.shape, value.dtype)}: write {name}=ll.mean(...)"
+                )
+
     def _is_due(self, before: int) -> bool:
         if isinstance(self._every, datetime.timedelta):
             return time.monotonic() - self._last_write >= self._every.total_seconds()
@@ -223,7 +237,11 @@ class CheckpointManager:
             info = read_info(path)
             metrics = {name: float(x) for name, x in info["metrics"].items()}
             saved = SavedStep(int(info["step"]), path, metrics, int(info.get("written", 0)))
-        except MissingCheckpointError:
+        except MissingCheckpointError as error:
+            if not path.exists():  # it was removed while we looked
+                return None
+            self._known[path] = None
+            warnings.warn(f"{error.bare}; {path} is passed over", CheckpointWarning, stacklevel=2)
             return None
         except (CheckpointError, KeyError, TypeError, ValueError, AttributeError) as error:
             said = error.bare if isinstance(error, CheckpointError) else f"{path} was not written by a manager"
@@ -262,7 +280,7 @@ def _checkpoint_of(objects: Any) -> Checkpoint:
             'll.CheckpointManager({"model": model}, folder)'
         )
     if not any(value is default_generator() for value in vars(objects).values()):
-        setattr(objects, _GENERATOR, default_generator())
+        setattr(objects, GENERATOR, default_generator())
     return objects
 
 

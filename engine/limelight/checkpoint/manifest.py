@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from limelight.checkpoint.array_files import ALLOWANCE, parse_json
+from limelight.checkpoint import header_memory
+from limelight.checkpoint.array_files import parse_json
 from limelight.checkpoint.edge_names import SLOTS, Edge, below, join
 from limelight.checkpoint.object_graph import BRANCHES, LEAVES
 from limelight.checkpoint.values import array_keys
 from limelight.errors import CheckpointError
 
 FORMAT: Final = "limelight.checkpoint"
-VERSION: Final = 1
+VERSION: Final = 2
+_NEW: Final = '"~":"list"'  # all that version 1 lacks
 _FILE_NAME: Final = re.compile(r"[^/\\:\x00-\x1f]+\.[0-9a-f]{8}-[0-9]{5}-of-[0-9]{5}\.safetensors")
-_BYTES_A_TOKEN: Final = 90  # that a comma or bracket of JSON can cost in memory
 
 
 @dataclass(slots=True)
@@ -46,10 +47,14 @@ class Manifest:
     """The names of files with arrays, where these are not in the file itself, and the keys in each."""
 
     def dumps(self) -> str:
-        data = {"format": FORMAT, "version": VERSION, "id": self.id, "info": self.info}
+        data: dict[str, Any] = {"format": FORMAT, "version": VERSION, "id": self.id, "info": self.info}
         if self.files:
             data["files"] = self.files
-        return json.dumps(data | {"nodes": [_as_json(node) for node in self.nodes]}, separators=(",", ":"))
+        data["nodes"] = [_as_json(node) for node in self.nodes]
+        text = json.dumps(data, separators=(",", ":"))
+        if _NEW in text:  # in a string it would be escaped
+            return text
+        return text.replace(f'"version":{VERSION},', '"version":1,', 1)  # for readers of before
 
     def array_keys(self) -> list[str]:
         """The keys of all arrays."""
@@ -81,7 +86,7 @@ def parse(text: str, name: str, room: int) -> Manifest:
     def refuse(why: str) -> NoReturn:
         raise CheckpointError(f"{name} is no checkpoint of limelight's: {why}")
 
-    if _BYTES_A_TOKEN * sum(map(text.count, ",[{")) + 2 * len(text) > room + ALLOWANCE:
+    if not header_memory.fits(text, room):
         refuse("its object graph would take far more memory than the file")
     data = parse_json(text, refuse)
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
@@ -106,7 +111,10 @@ class _Reader:
     def manifest(self) -> Manifest:
         given = self._typed(self._data.get("nodes"), list, "nodes")
         self._count = len(given)
-        nodes = [self._node(x) for x in given]
+        nodes = []
+        for i, x in enumerate(given):
+            nodes.append(self._node(x))
+            given[i] = None  # so that all nodes are in memory once
         if not nodes or nodes[0].kind not in BRANCHES:
             self._refuse("it has no root")
         for node in nodes:
@@ -117,7 +125,7 @@ class _Reader:
             self._typed(self._data.get("info", {}), dict, "info"),
             self._files(self._data.get("files", {})),
         )
-        if not give_paths(manifest.nodes, self._room + ALLOWANCE // 2):
+        if not give_paths(manifest.nodes, self._room + header_memory.ALLOWANCE // 2):
             self._refuse("its paths would take far more memory than the file")
         if not all(node.path for node in nodes[1:]):
             self._refuse("it has nodes that nothing leads to")

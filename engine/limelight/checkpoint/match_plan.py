@@ -23,6 +23,7 @@ from limelight.checkpoint.object_graph import (
     Attributes,
     Value,
     child_of,
+    is_reserved,
     kind_of,
 )
 from limelight.core import dtypes, shapes
@@ -36,6 +37,8 @@ Done = Container[tuple[int, Edge]]
 
 Around = tuple[Any, int, tuple[Edge, ...]]
 """The nearest object, not container, around something: it, its number, and the edges from it."""
+Place = tuple[int, int, tuple[Edge, ...]]
+"""The same with the id of the object, as a key."""
 
 
 class Source(Protocol):
@@ -76,13 +79,13 @@ class Plan:
     objects: dict[int, Any] = field(default_factory=dict)
     """Live objects by the number of what was saved: of those with edges, and of leaves."""
     done: set[tuple[int, Edge]] = field(default_factory=set)
-    owners: dict[int, tuple[Any, int]] = field(default_factory=dict)
-    """Objects below which something waits, by id, with their numbers."""
+    owners: dict[tuple[int, int], Any] = field(default_factory=dict)
+    """Objects below which something waits, by id and number: an object may be what two have become."""
     ambiguous: list[Ambiguity] = field(default_factory=list)
     misfits: dict[int, str] = field(default_factory=dict)
     """What does not fit, in words; then nothing is restored."""
-    growing: dict[tuple[int, tuple[Edge, ...]], tuple[Any, int]] = field(default_factory=dict)
-    """Containers that may grow: by id of the object around and the edges from it, that object and their size."""
+    growing: dict[Place, tuple[Any, int]] = field(default_factory=dict)
+    """Containers that may grow: the object around each, and its size."""
     renewed: list[tuple[Any, str, int]] = field(default_factory=list)
     """Attributes of states that are not there and can be made: owner, name, number."""
 
@@ -94,14 +97,22 @@ class Planner:
         file: what was saved.
         matched: the live object that a number has been matched with before, None if there is none.
         done: edges that have led to an object before: what is attached there later is another one's successor.
+        decided: whether a later restore has given something its value: then it need not fit.
     """
 
-    def __init__(self, file: Source, matched: Callable[[int], Any], done: Done) -> None:
+    def __init__(
+        self,
+        file: Source,
+        matched: Callable[[int], Any],
+        done: Done,
+        decided: Callable[[Any], bool] = lambda x: False,
+    ) -> None:
         self.plan = Plan()
         self._file = file
         self._nodes = file.manifest.nodes
         self._matched = matched
         self._done = done
+        self._decided = decided
         self._seen: set[tuple[int, int]] = set()
         self._assigned: dict[tuple[int, str], int] = {}  # the number whose value something is to have, by its id
         self._pending: list[tuple[int, Any, str, Around]] = []
@@ -154,12 +165,19 @@ class Planner:
         live = child_of(x, edge)
         node = self._nodes[child]
         if _is_absent(live, node):
+            if isinstance(x, Attributes) and is_reserved(x, edge):
+                return  # no file may take the place of a method
             if isinstance(x, Attributes) and node.kind in PLAIN:
                 self._renew(number, edge, child, x, path)
             else:
                 self._wait(x, owner)
             return
-        if isinstance(live, np.ndarray) and node.kind == "array" and not self._takes(live, node):
+        if (
+            isinstance(live, np.ndarray)
+            and node.kind == "array"
+            and not self._takes(live, node)
+            and not self._decided(live)
+        ):
             self._renew(number, edge, child, x, path)
             return
         if kind_of(live) in (*BRANCHES[1:], None):
@@ -169,13 +187,14 @@ class Planner:
         self._pending.append((child, live, join(path, edge), (*owner[:2], (*owner[2], edge))))
 
     def _wait(self, x: Any, owner: Around) -> None:
-        self.plan.owners[id(owner[0])] = owner[:2]
+        self.plan.owners[id(owner[0]), owner[1]] = owner[0]
         if isinstance(x, (list, dict)):
-            self.plan.growing[id(owner[0]), owner[2]] = (owner[0], len(x))
+            self.plan.growing[id(owner[0]), *owner[1:]] = (owner[0], len(x))
 
     def _takes(self, array: np.ndarray[Any, Any], node: SavedNode) -> bool:
         """Whether a NumPy array can be changed to what was saved, in place."""
-        return array.flags.writeable and self._file.spec(node.array, node.dtype) == (array.shape, array.dtype)
+        native = array.dtype.newbyteorder("=")
+        return array.flags.writeable and self._file.spec(node.array, node.dtype) == (array.shape, native)
 
     def _renew(self, number: int, edge: Edge, child: int, x: Any, path: str) -> None:
         """Has an attribute made anew, where it is one."""
@@ -190,7 +209,9 @@ class Planner:
             self.plan.objects[child] = Value(x, str(edge), None)
 
     def _assign(self, number: int, node: SavedNode, kind: str, x: Any, path: str) -> None:
-        if not (node.kind == kind or (node.kind in ARRAYS and kind in ARRAYS)):
+        if self._decided(x):
+            self.plan.assignments.append(Assignment(number, x, path))  # which is not carried out
+        elif not (node.kind == kind or (node.kind in ARRAYS and kind in ARRAYS)):
             self.plan.misfits[number] = (
                 f"{shown(node.path)} was saved as {described(self._file, node)}, and is a {type_of(x)} now"
             )

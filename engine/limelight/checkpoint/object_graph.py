@@ -148,7 +148,7 @@ def children_of(x: Any) -> Iterable[tuple[Edge, Any]]:
     if isinstance(x, dict):
         return [(_key(key), _itself(value)) for key, value in x.items() if kind_of(value) is not None]
     if isinstance(x, Attributes):
-        return [(name, _state(x, name, value)) for name, value in vars(x).items() if name[0] != "_"]
+        return [(name, _state(x, name, value)) for name, value in vars(x).items() if not name.startswith("_")]
     untracked = getattr(type(x), "untracked", ())
     return [(name, _itself(value)) for name, value in vars(x).items() if name not in untracked]
 
@@ -161,10 +161,20 @@ def child_of(x: Any, edge: Edge) -> Any:
         return _itself(x.get(edge, MISSING))
     if not isinstance(edge, str) or edge not in vars(x) or edge in getattr(type(x), "untracked", ()):
         return MISSING
+    if isinstance(x, Attributes) and edge.startswith("_"):
+        return MISSING
     return _state(x, edge, vars(x)[edge]) if isinstance(x, Attributes) else _itself(vars(x)[edge])
 
 
 MISSING: Final = object()
+
+
+def is_reserved(owner: Attributes, name: Edge) -> bool:
+    """Whether no file may make an attribute of a state: a private one, or that of a method or a property."""
+    if not isinstance(name, str) or name.startswith("_"):
+        return True
+    of_class = getattr(type(owner), name, None)
+    return callable(of_class) or hasattr(type(of_class), "__get__")
 
 
 def _itself(x: Any) -> Any:
@@ -173,19 +183,25 @@ def _itself(x: Any) -> Any:
 
 def _state(owner: Any, name: str, value: Any) -> Any:
     """An attribute of a `State`: as a value unless it is, or holds, something with a node of its own."""
-    return _itself(value) if _has_node(value, 0) else Value(owner, name, value)
+    return _itself(value) if _has_node(value) else Value(owner, name, value)
 
 
-def _has_node(x: Any, depth: int) -> bool:
-    if isinstance(x, (list, tuple, dict)):
-        items = x.values() if isinstance(x, dict) else x
-        return depth < _DEEPEST and any(
-            not isinstance(item, np.ndarray) and _has_node(item, depth + 1) for item in items
-        )
-    return kind_of(x) is not None
+def _has_node(x: Any) -> bool:
+    if not isinstance(x, (list, tuple, dict)):
+        return kind_of(x) is not None
+    seen, pending = {id(x)}, [x]  # a list may be in several, and in itself
+    for container in pending:
+        for item in container.values() if isinstance(container, dict) else container:
+            if isinstance(item, (list, tuple, dict)):
+                if id(item) not in seen:
+                    seen.add(id(item))
+                    pending.append(item)
+            elif type(item) not in PLAIN and not isinstance(item, np.ndarray) and kind_of(item) is not None:
+                return True
+    return False
 
 
-_DEEPEST: Final = 64
+PLAIN: Final = frozenset([int, float, str, bool, bytes, complex, type(None)])
 
 
 class UnkeepableKey(str):

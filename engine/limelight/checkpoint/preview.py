@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from limelight.checkpoint.checkpoint import as_path
-from limelight.checkpoint.checkpoint_file import CheckpointFile
+from limelight.checkpoint.checkpoint_file import GENERATOR, CheckpointFile
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.manifest import SavedNode
 from limelight.checkpoint.match_plan import Plan, Planner, fits, spec_text
 from limelight.checkpoint.match_tree import MatchTree, tree_lines
-from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, has_slots
+from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, has_slots, kind_of
 from limelight.checkpoint.restoration import Restoration
 from limelight.checkpoint.status import report
 from limelight.checkpoint.values import decode
@@ -73,6 +73,35 @@ def contents(path: Any) -> Contents:
     leaves = [node for node in file.manifest.nodes if node.kind in LEAVES]
     size = sum(file.entry(key).end - file.entry(key).begin for key in file.manifest.array_keys())
     return Contents(file.path.name, size, tuple([SavedValue(n.path, n.kind, _text(file, n)) for n in leaves]))
+
+
+def root_names(path: Any) -> list[str]:
+    """The names that the objects of a checkpoint were given, without the default generator, which managers add.
+
+    Args:
+        path: its file.
+
+    Raises:
+        MissingCheckpointError: there is none.
+        CheckpointError: it is no checkpoint.
+
+    >>> import limelight as ll, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> root_names(ll.Checkpoint(v=ll.Variable(1.0), epoch=3).write(path))
+    ['v', 'epoch']
+    """
+    nodes = CheckpointFile(as_path(path)).manifest.nodes
+    return [str(edge) for edge, _ in nodes[0].children if edge != GENERATOR]
+
+
+def has_state(x: Any) -> bool:
+    """Whether an object has state that a checkpoint saves: a module, a variable, a list of them.
+
+    >>> import limelight as ll
+    >>> has_state(ll.nn.Dense(2)), has_state(ll.ones(2))
+    (True, False)
+    """
+    return kind_of(x) is not None
 
 
 def preview(path: Any, root: Any) -> MatchTree:

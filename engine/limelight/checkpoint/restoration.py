@@ -19,7 +19,7 @@ from typing import Any, Final
 from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.edge_names import Edge
-from limelight.checkpoint.match_plan import Assignment, Plan, Planner, Source, shown
+from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
@@ -50,8 +50,8 @@ class Restoration:
         self._reopen = file.reopened
         self._matched: dict[int, Callable[[], Any]] = {}
         self._done: set[tuple[int, Edge]] = set()
-        self._owners: dict[int, tuple[Callable[[], Any], int]] = {}
-        self._growing: dict[Any, tuple[Callable[[], Any], int]] = {}
+        self._owners: dict[int, dict[int, Callable[[], Any]]] = {}  # by id, and by number
+        self._growing: dict[Place, tuple[Callable[[], Any], int]] = {}
         self._settling = False
         self._log: list[tuple[dict[Any, Any] | set[Any], Any]] = []
         self._optimizers: set[int] = set()  # the numbers of those that were matched
@@ -90,14 +90,21 @@ class Restoration:
 
     def begin(self, root: Any) -> None:
         """Restores what is below `root` now. Raises CheckpointError, and changes nothing, where something misfits."""
-        self._carry_out(Planner(self.file, self.matched, self._done).match(0, root))
+        try:
+            self._carry_out(self._planner().match(0, root))
+        except BaseException:
+            _note_growing(self, False)
+            _forget(self)
+            raise
 
     def attach(self, owner: Any, names: Any) -> None:
         """Restores what has come to be at some edges of an object that waits."""
-        entry = self._owners.get(id(owner))
-        if entry is not None and entry[0]() is owner:
-            planner = Planner(self.file, self.matched, self._done)
-            self._carry_out(planner.match_children(entry[1], owner, names, self.nodes[entry[1]].path))
+        waits = [n for n, reference in self._owners.get(id(owner), {}).items() if reference() is owner]
+        if waits:
+            planner = self._planner()
+            for number in waits:
+                planner.match_children(number, owner, names, self.nodes[number].path)
+            self._carry_out(planner.plan)
 
     def settle(self) -> None:
         """Restores what has been put into containers since."""
@@ -109,9 +116,9 @@ class Restoration:
                 owner = reference()
                 if owner is None:
                     self._growing.pop(key, None)
-                elif _size(owner, key[1]) != size:
+                elif _size(owner, key[2]) != size:
                     self._growing.pop(key, None)
-                    self.attach(owner, key[1][:1])
+                    self.attach(owner, key[2][:1])
         finally:
             self._settling = False
         _note_growing(self, bool(self._growing))
@@ -134,13 +141,29 @@ class Restoration:
         slots = self._slots(plan)
         if plan.misfits:
             raise CheckpointError(self._misfits(plan))
-        newest = [a for a in plan.assignments if not commit.newer(a.target, self.order)]
-        self.overruled.update({a.number for a in plan.assignments} - {a.number for a in newest})
-        given = commit.carry_out(self.file, [*newest, *slots], plan.renewed, self.order)
-        commit.renew_slots(self._without_slots(plan, newest))
-        self._note(plan, given)
-        for number, path in plan.ambiguous:
-            self._warn_of_two(number, path)
+        todo = [*plan.assignments, *slots, *[Assignment(n, Value(x, name, None), "") for x, name, n in plan.renewed]]
+        newest = [a for a in todo if not self._decided(a.target)]
+        stale = self._without_slots(plan, newest)
+        waits_again, undo = self.savepoint(), commit.Undo()
+        try:
+            given = commit.carry_out(self.file, newest, self.order, undo)
+            commit.renew_slots(stale, undo)
+            self.overruled.update({a.number for a in todo} - {a.number for a in newest})
+            self._note(plan, given)
+            for number, path in plan.ambiguous:
+                self._warn_of_two(number, path)
+        except BaseException:  # an interrupt, and a warning that is an error: all have what they had
+            undo.roll_back()
+            waits_again()
+            raise
+        undo.forget()
+
+    def _planner(self) -> Planner:
+        return Planner(self.file, self.matched, self._done, self._decided)
+
+    def _decided(self, target: Any) -> bool:
+        """Whether a later restore has given `target` its value."""
+        return commit.newer(target, self.order)
 
     def _slots(self, plan: Plan) -> list[Any]:
         """What optimisers keep for variables that are matched now, or were before; slots that lack are made."""
@@ -154,8 +177,10 @@ class Restoration:
             if optimizer is not None and has_slots(optimizer):
                 for to, numbers in self.nodes[i].slots:
                     variable = live(to)
-                    if variable is not None and not all(n in self._matched for n in numbers.values()):
-                        assignments += commit.slots(self.file, plan, optimizer, variable, numbers)
+                    if variable is None or all(n in self._matched for n in numbers.values()):
+                        continue
+                    if not commit.begun_anew(optimizer, variable, self.order):
+                        assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
         return assignments
 
     def _without_slots(self, plan: Plan, assigned: list[Assignment]) -> list[tuple[Any, Variable]]:
@@ -163,13 +188,17 @@ class Restoration:
 
         Their slots are of steps that have not been done yet where the run goes on from.
         """
-        numbers = {id(a.target): a.number for a in assigned}
+        numbers = {id(a.target): a.number for a in assigned if isinstance(a.target, Variable)}
         live = {number: x for number, x in plan.objects.items() if has_slots(x)}
         live |= {number: x for number in self._optimizers if (x := self.matched(number)) is not None}
         self._optimizers.update(live)
         found = []
         for number, optimizer in live.items():
             saved = {to for to, _ in self.nodes[number].slots}
+            older = self.order > min((one.order for one in _alive), default=0)
+            for a in assigned if older else ():
+                if a.number not in saved and isinstance(a.target, Variable):
+                    commit.note_begun_anew(optimizer, a.target, self.order)
             for variable, _ in optimizer.variables_with_slots():
                 if numbers.get(id(variable), -1) not in saved and id(variable) in numbers:
                     found.append((optimizer, variable))
@@ -183,8 +212,8 @@ class Restoration:
             self._log.append((self._done, edge))
         for number, one in given.items():
             self._remember(self.given, number, one)
-        for key, (owner, number) in plan.owners.items():
-            self._owners[key] = (_reference(owner), number)
+        for (key, number), owner in plan.owners.items():
+            self._owners.setdefault(key, {})[number] = _reference(owner)
         for place, (owner, size) in plan.growing.items():
             self._growing[place] = (_reference(owner), size)
         self._register()
@@ -196,8 +225,9 @@ class Restoration:
 
     def _register(self) -> None:
         if self.missing:
-            for owner, _ in self._owners.values():
-                _wait(owner(), self)
+            for references in self._owners.values():
+                for owner in references.values():
+                    _wait(owner(), self)
             _note_growing(self, bool(self._growing))
         else:
             _note_growing(self, False)

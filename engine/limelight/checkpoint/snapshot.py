@@ -16,12 +16,15 @@ import numpy as np
 
 from limelight.checkpoint.array_files import Array, Unwritten
 from limelight.checkpoint.checkpoint_file import COMPLEX
-from limelight.checkpoint.edge_names import WITHIN, below
+from limelight.checkpoint.edge_names import WITHIN, below, join
 from limelight.checkpoint.list_order import Orders, orders_of
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
     BRANCHES,
+    CONTAINERS,
     LEAVES,
+    PLAIN,
+    Attributes,
     Node,
     ObjectGraph,
     UnkeepableKey,
@@ -31,6 +34,7 @@ from limelight.checkpoint.object_graph import (
 from limelight.checkpoint.state_protocols import get_state
 from limelight.checkpoint.values import encode
 from limelight.core import backends, dtypes
+from limelight.core.tensor import Tensor
 from limelight.errors import CheckpointError
 
 
@@ -56,6 +60,7 @@ def take(root: Any, *, copied: bool = False, **info: Any) -> Snapshot:
     """
     graph = ObjectGraph(root)
     _check_slots(graph)
+    _check_mixed(graph)
     kept = _with_state(graph)
     numbers = {node.number: i for i, node in enumerate(kept)}
     arrays: dict[str, Unwritten] = {}
@@ -86,6 +91,30 @@ def _check_slots(graph: ObjectGraph) -> None:
             raise CheckpointError(
                 f"{name} at {node.path!r} keeps slots for variables, none of which is below the checkpoint, and slots "
                 f"are saved with their variables: write ll.Checkpoint(model=model, optimizer={name.lower()})"
+            )
+
+
+def _check_mixed(graph: ObjectGraph) -> None:
+    """Refuses plain values beside variables: the list of both has nodes, and a plain value in it would be dropped."""
+    states = [node for node in graph.nodes if isinstance(node.object, Attributes)]
+    seen = {node.number for node in states}
+    for node in states:  # which grows by the containers below
+        for _, child in node.children:
+            if graph.nodes[child].kind in CONTAINERS and child not in seen:
+                seen.add(child)
+                states.append(graph.nodes[child])
+        if node.kind in CONTAINERS:
+            _check_elements(node)
+
+
+def _check_elements(node: Node) -> None:
+    items = node.object.items() if isinstance(node.object, dict) else enumerate(node.object)
+    for key, x in items:
+        edge = key if isinstance(key, (int, str)) else str(key)
+        if x is not None and (type(x) in PLAIN or isinstance(x, (set, frozenset, bytearray, np.generic, Tensor))):
+            raise CheckpointError(
+                f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {node.kind} among variables or modules, "
+                "and would not be saved: give it an attribute of its own, or a list without them"
             )
 
 

@@ -36,5 +36,5 @@ class State(Attributes):
             attachments.attached(self, name)
 
     def __repr__(self) -> str:
-        shown = [f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_"]
+        shown = [f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_")]
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -7,7 +7,18 @@ from typing import Any, Self
 from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.match_plan import ARRAYS, described, shown, spec_text
 from limelight.checkpoint.match_tree import MatchRecord, MatchTree
-from limelight.checkpoint.object_graph import CONTAINERS, LEAVES, MISSING, Node, ObjectGraph, Value, child_of, kind_of
+from limelight.checkpoint.object_graph import (
+    CONTAINERS,
+    LEAVES,
+    MISSING,
+    Attributes,
+    Node,
+    ObjectGraph,
+    Value,
+    child_of,
+    is_reserved,
+    kind_of,
+)
 from limelight.checkpoint.restoration import Restoration, settle
 from limelight.checkpoint.state_protocols import is_stateful
 from limelight.core.variable import Resource
@@ -100,12 +111,15 @@ class _Report:
         values = [node for node in graph.leaves() if isinstance(node.object, Value)]
         self._values = {(id(node.object.owner), node.object.name): node for node in values}
         self._parents: dict[int, tuple[int, Edge]] = {}
+        self._slots: set[int] = set()
         for number, node in enumerate(restoration.nodes):
             for edge, child in node.children:
                 self._parents.setdefault(child, (number, edge))
             for to, names in node.slots:
                 for name, slot in names.items():
-                    self._parents.setdefault(slot, (number, f"{restoration.nodes[to].path}/{name}"))
+                    if slot not in self._parents:
+                        self._slots.add(slot)
+                        self._parents[slot] = (number, f"{restoration.nodes[to].path}/{name}")
 
     def records(self) -> list[MatchRecord]:
         live_numbers: set[int] = set()
@@ -153,7 +167,7 @@ class _Report:
         if self._restoration.is_done(number):
             return "unused", "the object that it was for is gone"
         parent, edge = self._parents[number]
-        if edge in dict(self._restoration.nodes[parent].children):
+        if number not in self._slots:
             return self._why_at(parent, edge)
         optimizer = self._restoration.matched(parent)
         if optimizer is not None and edge.rpartition("/")[2] not in optimizer.slot_names:  # type: ignore[union-attr]  # only these have slots
@@ -169,6 +183,8 @@ class _Report:
             return (state, why or f"for {shown(path)}")
         child = child_of(owner, edge)
         name = type(owner).__name__
+        if isinstance(owner, Attributes) and child is MISSING and is_reserved(owner, edge):
+            return "unused", f"{edge!r} is a {name}'s own"
         if kind_of(owner) is None:
             return "unused", f"{shown(self._restoration.nodes[parent].path)} is a {name} now, which has no state"
         if isinstance(owner, tuple) and child is MISSING:

@@ -20,7 +20,13 @@ from limelight.core.tensor import Tensor, constant
 from limelight.errors import CheckpointError
 
 _DEEPEST: Final = 64
+_DEEPEST_JSON: Final = 4 * _DEEPEST  # a dictionary with other keys than strings is three levels of JSON
+_MOST: Final = 1 << 24  # elements, of which JSON has room for fewer
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
 _TAG: Final = "~"
+_LONG: Final = 1000  # numbers
+_LISTS: Final[dict[type, Any]] = {float: dtypes.float64, int: dtypes.int64}
+_WITH_ARRAYS: Final = ("array", "scalar", "tensor", "list")
 _SMALL: Final = 2**63  # larger integers are hexadecimal: Python limits the digits of decimals that it reads
 _DTYPES: Final = frozenset(dtypes.ALL)
 
@@ -37,6 +43,11 @@ def encode(value: Any, keep: Callable[[np.ndarray[Any, Any]], str], what: str, d
     Raises:
         CheckpointError: it is, or holds, something that is no plain value.
     """
+    if depth == 0 and isinstance(value, _CONTAINERS) and _elements(value, {}, 0) > _MOST:
+        raise CheckpointError(
+            f"{what} has more than {_MOST} elements, those of lists that are in several counted as often: make it an "
+            "array, or smaller"
+        )
     if depth > _DEEPEST:
         raise CheckpointError(f"{what} is nested more than {_DEEPEST} levels deep, or contains itself: make it flatter")
     if value is None or type(value) in (bool, str):
@@ -45,9 +56,21 @@ def encode(value: Any, keep: Callable[[np.ndarray[Any, Any]], str], what: str, d
         return value if abs(value) < _SMALL else {_TAG: "int", "hex": hex(value)}
     if type(value) is float:
         return value if math.isfinite(value) else {_TAG: "float", "text": repr(value)}
-    if isinstance(value, (list, tuple, dict, set, frozenset)):
+    if isinstance(value, _CONTAINERS):
         return _container(value, keep, what, depth + 1)
     return _tagged(value, keep, what)
+
+
+def _elements(value: Any, known: dict[int, int], depth: int) -> int:
+    """How many elements a container has, and those in it, which a list that is in two counts twice for."""
+    if depth > _DEEPEST:
+        return 0  # it is refused for that
+    if id(value) not in known:
+        known[id(value)] = 0  # within itself
+        items = value.values() if isinstance(value, dict) else value
+        inner = [_elements(x, known, depth + 1) for x in items if isinstance(x, _CONTAINERS)]
+        known[id(value)] = len(value) + sum(inner)
+    return known[id(value)]
 
 
 def _container(value: Any, keep: Callable[[Any], str], what: str, depth: int) -> Any:
@@ -55,12 +78,22 @@ def _container(value: Any, keep: Callable[[Any], str], what: str, depth: int) ->
         return encode(x, keep, what, depth)
 
     if isinstance(value, list):
-        return [inner(x) for x in value]
+        numbers = _numbers(value)
+        return [inner(x) for x in value] if numbers is None else {_TAG: "list", "key": keep(numbers)}
     if not isinstance(value, dict):
         return {_TAG: "tuple" if isinstance(value, tuple) else "set", "items": [inner(x) for x in value]}
     if _TAG not in value and all(type(key) is str for key in value):
         return {key: inner(x) for key, x in value.items()}
     return {_TAG: "dict", "items": [[inner(key), inner(x)] for key, x in value.items()]}
+
+
+def _numbers(items: list[Any]) -> np.ndarray[Any, Any] | None:
+    """A long list of floats, or of integers of 64 bits, as an array: JSON of it takes more memory than the list."""
+    kinds = set(map(type, items)) if len(items) >= _LONG else ()
+    try:
+        return np.array(items, _LISTS[kind]) if len(kinds) == 1 and (kind := next(iter(kinds))) in _LISTS else None
+    except OverflowError:  # larger integers
+        return None
 
 
 def _tagged(value: Any, keep: Callable[[Any], str], what: str) -> Any:
@@ -97,14 +130,21 @@ def decode(data: Any, fetch: Callable[[str], np.ndarray[Any, Any]]) -> Any:
 
 
 def array_keys(data: Any) -> list[str]:
-    """The keys of the arrays that a value needs."""
-    if isinstance(data, list):
-        return [key for x in data for key in array_keys(x)]
-    if not isinstance(data, dict):
-        return []
-    if data.get(_TAG) in ("array", "scalar", "tensor"):
-        return [data["key"]] if isinstance(data.get("key"), str) else []
-    return [key for x in data.values() for key in array_keys(x)]
+    """The keys of the arrays that a value needs. Raises CheckpointError for what is nested too deeply."""
+    found, level = [], [data]
+    for _ in range(_DEEPEST_JSON):
+        inner = []
+        for x in level:
+            if isinstance(x, list):
+                inner += x
+            elif isinstance(x, dict) and x.get(_TAG) in _WITH_ARRAYS:
+                found += [x["key"]] if isinstance(x.get("key"), str) else []
+            elif isinstance(x, dict):
+                inner += x.values()
+        level = [x for x in inner if isinstance(x, (list, dict))]
+        if not level:
+            return found
+    raise CheckpointError(f"the file has a value that is nested more than {_DEEPEST_JSON} levels deep")
 
 
 def _excerpt(data: Any) -> str:
@@ -126,6 +166,13 @@ def _strings(data: Mapping[str, Any], fetch: Any) -> Any:
     return np.array(items, dtype=f"U{widest}" if widest else "U1").reshape(data["shape"])
 
 
+def _list(data: Mapping[str, Any], fetch: Any) -> Any:
+    array = fetch(data["key"])
+    if array.ndim != 1 or array.dtype not in _LISTS.values():
+        raise ValueError("not a row of numbers")
+    return array.tolist()
+
+
 def _tensor(data: Mapping[str, Any], fetch: Any) -> Any:
     return constant(fetch(data["key"]))
 
@@ -142,6 +189,7 @@ _DECODERS: Final[dict[str, Callable[[Mapping[str, Any], Any], Any]]] = {
     "array": lambda data, fetch: fetch(data["key"]),
     "scalar": lambda data, fetch: fetch(data["key"])[()],
     "tensor": _tensor,
+    "list": _list,
 }
 
 

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.checkpoint import header_memory
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, parse_json, write_arrays
 from limelight.checkpoint.checkpoint_file import FUNCTIONS
 from limelight.checkpoint.file_system import Reader, Writer, cannot_write, sweep
@@ -66,7 +67,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ExportError(f"{path} is a folder; ll.load takes the file that ll.save wrote")
     try:
         file = ArrayFile(Reader(path))
-        content = _content(path, file.metadata)
+        content = _content(path, file.metadata, file.reader.size)
         arrays = {name: file.array(name) for name in file.entries}
         file.reader.close()
     except CheckpointError as error:
@@ -77,7 +78,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return content, arrays
 
 
-def _content(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+def _content(path: Path, metadata: Mapping[str, str], size: int) -> dict[str, Any]:
     if "limelight" in metadata:
         raise ExportError(f"{path} is a checkpoint; ll.Checkpoint(model=model).restore(path) reads it")
     if FUNCTIONS not in metadata:
@@ -86,6 +87,8 @@ def _content(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     def refuse(why: str) -> Any:
         raise ExportError(f"{path} is damaged: {why}")
 
+    if not header_memory.fits(metadata[FUNCTIONS], size):
+        refuse("its description would take far more memory than the file")
     content = parse_json(metadata[FUNCTIONS], refuse)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         refuse("its description is that of something else")

@@ -10,7 +10,7 @@ from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from limelight import checkpoint as checkpoints
-from limelight.errors import CheckpointError
+from limelight.errors import ArgumentError, CheckpointError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.magics.magic import LimelightMagic, PlainText
@@ -42,8 +42,8 @@ class CheckpointMagic(LimelightMagic):
         if given.path is None:
             return self._nothing(given, "Which file? %checkpoint run/model.safetensors, or with an object: ... model")
         try:
-            answer = self._answer(given.path, given.other)
-        except CheckpointError as error:
+            answer = self._answer(arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None)
+        except (CheckpointError, ArgumentError) as error:
             raise UsageError(f"%checkpoint: {error.bare}") from None
         return self._say(given, PlainText(answer) if given.text else checkpoint_figure(answer))
 
@@ -51,6 +51,12 @@ class CheckpointMagic(LimelightMagic):
         named = self._named(path)
         if isinstance(named, checkpoints.RestoreStatus):
             return named.tree()
+        if isinstance(named, checkpoints.CheckpointManager):
+            raise UsageError(f"%checkpoint: {path} is a manager of many files: name one, such as {_newest(named)}")
+        if not (named is None or isinstance(named, (str, os.PathLike))):
+            raise UsageError(
+                f"%checkpoint: {path} is a {type(named).__name__}; a file's name, or a status, comes first"
+            )
         file = path if named is None else named
         if other is None:
             return checkpoints.contents(file)
@@ -59,10 +65,28 @@ class CheckpointMagic(LimelightMagic):
             target = self.session.value(other)
         if target is None or isinstance(target, (str, os.PathLike)):
             return checkpoints.compare(file, other if target is None else target)
-        if not isinstance(target, checkpoints.Checkpoint):
-            target = checkpoints.Checkpoint(**{other.rpartition(".")[2]: target})
-        return checkpoints.preview(file, target)
+        return checkpoints.preview(file, _checkpoint_of(file, other, target))
 
     def _named(self, word: str) -> Any:
         """The object of the notebook that a word means, where it is not a file's name."""
         return None if os.path.exists(word) else self.shell.user_ns.get(word)
+
+
+def _newest(manager: checkpoints.CheckpointManager) -> str:
+    newest = manager.newest
+    return "checkpoint-1.safetensors, once there is one" if newest is None else str(newest.path)
+
+
+def _checkpoint_of(file: Any, word: str, target: Any) -> checkpoints.Checkpoint:
+    """What is to be matched with the root of a file: an object by the name that it has there, if that can be told."""
+    if isinstance(target, checkpoints.CheckpointManager):
+        return target.checkpoint
+    if isinstance(target, checkpoints.Checkpoint):
+        return target
+    if not checkpoints.has_state(target):
+        raise UsageError(
+            f"%checkpoint: {word} is a {type(target).__name__}, which has no state to restore: name a checkpoint, a "
+            "module or a variable"
+        )
+    name, saved = word.rpartition(".")[2], checkpoints.root_names(file)
+    return checkpoints.Checkpoint(**{saved[0] if len(saved) == 1 and name not in saved else name: target})

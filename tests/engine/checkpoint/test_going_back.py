@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import CheckpointError
+from limelight.errors import ArgumentError, CheckpointError, CheckpointWarning
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -146,3 +146,34 @@ def test_a_script_that_ends_says_what_was_given_to_nothing(tmp_path):
     said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stderr
     assert "script.py:4: CheckpointWarning" in said
     assert "1 saved values were given to no object: `model`" in said
+
+
+@pytest.mark.parametrize("metrics", [{}, {"loss": "low"}, {"loss": [1.0, 2.0]}, {"loss": 1.0, "other": None}])
+def test_wrong_metrics_are_refused_at_each_step(tmp_path, metrics):
+    manager = ll.CheckpointManager({"v": ll.Variable(0.0)}, tmp_path, every=3, best="loss")
+    for wrong in (metrics, metrics or {"loss": ll.ones(3)}):
+        with pytest.raises(ArgumentError):
+            manager.save(**wrong)
+    assert manager.step == 0
+    assert manager.save(loss=ll.constant(1.0)) is None
+
+
+def test_a_newest_one_that_lacks_a_part_is_passed_over_with_a_warning(tmp_path):
+    v = ll.Variable(0.0)
+    manager = ll.CheckpointManager({"v": v}, tmp_path)
+    for _ in range(2):
+        v.assign_add(1.0)
+        path = manager.save()
+    v.assign(5.0)
+    manager.checkpoint.write_now(path, most_bytes=1, step=2, metrics={}, written=2)
+    next(iter(tmp_path.glob("*-of-*"))).unlink()
+    again = ll.CheckpointManager({"v": v}, tmp_path)
+    with pytest.warns(CheckpointWarning, match="checkpoint-2.safetensors is passed over"):
+        again.restore().expect_partial()
+    assert (v.item(), again.step) == (1.0, 1)
+
+
+@pytest.mark.parametrize("path", [".", "..", "/"])
+def test_numbered_files_need_a_name(path):
+    with pytest.raises(ArgumentError, match="is a folder: write"):
+        ll.Checkpoint(v=1).save(path)

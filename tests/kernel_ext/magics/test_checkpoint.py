@@ -59,3 +59,41 @@ def test_what_is_wrong_is_one_sentence(notebook):
 def test_a_file_of_saved_functions_is_told_from_one(notebook):
     notebook("saved = ll.save(lambda x: x, 'f.ll', ll.TensorSpec(()))")
     assert "ll.load(path) reads it" in str(notebook("%checkpoint f.ll", fails=True).error)
+
+
+def test_quoted_names(notebook, tmp_path):
+    notebook("written = all_of_it.write('a b.safetensors')")
+    for quote in "'\"":
+        assert "2 values" in repr(notebook(f"%checkpoint {quote}a b.safetensors{quote}").value)
+        assert "2 matched" in repr(notebook(f"%checkpoint {quote}a b.safetensors{quote} all_of_it").value)
+        text = repr(notebook(f"%checkpoint a.safetensors {quote}a b.safetensors{quote}").value)
+        assert "a b.safetensors" in text
+        notebook(f"f = ll.function(lambda: v + 1.0)\n%steps --save {quote}of steps.html{quote} f()")
+        assert (tmp_path / "of steps.html").exists()
+        (tmp_path / "of steps.html").unlink()
+
+
+def test_an_object_under_another_name_is_matched_with_the_only_one(notebook):
+    notebook("one = ll.Checkpoint(weights=v).write('one.safetensors')")
+    assert "1 matched" in repr(notebook("%checkpoint one.safetensors v").value)
+    notebook("w = ll.Variable([1.0])")
+    text = repr(notebook("%checkpoint one.safetensors w").value)
+    assert "mismatched: `weights` was saved as f32[2], and the variable is f32[1] now" in text
+    notebook("manager = ll.CheckpointManager({'weights': v}, 'run'); saved = manager.save()")
+    assert "1 matched" in repr(notebook("%checkpoint run/checkpoint-1.safetensors v").value)
+    assert "2 matched" in repr(notebook("%checkpoint run/checkpoint-1.safetensors manager").value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a.safetensors t", "t is a Tensor, which has no state to restore"),
+        ("manager", "manager is a manager of many files: name one, such as run/checkpoint-1.safetensors"),
+        ("v", "v is a "),
+        ("f.ll", "f.ll is no checkpoint: it has functions that ll.save wrote, and ll.load(path) reads it"),
+    ],
+)
+def test_what_is_no_file_or_no_object_is_said(notebook, line, said):
+    notebook("t = ll.ones(2); manager = ll.CheckpointManager({'v': v}, 'run'); saved = manager.save()")
+    notebook("f = ll.function(lambda x: x + v); written = ll.save(f, 'f.ll', ll.TensorSpec((2,)))")
+    assert said in str(notebook(f"%checkpoint {line}", fails=True).error)
