@@ -215,6 +215,6 @@ def test_a_name_that_is_too_long(tmp_path):
 
 def test_a_checkpoint_refuses_it_with_what_reads_it(tmp_path):
     path = ll.save(lambda x: x, tmp_path / "f.ll", ll.TensorSpec(()))
-    with pytest.raises(ll.errors.CheckpointError, match=r"is a file of ll.save, with functions: ll.load\(path\)"):
+    with pytest.raises(ll.errors.CheckpointError, match=r"it has functions that ll.save wrote, and ll.load\(path\)"):
         ll.Checkpoint(v=ll.Variable(1.0)).restore(path)
     assert inspect.signature(ll.load(path)).parameters.keys() == {"x"}
