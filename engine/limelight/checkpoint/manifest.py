@@ -81,9 +81,7 @@ def parse(text: str, name: str, room: int) -> Manifest:
     def refuse(why: str) -> NoReturn:
         raise CheckpointError(f"{name} is no checkpoint of limelight's: {why}")
 
-    if _BYTES_A_TOKEN * sum(map(text.count, ",[{")) + 2 * len(text) > room + ALLOWANCE:
-        refuse("its object graph would take far more memory than the file")
-    data = parse_json(text, refuse)
+    data = checked_json(text, room, refuse)
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
         refuse(f"its object graph is not of the format {FORMAT}")
     if data["version"] > VERSION:
@@ -92,6 +90,19 @@ def parse(text: str, name: str, room: int) -> Manifest:
             "read it with the limelight that wrote it, or a newer one"
         )
     return _Reader(data, refuse, room).manifest()
+
+
+def checked_json(text: str, room: int, refuse: Callable[[str], NoReturn]) -> Any:
+    """The objects that a JSON text in a file means, held to what the file can hold before anything is made of it.
+
+    Args:
+        text: the JSON.
+        room: bytes of memory that it may take: the size of the file, about.
+        refuse: is told what is wrong, and raises.
+    """
+    if _BYTES_A_TOKEN * sum(map(text.count, ",[{")) + 2 * len(text) > room + ALLOWANCE:
+        refuse("what it says besides its arrays would take far more memory than the file")
+    return parse_json(text, refuse)
 
 
 class _Reader:
