@@ -121,7 +121,9 @@ class Guard:
 
     def __init__(self) -> None:
         self.block: Block | None = None
-        self._busy: FrameType | None = None  # what begins or ends it: that runs ops, which ask whether its block is over
+        self._busy: FrameType | None = (
+            None  # what begins or ends it: that runs ops, which ask whether its block is over
+        )
 
     def begin(self) -> None:
         """Called as the block begins."""

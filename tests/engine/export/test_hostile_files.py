@@ -127,3 +127,10 @@ def test_complex_numbers_that_are_no_pairs_are_refused(saved, value):
 def test_what_was_not_changed_loads(saved):
     loaded = saved.load_with(json.dumps(saved.content))
     assert loaded(ll.ones((1, 3)))["y"].shape == (1, 2)
+
+
+@pytest.mark.parametrize("count", [0, 4, 8, 100])
+def test_a_file_that_was_cut_off_in_its_header_says_so(saved, count):
+    saved.path.write_bytes(saved.path.read_bytes()[:count])
+    with pytest.raises(ExportError, match=f"was cut off: only {count} bytes"):
+        ll.load(saved.path)
