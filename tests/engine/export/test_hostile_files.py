@@ -132,5 +132,5 @@ def test_what_was_not_changed_loads(saved):
 @pytest.mark.parametrize("count", [0, 4, 8, 100])
 def test_a_file_that_was_cut_off_in_its_header_says_so(saved, count):
     saved.path.write_bytes(saved.path.read_bytes()[:count])
-    with pytest.raises(ExportError, match=f"was cut off: only {count} bytes"):
+    with pytest.raises(ExportError, match=f"only {count} bytes are there.* was cut off"):
         ll.load(saved.path)
