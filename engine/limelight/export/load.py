@@ -84,7 +84,7 @@ class _Content:
         if "containers" in self._content:
             if len(variables) < len(paths):
                 raise ExportError("the file is damaged: two variables have one path")
-            module = as_tree(variables, self._content["containers"], LoadedModule)
+            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule)
         else:
             module = as_old_tree(variables)
         hold_functions(module, functions)

@@ -201,6 +201,11 @@ class LoadedModule(Module):
         raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
 
 
+def call_of(value: Any) -> Any:
+    """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it."""
+    return functions_of(value).get("call", value) if isinstance(value, LoadedModule) else value
+
+
 def as_old_tree(variables: Mapping[str, Variable]) -> LoadedModule:
     """The same of a file that does not say what its containers are: what looks like a list is one.
 

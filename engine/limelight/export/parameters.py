@@ -51,9 +51,8 @@ def _described(parameter: inspect.Parameter, keep: Callable[[str, Any], str]) ->
     if default is parameter.empty:
         return data
     if isinstance(default, Tensor) or (isinstance(default, np.ndarray) and default.dtype in dtypes.ALL):
-        tensor = isinstance(default, Tensor)
-        data["array"] = keep(f"defaults/{parameter.name}", default.numpy() if tensor else default)
-        data["tensor"] = tensor
+        array = default.numpy() if isinstance(default, Tensor) else default
+        data |= {"array": keep(f"defaults/{parameter.name}", array), "tensor": isinstance(default, Tensor)}
         return data
     try:
         data["default"] = encode(default, parameter.name)

@@ -10,10 +10,10 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from limelight import function
-from limelight.export import LoadedFunction
+from limelight.export import LoadedFunction, call_of
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
-from limelight_kernel.staged.session import Session, is_function, itself, refuse_loaded
+from limelight_kernel.staged.session import Session, is_function, refuse_loaded
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.live import what_if
 from limelight_widgets.views.explain import stories_of
@@ -134,7 +134,7 @@ def _function_and_arguments(
     if not text:
         raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
     call = _parsed(text, where)
-    called = itself(_evaluated(session, call.func, text, where))
+    called = call_of(_evaluated(session, call.func, text, where))
     if staged and not is_function(called):
         name = ast.unparse(call.func)
         raise UsageError(

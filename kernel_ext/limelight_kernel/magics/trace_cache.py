@@ -109,7 +109,7 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
     if given.would is not None:
         text = written_call(line)
         return Cards(prediction(session, text, asked), called(session, text))
-    for flag in ("clear", "diff", "why"):
+    for flag in ("clear", "why"):
         if getattr(given, flag):
             refuse_loaded(asked, f"%trace_cache --{flag}")
     if given.clear:

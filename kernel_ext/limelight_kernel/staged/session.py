@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import GradientTape
-from limelight.export import LoadedFunction, LoadedModule
+from limelight.export import LoadedFunction, call_of
 from limelight_kernel.cell.cell_source import lines_above, renumber, show_as_typed
 from limelight_kernel.cell.compiled_cell import compile_cell
 from limelight_kernel.line.arguments import did_you_mean
@@ -108,7 +108,7 @@ class Session:
         Raises UsageError where the name means something else, or several functions could be meant.
         """
         if path is not None:
-            function = itself(self.value(path))
+            function = call_of(self.value(path))
             if not is_function(function):
                 inside = [f"{path}.{name}" for name in staged_members(function)]
                 remedy = f"stage it with ll.function({path})" if callable(function) else "give one"
@@ -157,11 +157,6 @@ def staged_members(value: object) -> list[str]:
 def is_function(value: object) -> bool:
     """Whether `value` is a staged function, as staged cells are."""
     return hasattr(type(value), "trace_cache")
-
-
-def itself(value: object) -> object:
-    """`value`, or of a module that was loaded from a file the function that its call runs."""
-    return value.functions.get("call", value) if isinstance(value, LoadedModule) else value
 
 
 def refuse_loaded(function: object, question: str) -> None:

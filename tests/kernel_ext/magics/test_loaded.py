@@ -32,8 +32,16 @@ def test_its_calls_are_stepped_through_and_measured(notebook, name):
     assert "all finite" in " ".join(str(notebook(f"%graph {name}(x) --overlay nan --text").value).split())
 
 
+def test_the_views_take_it_in_python(notebook):
+    notebook("views = [ll.widgets.graph(L), ll.widgets.trace_cache(L), ll.widgets.dashboard(L)]")
+    for text in notebook("[str(view) for view in views]").value:
+        assert "Sequential" in text
+    notebook("x = ll.widgets.close_dashboard()")
+
+
 def test_a_function_has_several_traces(notebook):
     assert "trace #1 of 2" in str(notebook("%graph f --trace 1 --text").value)
+    assert "rank 0 -> 1" in str(notebook("%trace_cache f --diff 1 2 --text").value)
     assert "no trace #3" in str(notebook("%graph f --trace 3", fails=True).error)
 
 

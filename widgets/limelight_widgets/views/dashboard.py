@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from limelight.export import call_of
 from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.dashboard import DashboardFold, NewestGraphFold, NewestTapeFold
@@ -146,6 +147,7 @@ def dashboard(function: Any = None, tape: Any = None) -> DashboardView:
     Raises:
         TypeError: `function` is no staged function, or `tape` no gradient tape.
     """
+    function = call_of(function)
     if _open and _open[0].is_open:
         _open[0].bind(function, tape)
     else:

@@ -26,6 +26,7 @@ import traitlets
 
 from limelight.errors import ArgumentError
 from limelight.explain import Costs
+from limelight.export import call_of
 from limelight_widgets.figures import graph_files
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.overlays import OVERLAYS, Overlay
@@ -139,7 +140,7 @@ def graph(
     """The graph of a staged function, of one of its traces, or a graph as it is.
 
     Args:
-        subject: a staged function, an entry of its trace cache, a concrete function, or a graph.
+        subject: a staged function, an entry of its trace cache, a concrete function, what was loaded, or a graph.
         which: the version shown first; the view switches between both.
         trace: which trace of a staged function, counted from 0; -1 is the newest, and follows new ones.
         costs: what the ops of a call take and give, from `limelight.explain.costs`; for overlays of what is measured.
@@ -153,4 +154,4 @@ def graph(
     """
     if overlay is not None and overlay not in OVERLAYS:
         raise ArgumentError(f"overlay={overlay!r}: a graph view tells {', '.join(OVERLAYS)}")
-    return GraphView(subject, which, trace, costs, overlay or "", diff)
+    return GraphView(call_of(subject), which, trace, costs, overlay or "", diff)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from limelight.export import call_of
 from limelight.staging.function import alive as staged_functions
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.trace_cache import cache_figure
@@ -75,6 +76,7 @@ def trace_cache(function: Any = None) -> CacheView:
     """
     if function is None:
         return CacheView(tuple(staged_functions()), only=False)
+    function = call_of(function)
     if not hasattr(function, "trace_cache"):
         raise TypeError(
             f"only a staged function has a trace cache; this is a {type(function).__name__}. "
