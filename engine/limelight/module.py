@@ -12,7 +12,7 @@ from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError
-from limelight.module_build import spec_of, traced_results
+from limelight.module_build import spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
 from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
@@ -102,7 +102,8 @@ class Module:
         Raises:
             TypeError: the subclass does not define it.
         """
-        raise TypeError(f"{type(self).__name__} does not define call(self, ...)")
+        hint = "; its forward(self, ...) is called so here: rename it" if hasattr(type(self), "forward") else ""
+        raise TypeError(f"{type(self).__name__} does not define call(self, ...){hint}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if dispatch.active:
@@ -214,7 +215,8 @@ class Module:
         [(3, 8), (8,), (8, 1), (1,)]
         """
         specs = tuple(map(spec_of, inputs))
-        traced_results(self, specs)
+        with types_told(inputs):
+            traced_results(self, specs)
         self._built_on = specs
 
     def summary(self, *inputs: Any) -> Summary:
@@ -243,7 +245,8 @@ class Module:
         Total: 41 parameters, 164 B
         """
         specs = tuple(map(spec_of, inputs)) or vars(self).get("_built_on", ())
-        outputs = traced_results(self, specs) if specs else {}
+        with types_told(inputs):
+            outputs = traced_results(self, specs) if specs else {}
         if inputs:
             self._built_on = specs
         waiting = _without_weights(self)

@@ -6,7 +6,8 @@ first call; nothing else is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from limelight.core import nest
 from limelight.core.module_calls import told_of_results
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, DTypeError
 from limelight.staging.function import Function
 
 Results = dict[int, list[str]]
@@ -44,6 +45,18 @@ def spec_of(given: Any) -> Any:
 
 def _is_size(n: Any) -> bool:
     return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+
+
+@contextlib.contextmanager
+def types_told(inputs: Sequence[Any]) -> Iterator[None]:
+    """Adds to a DTypeError, where a shape stood for an argument, that it is one of float32, and what to write."""
+    try:
+        yield
+    except DTypeError as error:
+        shape = next((x for x in inputs if isinstance(x, (tuple, list)) and isinstance(spec_of(x), TensorSpec)), None)
+        if shape is not None:
+            error.add_note(f'A shape alone is one of float32; of integers write ll.TensorSpec({tuple(shape)}, "int32")')
+        raise
 
 
 def traced_results(module: Any, specs: Sequence[Any]) -> Results:

@@ -150,6 +150,8 @@ class ArrayFile:
     def _header(self) -> tuple[dict[str, str], dict[str, Entry], int]:
         size = self.reader.size
         length = int.from_bytes(self.reader.read(0, 8), "little") if size >= 8 else -1
+        if size < 8 or (size - 8 < length <= MOST_HEADER and self.reader.read(8, min(1, size - 8)) in (b"", b"{")):
+            self._refuse(f"only {size} bytes are there, fewer than its header takes: it was cut off, or never was one")
         if not 2 <= length <= min(size - 8, MOST_HEADER):
             self._refuse("its first eight bytes are not the length of a header")
         text, first = self._apart(self.reader.read(8, length))

@@ -44,3 +44,18 @@ def join(above: str, *edges: Edge) -> str:
 def below(above: str, segments: Iterable[str]) -> str:
     """A path that is continued by segments as they are."""
     return "/".join(filter(None, [above, *segments]))
+
+
+def split(path: str) -> list[Edge]:
+    """The edges of a path: the inverse of `join`.
+
+    >>> split(join("", "a/b", 3, "3", ""))
+    ['a/b', 3, '3', '']
+    """
+    return [_edge(part) for part in path.split("/")]
+
+
+def _edge(part: str) -> Edge:
+    if _POSITION.fullmatch(part):
+        return int(part)
+    return part.removeprefix("~2").replace("~1", "/").replace("~0", "~")

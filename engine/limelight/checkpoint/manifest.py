@@ -86,9 +86,7 @@ def parse(text: str, name: str, room: int) -> Manifest:
     def refuse(why: str) -> NoReturn:
         raise CheckpointError(f"{name} is no checkpoint of limelight's: {why}")
 
-    if not header_memory.fits(text, room):
-        refuse("its object graph would take far more memory than the file")
-    data = parse_json(text, refuse)
+    data = checked_json(text, room, refuse)
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
         refuse(f"its object graph is not of the format {FORMAT}")
     if data["version"] > VERSION:
@@ -97,6 +95,19 @@ def parse(text: str, name: str, room: int) -> Manifest:
             "read it with the limelight that wrote it, or a newer one"
         )
     return _Reader(data, refuse, room).manifest()
+
+
+def checked_json(text: str, room: int, refuse: Callable[[str], NoReturn]) -> Any:
+    """The objects that a JSON text in a file means, held to what the file can hold before anything is made of it.
+
+    Args:
+        text: the JSON.
+        room: bytes of memory that it may take: the size of the file, about.
+        refuse: is told what is wrong, and raises.
+    """
+    if not header_memory.fits(text, room):
+        refuse("what it says besides its arrays would take far more memory than the file")
+    return parse_json(text, refuse)
 
 
 class _Reader:

@@ -136,7 +136,12 @@ class set_back(dispatch.Guard):  # noqa: N801  # used as a function
             dispatch.apply(assign_op, (variable, state))
 
     def end(self, abandoned: bool) -> None:
-        self._python.end(abandoned)
+        try:
+            self._python.end(abandoned)
+        finally:  # also where an object of the user's does not take what it had
+            self._restore_variables(abandoned)
+
+    def _restore_variables(self, abandoned: bool) -> None:
         if not abandoned:
             self._restore(self._before)
             return

@@ -123,7 +123,9 @@ class Guard:
 
     def __init__(self) -> None:
         self.block: Block | None = None
-        self._ends: FrameType | None = None  # what is ending it: that may run ops, which ask whether its block is over
+        self._busy: FrameType | None = (
+            None  # what begins or ends it: that runs ops, which ask whether its block is over
+        )
 
     def begin(self) -> None:
         """Called as the block begins."""
@@ -133,8 +135,10 @@ class Guard:
 
     def __enter__(self) -> None:
         self.block = block_of(sys._getframe(1))
+        self._busy = sys._getframe()
         active.append(self)
         self.begin()
+        self._busy = None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._end(abandoned=False)
@@ -143,11 +147,18 @@ class Guard:
         self._end(abandoned=True)
 
     def _end(self, abandoned: bool) -> None:
-        if self._ends is None or has_ended(self._ends):
-            self._ends = sys._getframe()
-            self.end(abandoned)
-            _take_from(active, self)
-            self.block = self._ends = None
+        if self._busy is None or has_ended(self._busy):
+            self._busy = sys._getframe()
+            try:
+                self.end(abandoned)
+            except Exception:  # of what will not be taken back: it is told once, and not by each op from now on
+                self._leave()
+                raise
+            self._leave()
+
+    def _leave(self) -> None:
+        _take_from(active, self)
+        self.block = self._busy = None
 
 
 class _Stack(list[Interpreter]):

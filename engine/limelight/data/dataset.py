@@ -27,6 +27,7 @@ from limelight.data.staged_iteration import Pass, Rounds, begin_pass
 from limelight.errors import ArgumentError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
+from limelight.user_code import hints
 
 _MOST_UNROLLED: Final = 256
 P = ParamSpec("P")
@@ -50,7 +51,15 @@ def _seed_comes_first(shuffle: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-class Dataset:
+class _Class(type):
+    """Of `Dataset`: says what to write for what other libraries' classes of that name have."""
+
+    def __getattr__(cls, name: str) -> Any:
+        hint = "" if name.startswith("_") else hints.suggested(name, "data")
+        raise AttributeError(f"the class {cls.__name__} has no attribute {name!r}{hint}", name=name, obj=cls)
+
+
+class Dataset(metaclass=_Class):
     """Elements that can be gone over again and again: a source and the steps that prepare its elements.
 
     Made by `ll.data.from_arrays`, `from_sequence`, `from_generator` and `zip`; each method returns a new dataset. What
@@ -353,8 +362,10 @@ def from_generator(function: Callable[[], Iterable[Any]]) -> Dataset:
     return Dataset(Generator(function))
 
 
-def zip(datasets: Any) -> Dataset:  # the module's name for it, as in ll.data.zip
+def zip(datasets: Any, *others: Any) -> Dataset:  # the module's name for it, as in ll.data.zip
     """Datasets side by side, to the end of the shortest: a tuple or dictionary of datasets gives elements like it.
+
+    Several arguments are taken for the tuple of them.
 
     Raises ArgumentError where there is anything but datasets, or none.
 
@@ -364,6 +375,8 @@ def zip(datasets: Any) -> Dataset:  # the module's name for it, as in ll.data.zi
     [(1, 'a'), (2, 'b')]
     """
     leaves: list[Any] = []
+    if others:
+        datasets = (datasets, *others)
     if isinstance(datasets, list):
         datasets = tuple(datasets)
     structure: Structure = structure_of(datasets, leaves)

@@ -3,13 +3,16 @@
     metadata of the safetensors file: {"limelight.functions": JSON}
     JSON      ::= {"format": "limelight functions", "version": 1, "made_by": version of limelight,
                    "functions": {name: function, ...}, "variables": [variable, ...], "module": class name or null,
+                   "by_name": whether a dictionary of functions was saved,
+                   "containers": {path: "list" or "dict", ...}, of a module; what else has variables below is a module,
                    "complex": [names of complex128 arrays, whose last axis is real and imaginary part]}
     function  ::= {"parameters": [parameter, ...], "traces": [trace, ...]}
-    parameter ::= {"name": ..., "kind": ..., ["default": nest]}
+    parameter ::= {"name": ..., "kind": ..., ["default": nest] | ["array": name, "tensor": whether it is a tensor]}
     trace     ::= {"arguments": nest, "text": graphs, "blanks": [[...], ...], "captures": [capture, ...],
                    "result": nest, "device": name or null}
     capture   ::= {"variable": number} | {"array": name} | {"generator": array's name, or null for the default one}
-    variable  ::= {"path": ..., "name": ..., "array": name, "shape": [size or null, ...], "trainable": ...}
+    variable  ::= {"path": as in `checkpoint.edge_names`, "name": ..., "array": name, "shape": [size or null, ...],
+                   "trainable": ...}
 
 Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nests`.
 """
@@ -26,10 +29,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.checkpoint import header_memory
-from limelight.checkpoint.array_files import ArrayFile, Unwritten, parse_json, write_arrays
+from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
 from limelight.checkpoint.checkpoint_file import FUNCTIONS
 from limelight.checkpoint.file_system import Reader, Writer, cannot_write, sweep
+from limelight.checkpoint.manifest import checked_json
 from limelight.errors import CheckpointError, ExportError
 
 FORMAT: Final = "limelight functions"
@@ -73,9 +76,16 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except CheckpointError as error:
         other = _READERS.get(path.suffix)
         raise ExportError(f"{error.bare}{f'; read it by {other}' if other else ''}") from error
-    for name in content.get("complex", ()):
+    pairs = content.get("complex", [])
+    if not isinstance(pairs, list) or not all(type(name) is str and _is_pairs(arrays.get(name)) for name in pairs):
+        raise ExportError(f"{path} is damaged: it has complex numbers that are not pairs")
+    for name in set(pairs):
         arrays[name] = arrays[name].view(np.complex128)[..., 0]
     return content, arrays
+
+
+def _is_pairs(array: Any) -> bool:
+    return array is not None and array.dtype == np.float64 and array.shape[-1:] == (2,)
 
 
 def _content(path: Path, metadata: Mapping[str, str], size: int) -> dict[str, Any]:
@@ -87,9 +97,7 @@ def _content(path: Path, metadata: Mapping[str, str], size: int) -> dict[str, An
     def refuse(why: str) -> Any:
         raise ExportError(f"{path} is damaged: {why}")
 
-    if not header_memory.fits(metadata[FUNCTIONS], size):
-        refuse("its description would take far more memory than the file")
-    content = parse_json(metadata[FUNCTIONS], refuse)
+    content = checked_json(metadata[FUNCTIONS], size, refuse)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         refuse("its description is that of something else")
     if content.get("version") != VERSION:

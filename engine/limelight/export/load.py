@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from limelight.core import device_scopes, devices
 from limelight.core.tensor import constant
 from limelight.core.variable import Variable
 from limelight.errors import ExportError, LimelightError
 from limelight.export import function_file
-from limelight.export.loaded import LoadedFunction, LoadedModule, as_tree
+from limelight.export.loaded import LoadedFunction, LoadedModule, as_old_tree, hold_functions
 from limelight.export.nests import Output, decode
+from limelight.export.parameters import signature
 from limelight.export.portable_graph import from_text
+from limelight.export.variable_paths import as_tree
 from limelight.random import Generator, default_generator
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.signature import Signature
@@ -55,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _Content(content, arrays).target()
     except LimelightError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+    except Exception as error:  # of whatever a file says in the place of something else
         raise ExportError(f"{file} is damaged: {type(error).__name__} {error}") from error
 
 
@@ -73,12 +76,18 @@ class _Content:
         functions = {name: self._function(described) for name, described in self._content["functions"].items()}
         if self._content["module"] is not None:
             return self._module(functions)
-        return functions["call"] if list(functions) == ["call"] else functions
+        return functions["call"] if list(functions) == ["call"] and not self._content.get("by_name") else functions
 
     def _module(self, functions: Mapping[str, LoadedFunction]) -> LoadedModule:
         paths = [described["path"] for described in self._content["variables"]]
-        module = as_tree(dict(zip(paths, self._variables, strict=True)))
-        object.__setattr__(module, "functions", functions)
+        variables = dict(zip(paths, self._variables, strict=True))
+        if "containers" in self._content:
+            if len(variables) < len(paths):
+                raise ExportError("the file is damaged: two variables have one path")
+            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule)
+        else:
+            module = as_old_tree(variables)
+        hold_functions(module, functions)
         for method, loaded in functions.items():
             object.__setattr__(module, method, loaded)
         return module
@@ -94,8 +103,8 @@ class _Content:
 
     def _function(self, described: Mapping[str, Any]) -> LoadedFunction:
         name = str(described["name"])
-        signature = Signature(_stub(name, described["parameters"]), name)
-        return LoadedFunction(name, signature, [self._trace(name, signature, trace) for trace in described["traces"]])
+        of_python = Signature(_stub(name, described["parameters"], self._arrays), name)
+        return LoadedFunction(name, of_python, [self._trace(name, of_python, trace) for trace in described["traces"]])
 
     def _trace(self, name: str, signature: Signature, described: Mapping[str, Any]) -> ConcreteFunction:
         function = from_text(described["text"], described["blanks"], self._arrays)
@@ -125,8 +134,15 @@ class _Content:
             return default_generator()
         if name not in self._generators:
             generator = self._generators[name] = Generator(0)
-            generator._data.set(self._arrays[name])
+            generator._data.set(_words(self._arrays[name]))
         return self._generators[name]
+
+
+def _words(array: Any) -> Any:
+    """The state of a generator. Raises ExportError for what is none: NumPy would take it, and draw zeros."""
+    if array.dtype != np.uint64 or array.shape != (14,) or array[10] > 4 or array[11] > 1 or array[12] >= 1 << 32:
+        raise ExportError("the file is damaged: it has a generator whose state is none")
+    return array
 
 
 def _check(graph: Any, key: Any, captures: Sequence[Any]) -> None:
@@ -136,19 +152,12 @@ def _check(graph: Any, key: Any, captures: Sequence[Any]) -> None:
         raise ExportError("the file is damaged: a graph takes other inputs than its signature says")
 
 
-def _stub(name: str, parameters: Sequence[Mapping[str, Any]]) -> Any:
+def _stub(name: str, parameters: Sequence[Mapping[str, Any]], arrays: Mapping[str, Any]) -> Any:
     """A function with these parameters, for a `Signature`; it is never run."""
 
     def stub(*args: Any, **kwargs: Any) -> Any:
         raise ExportError(f"{name} was loaded from a file: there is no Python code to run")
 
-    stub.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # which `inspect` reads
-        inspect.Parameter(
-            p["name"],
-            inspect._ParameterKind[p["kind"]],
-            default=decode(p["default"]) if "default" in p else inspect.Parameter.empty,
-        )
-        for p in parameters
-    ])  # fmt: skip
+    stub.__signature__ = signature(parameters, arrays)  # type: ignore[attr-defined]  # which `inspect` reads
     stub.__name__ = stub.__qualname__ = name
     return stub

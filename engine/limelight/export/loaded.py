@@ -138,6 +138,27 @@ def _copied(captured: Any, memo: dict[int, Any]) -> Any:
     return captured
 
 
+FUNCTIONS: Final = "<functions>"  # no attribute of a model's is called so
+
+
+class _Functions:
+    """The functions of a loaded module by name; one that had an attribute `functions` of its own has that instead."""
+
+    def __get__(self, module: LoadedModule | None, owner: type) -> Any:
+        return self if module is None else functions_of(module)
+
+
+def functions_of(module: LoadedModule) -> Mapping[str, LoadedFunction]:
+    """The functions of a loaded module by name."""
+    found: Mapping[str, LoadedFunction] = vars(module)[FUNCTIONS]
+    return found
+
+
+def hold_functions(module: LoadedModule, functions: Mapping[str, LoadedFunction]) -> None:
+    """Has a module hold the functions that were saved with it."""
+    vars(module)[FUNCTIONS] = functions
+
+
 class LoadedModule(Module):
     """A module from a file: its variables by path, as attributes of modules, lists and dictionaries; its functions.
 
@@ -145,11 +166,11 @@ class LoadedModule(Module):
     another one in the place of one is refused: assign to it instead. A copy by `copy.deepcopy` has its own.
     """
 
-    functions: Mapping[str, LoadedFunction]
+    functions = _Functions()
 
     def __init__(self) -> None:
         super().__init__()
-        object.__setattr__(self, "functions", {})
+        hold_functions(self, {})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if value is not vars(self).get(name):
@@ -176,17 +197,20 @@ class LoadedModule(Module):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Of a module that was saved without its call; else the instance has the loaded function by this name."""
-        names = ", ".join(self.functions) or "none"
+        names = ", ".join(functions_of(self)) or "none"
         raise ExportError(f"this module was saved without a trace of its call; its functions: {names}")
 
 
 def call_of(value: Any) -> Any:
     """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it."""
-    return value.functions.get("call", value) if isinstance(value, LoadedModule) else value
+    return functions_of(value).get("call", value) if isinstance(value, LoadedModule) else value
 
 
-def as_tree(variables: Mapping[str, Variable]) -> LoadedModule:
-    """A module with `variables` as attributes along their paths: "layers/0/kernel" is module.layers[0].kernel."""
+def as_old_tree(variables: Mapping[str, Variable]) -> LoadedModule:
+    """The same of a file that does not say what its containers are: what looks like a list is one.
+
+    Paths are joined by slashes there: "layers/0/kernel" is module.layers[0].kernel.
+    """
     root = LoadedModule()
     nested: dict[str, Any] = {}
     for path, variable in variables.items():
@@ -196,7 +220,7 @@ def as_tree(variables: Mapping[str, Variable]) -> LoadedModule:
             place = place.setdefault(step, {})
         place[last] = variable
     for step, child in nested.items():
-        setattr(root, step, _grown(child))
+        vars(root)[step] = _grown(child)
     return root
 
 
@@ -209,5 +233,5 @@ def _grown(child: Any) -> Any:
         return HeldDict({int(step): _grown(x) for step, x in child.items()})
     module = LoadedModule()
     for step, below in child.items():
-        setattr(module, step, _grown(below))
+        vars(module)[step] = _grown(below)
     return module

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
 import warnings
@@ -14,11 +13,13 @@ from limelight.core import nest
 from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable
-from limelight.errors import ExportError, LimelightError
+from limelight.errors import ExportError
 from limelight.export import function_file
-from limelight.export.loaded import LoadedFunction, LoadedModule
+from limelight.export.loaded import FUNCTIONS, LoadedFunction, LoadedModule, functions_of
 from limelight.export.nests import Output, canonical_key, encode
+from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
+from limelight.export.variable_paths import paths_of
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
@@ -80,11 +81,12 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
         raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.ll')!r} for example")
     functions = _functions_of(target, signatures)  # first: a module makes its variables when it is traced
     saved = _Saved(target if isinstance(target, Module) else None)
-    described = {name: saved.function(name, traces) for name, traces in functions.items()}
     content = {
         "made_by": _version(),
         "module": type(target).__name__ if isinstance(target, Module) else None,
-        "functions": described,
+        "containers": saved.containers,
+        "by_name": isinstance(target, Mapping),
+        "functions": {name: saved.function(traces) for name, traces in functions.items()},
         "variables": saved.variables,
     }
     function_file.write(file, content, saved.arrays)
@@ -109,11 +111,11 @@ def _functions_of(target: Any, signatures: Any) -> dict[str, list[ConcreteFuncti
         return _functions_by_name(target, signatures)
     wanted = _listed(signatures)
     if isinstance(target, LoadedModule):
-        if wanted and CALL not in target.functions:
+        if wanted and CALL not in functions_of(target):
             raise ExportError(
                 f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
             )
-        return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in target.functions.items()}
+        return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in functions_of(target).items()}
     if isinstance(target, Module):
         return _functions_of_module(target, wanted)
     return {CALL: _traces_of(target, wanted, "")}
@@ -238,19 +240,22 @@ class _Saved:
         self.arrays: dict[str, Any] = {}
         self.variables: list[dict[str, Any]] = []
         self._module = module
-        self._paths = {} if module is None else {v._uid: path for path, v in module.named_variables()}
+        if module is not None and FUNCTIONS in vars(module) and not isinstance(module, LoadedModule):
+            raise ExportError(f"a module with an attribute {FUNCTIONS!r} cannot be saved: call it something else")
+        variables, self.containers = ({}, {}) if module is None else paths_of(module)
+        self._paths = {v._uid: path for path, v in variables.items()}
         self._numbers: dict[int, int] = {}
         self._tensors: dict[int, str] = {}
-        for _, variable in () if module is None else module.named_variables():
+        for variable in variables.values():
             self._variable(variable)
 
-    def function(self, name: str, traces: list[ConcreteFunction]) -> dict[str, Any]:
+    def function(self, traces: list[ConcreteFunction]) -> dict[str, Any]:
         """One function, with all its traces. Raises ExportError."""
         signature = traces[0].python_signature
         parameters = list(signature.inspected.parameters.values())
         return {
             "name": traces[0].name,
-            "parameters": [_parameter(p) for p in parameters],
+            "parameters": described(traces[0].name, parameters, self._array),
             "traces": [self._trace(trace) for trace in traces],
         }
 
@@ -282,7 +287,8 @@ class _Saved:
         raise ExportError(f"{trace.name} cannot be saved: it closes over a {type(x).__name__}, {name}")
 
     def _array(self, name: str, array: Any) -> str:
-        unique, n = name, 0
+        unique, n = name.encode("utf-8", "replace").decode(), 0  # halves of a character pair have no place in a header
+        name = unique
         while unique in self.arrays:
             n += 1
             unique = f"{name}.{n}"
@@ -330,14 +336,6 @@ def _stands_for(trace: ConcreteFunction, value: Any, variable: Variable) -> bool
 
 def _host(x: Tensor) -> Any:
     return x.numpy()
-
-
-def _parameter(parameter: inspect.Parameter) -> dict[str, Any]:
-    described: dict[str, Any] = {"name": parameter.name, "kind": parameter.kind.name}
-    if parameter.default is not inspect.Parameter.empty:
-        with contextlib.suppress(LimelightError):  # calls of the loaded function have to give it then
-            described["default"] = encode(parameter.default, parameter.name)
-    return described
 
 
 def _argument(name: str, part: Any, path: str) -> Any:

@@ -111,7 +111,15 @@ def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Pat
     """
     _check(module, layout, "save_weights")
     target = as_path(path)
-    arrays = dict(_unwritten(module, name, variable, layout) for name, variable in module.named_variables())
+    arrays: dict[str, Unwritten] = {}
+    for edges, variable in module.named_variables():
+        name, array = _unwritten(module, edges, variable, layout)
+        if name in arrays:
+            raise CheckpointError(
+                f"save_weights: two variables are called {name}, as dots and slashes in keys are like those between "
+                "them: give one another key, or save by ll.Checkpoint, which tells them apart"
+            )
+        arrays[name] = array
     if not arrays:
         raise CheckpointError(
             f"save_weights: this {type(module).__name__} has no variables yet: call it once, which makes them"

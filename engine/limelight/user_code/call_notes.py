@@ -26,6 +26,7 @@ _MISFIT: Final = re.compile(
     r"|takes .*positional arguments? but .* given|missing \d+ required .*argument)"
 )
 _NOT_CALLABLE: Final = re.compile(r"'\w+' object is not callable$")
+_NO_ITEMS: Final = "'Dataset' object is not subscriptable"
 _ATTRIBUTES: Final = {
     "size": "write x.size for all elements, x.shape[i] along an axis",
     "shape": "write x.shape",
@@ -41,6 +42,7 @@ _OTHERS: Final = {
     "where": "With a condition alone write ll.nonzero(condition), or ll.argwhere(condition)",
     "concat": "The tensors are one argument, a list or tuple: concat([x, y])",
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
+    "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
     "split": "The number of parts, or their sizes, come second",
 }
 
@@ -51,12 +53,15 @@ def note_call(error: BaseException) -> None:
         return
     said = str(error)
     match = _MISFIT.match(said)
-    if match is None and not _NOT_CALLABLE.match(said):
+    if match is None and not _NOT_CALLABLE.match(said) and said != _NO_ITEMS:
         return
     tb = error.__traceback__
     while tb.tb_next is not None:
         tb = tb.tb_next
-    note = _of_misfit(match, tb.tb_frame, tb.tb_lasti) if match else _of_attribute(tb.tb_frame, tb.tb_lasti)
+    if said == _NO_ITEMS:
+        note = _of_item(tb.tb_frame, tb.tb_lasti)
+    else:
+        note = _of_misfit(match, tb.tb_frame, tb.tb_lasti) if match else _of_attribute(tb.tb_frame, tb.tb_lasti)
     if note:
         add_note(error, note)
 
@@ -97,6 +102,16 @@ def _of_attribute(frame: FrameType, instruction: int) -> str:
     if holder is not None and not type(holder).__module__.startswith("limelight."):
         return ""
     return f"In limelight {call.func.attr} is no function: {_ATTRIBUTES[call.func.attr]}"
+
+
+def _of_item(frame: FrameType, instruction: int) -> str:
+    """What to write for `dataset[0]`."""
+    text = source_line.segment(frame.f_code, instruction)
+    node = None if text is None else parsed_expression(text)
+    holder = _value(node.value, frame) if isinstance(node, ast.Subscript) else None
+    if holder is not None and not type(holder).__module__.startswith("limelight."):
+        return ""
+    return "Datasets are gone over: write next(iter(dataset)) for the first element, list(dataset.take(n)) for some"
 
 
 def _call(frame: FrameType, instruction: int) -> ast.Call | None:

@@ -81,22 +81,21 @@ class PythonState:
         return PythonState([place.now() for place in self._places])
 
     def restore(self) -> None:
-        for place in self._places:
-            place.restore()
+        """Has all places hold what they held; where some do not take it, raises at the end what the first one did."""
+        _restore(self._places)
 
     def restore_unchanged_since(self, moment: PythonState) -> None:
         """Restores what nobody has changed since another moment."""
-        for place, then in zip(self._places, moment._places, strict=True):
-            if place.holds(then.content):
-                place.restore()
+        pairs = zip(self._places, moment._places, strict=True)
+        _restore([place for place, then in pairs if place.holds(then.content)])
 
     def for_another_run(self) -> PythonState:
         """The state in which to run the function again, now that it has run.
 
         What it has changed it finds as it was before, but for what it has made on its first use, which may be weights:
-        what was nothing (None, False, unbound, empty), and keys of dictionaries.
+        what was nothing (None, False, unbound, empty), and new keys of dictionaries.
         """
-        return PythonState([place.now() if _was_nothing(place) else place for place in self._places])
+        return PythonState([_for_another_run(place) for place in self._places])
 
 
 def state_of(function: Any) -> PythonState:
@@ -154,11 +153,36 @@ def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return len(a) == len(b) and all(map(is_, a, b))
 
 
-def _was_nothing(place: Place) -> bool:
+def _restore(places: list[Place]) -> None:
+    first: BaseException | None = None
+    for place in places:
+        try:
+            place.restore()
+        except BaseException as error:  # noqa: BLE001  # of a `__setattr__` of the user's; it is raised below
+            first = first or error
+    if first is not None:
+        raise first
+
+
+def _for_another_run(place: Place) -> Place:
+    """A place with what was there, but for what has come to be where nothing was."""
     content = place.content
-    if place.kind != "items":
-        return content is None or content is False or content is _ABSENT
-    return content[0] is not None or not content[1]
+    if place.kind == "items":
+        if content[0] is not None:
+            return place._replace(content=_with_new_keys(content, place.now().content))
+        return place if content[1] else place.now()
+    return place.now() if _is_nothing(content) else place
+
+
+def _with_new_keys(before: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The content of a dictionary before, with the keys that it has got since, and what these stand for."""
+    items, present = dict(zip(*before, strict=True)), dict(zip(*now, strict=True))
+    items |= {key: x for key, x in present.items() if _is_nothing(items.get(key))}
+    return tuple(items), tuple(items.values())
+
+
+def _is_nothing(x: Any) -> bool:
+    return x is None or x is False or x is _ABSENT
 
 
 # Which places there are

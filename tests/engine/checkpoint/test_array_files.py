@@ -116,8 +116,8 @@ def array(dtype: str, shape: list, begin: int, end: int) -> dict:
 
 
 WRONG = {
-    "empty": (b"", "are not the length of a header"),
-    "short": (b"\x01", "are not the length of a header"),
+    "empty": (b"", "only 0 bytes are there"),
+    "short": (b"\x01", "only 1 bytes are there"),
     "no header": (bytes(8), "are not the length of a header"),
     "a huge header": ((2**63).to_bytes(8, "little") + b"{}", "are not the length of a header"),
     "no JSON": (raw(b"{]"), "its JSON is wrong"),

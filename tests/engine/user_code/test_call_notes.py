@@ -27,7 +27,8 @@ def names() -> dict[str, Any]:
     x, net = ll.constant([[1.0, 2.0], [3.0, 4.0]]), ll.nn.Dense(3)
     return {
         "ll": ll, "np": np, "x": x, "y": net(x), "v": ll.Variable(x), "net": net, "opt": ll.optim.Adam(0.1),
-        "gen": ll.random.Generator(1), "lab": ll.constant([0, 1]),
+        "gen": ll.random.Generator(1), "lab": ll.constant([0, 1]), "ds": ll.data.from_sequence([1, 2, 3]),
+        "bar": ll.progress([]), "Net": type("Net", (ll.Module,), {"forward": lambda self, x: x}),
     }  # fmt: skip
 
 

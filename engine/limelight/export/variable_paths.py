@@ -1,0 +1,123 @@
+"""Where the variables of a module are: paths that say what each edge is, and the tree that they are made into again.
+
+A path is that of a checkpoint (`checkpoint.edge_names`): a key "a/b" is another edge than "b" below "a", and the key
+"1" another one than the position 1. What is a list or a dictionary is said beside the paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, NoReturn
+
+from limelight.checkpoint.edge_names import Edge, join, split
+from limelight.core.variable import Variable
+from limelight.errors import ExportError
+from limelight.export.held_containers import HeldDict, HeldList
+from limelight.module import Module
+
+LIST: Final = "list"
+DICT: Final = "dict"
+_HOLDERS: Final = (Variable, Module, list, tuple, dict)
+_MOST_BRANCHES: Final = 1_000_000  # and some for each variable: a hostile file has long paths for few variables
+
+
+class VariablePaths(NamedTuple):
+    """The variables below a module by path, and the paths of lists (tuples count as such) and dictionaries."""
+
+    variables: dict[str, Variable]
+    containers: dict[str, str]
+
+
+def paths_of(module: Module) -> VariablePaths:
+    """The variables as `Module.named_variables` has them, each once.
+
+    Raises ExportError where two keys would be alike: those that are neither strings nor integers travel as text.
+    """
+    found = VariablePaths({}, {})
+    seen: set[int] = set()
+    pending: list[tuple[str, Any]] = [("", module)]
+    while pending:
+        path, at = pending.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if isinstance(at, Variable):
+            if path in found.variables:
+                _refuse_alike(path)
+            found.variables[path] = at
+            continue
+        if not isinstance(at, Module):
+            found.containers[path] = DICT if isinstance(at, dict) else LIST
+        pending += [(join(path, edge), child) for edge, child in reversed(_children(at))]
+    above = {"/".join(edges) for path in found.variables for edges in _above(path)}
+    for path in above & found.variables.keys():
+        _refuse_alike(path)
+    return found._replace(containers={path: kind for path, kind in found.containers.items() if path in above})
+
+
+def _children(at: Any) -> list[tuple[Edge, Any]]:
+    if isinstance(at, (list, tuple)):
+        items: Iterable[tuple[Any, Any]] = enumerate(at)
+    else:
+        items = (at if isinstance(at, dict) else vars(at)).items()
+    return [(key if type(key) in (int, str) else str(key), x) for key, x in items if isinstance(x, _HOLDERS)]
+
+
+def _above(path: str) -> Iterator[list[str]]:
+    """What is above a path: its segments without the last, the last two, and so on."""
+    segments = path.split("/")
+    return (segments[:i] for i in range(1, len(segments)))
+
+
+def _refuse_alike(path: str) -> NoReturn:
+    raise ExportError(
+        f"ll.save: two variables would be at {path!r} of the file, as keys that are neither strings nor integers are "
+        "text there: use strings as keys"
+    )
+
+
+def as_tree(variables: Mapping[str, Variable], containers: Mapping[str, str], module: Callable[[], Any]) -> Any:
+    """The inverse of `paths_of`.
+
+    Args:
+        variables: by path.
+        containers: by path, `LIST` or `DICT`; the others are modules.
+        module: makes one.
+
+    Returns:
+        A module. Lists of which not all items have variables are dictionaries by position.
+
+    Raises:
+        ValueError, TypeError: the paths are not those of one tree.
+    """
+    nested: dict[Edge, Any] = {}
+    room = _MOST_BRANCHES + 4 * len(variables)
+    for path, variable in variables.items():
+        room -= path.count("/")
+        if room < 0:
+            raise ValueError("its paths are far longer than those of any model")
+        *above, last = split(path)
+        place = nested
+        for edge in above:
+            place = place.setdefault(edge, {})
+        if last in place:
+            raise ValueError(f"two variables are at {path}")
+        place[last] = variable
+    return _grown(nested, "", containers, module)
+
+
+def _grown(at: Any, path: str, containers: Mapping[str, str], module: Callable[[], Any]) -> Any:
+    if not isinstance(at, dict):
+        return at
+    children = {edge: _grown(child, join(path, edge), containers, module) for edge, child in at.items()}
+    kind = containers.get(path)
+    if kind == LIST and list(children) == list(range(len(children))):
+        return HeldList(children.values())
+    if kind in (LIST, DICT):
+        return HeldDict(children)
+    made = module()
+    for edge, child in children.items():
+        if type(edge) is not str:
+            raise ValueError(f"{path} has an attribute {edge}")
+        vars(made)[edge] = child  # by whatever name: a class may have a property of that name, which a file may not set
+    return made
