@@ -17,12 +17,17 @@ from limelight.core import attachments
 from limelight.ops.random._draws import Source, sources
 
 _DRAWS: Final = "_initial_draws"
+_WRITTEN: Final = "_written_draws"
 
 
 def _begins() -> Callable[[Any], None]:
     before = [(weakref.ref(source), source.array) for source in sources()]
+    attachments.written_draws.clear()
 
     def ends(variable: Any) -> None:
+        if attachments.written_draws:
+            vars(variable)[_WRITTEN] = list(attachments.written_draws)
+            attachments.written_draws.clear()
         draws = [(reference, old, _now(reference)) for reference, old in before]
         drawn = [draw for draw in draws if draw[2] is not None and not np.array_equal(draw[1], draw[2])]
         if drawn:
@@ -38,7 +43,7 @@ def _now(reference: Callable[[], Source | None]) -> Any:
 
 def has_draws(variable: Any) -> bool:
     """Whether it is known from which generators the initial value of `variable` was drawn."""
-    return _DRAWS in vars(variable)
+    return not vars(variable).keys().isdisjoint((_DRAWS, _WRITTEN))
 
 
 def give_back(variable: Any) -> Callable[[], None]:
@@ -47,6 +52,8 @@ def give_back(variable: Any) -> Callable[[], None]:
     Of several variables the last is to be first. Returns a function that takes the draws again.
     """
     draws = vars(variable).pop(_DRAWS, ())
+    written = vars(variable).pop(_WRITTEN, ())
+    put_back = [take_out() for take_out in reversed(written)]
     taken = []
     for reference, before, after in draws:
         source = reference()
@@ -55,7 +62,9 @@ def give_back(variable: Any) -> Callable[[], None]:
             taken.append((source, after))
 
     def again() -> None:
-        vars(variable)[_DRAWS] = draws
+        vars(variable)[_DRAWS], vars(variable)[_WRITTEN] = draws, written
+        for put in reversed(put_back):
+            put()
         for source, after in taken:
             source.set(after)
 

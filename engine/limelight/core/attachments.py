@@ -17,6 +17,8 @@ called when a variable that might be in one is read, and gives it what waits for
 initial_values: Final[list[Callable[[], Callable[[Any], None]]]] = []
 """Called before the initial value of a variable is computed, while something waits; each returns a function of the
 variable to be called after that."""
+written_draws: Final[list[Callable[[], Callable[[], None]]]] = []
+"""Where a trace has written what an initial value drew: each takes that out again, and returns what puts it back."""
 savepoints: Final[list[Callable[[], Callable[[], None]]]] = []
 """Each returns a function that has everything wait again that has been given a value since."""
 

@@ -23,12 +23,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch
+from limelight.core import attachments, dispatch
 from limelight.core.spec import VariableSpec
 from limelight.core.tensor import Tensor, constant, wrap
 from limelight.core.variable import Variable, created_by, found_again
@@ -191,11 +192,27 @@ class DrawsInOrder:
 
     def _write(self, streams: list[Any], before: list[Any], after: list[Any]) -> None:
         """Writes into the trace what an initial value has drawn."""
+        start = len(self._tracer.nodes)
         for stream, old, new in zip(streams, before, after, strict=True):
             if not np.array_equal(old, new):
                 stream.state = constant(new)
                 self._creation.drew = True
         self._before = len(self._tracer.nodes), after
+        if len(self._tracer.nodes) > start and attachments.waiting:
+            take_out = functools.partial(_take_out, weakref.ref(self), self._tracer.nodes[start:])
+            attachments.written_draws.append(take_out)
+
+    def take_out(self, written: list[Node]) -> Callable[[], None]:
+        """Takes out what `_write` wrote, since a saved value replaces the initial one; returns what puts it back."""
+        nodes = self._tracer.nodes
+        start = nodes.index(written[0])
+        del nodes[start : start + len(written)]
+        self._before = 0, []
+
+        def put_back() -> None:
+            nodes[start:start] = written
+
+        return put_back
 
     def _drawn_from(self) -> list[Any]:
         """The generators that the trace has written to, where initial values can be drawn in their place."""
@@ -213,6 +230,12 @@ class DrawsInOrder:
         arguments = [x for x in self._leaves if isinstance(x, (Tensor, Variable))]
         part = extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
         return _run(self._tracer, arguments, None, part)
+
+
+def _take_out(draws: weakref.ref[DrawsInOrder], written: list[Node]) -> Callable[[], None]:
+    """`DrawsInOrder.take_out`, while the trace goes on; afterwards there is nothing to change."""
+    alive = draws()
+    return (lambda: None) if alive is None else alive.take_out(written)
 
 
 def _drawn_from(tracer: Tracer) -> list[Any]:
