@@ -36,6 +36,13 @@ export class OffscreenCounts {
   constructor(camera) {
     this.camera = camera;
     this.frame = 0;
+    /** @type {(() => void) | null} what is to be done when the picture is on the page again */
+    this.again = null;
+    new IntersectionObserver(() => {
+      const { again } = this;
+      this.again = null;
+      again?.();
+    }).observe(camera.svg);
     this.signs = /** @type {Side[]} */ (Object.keys(SIDES)).map((side) => {
       const [, toX, toY] = SIDES[side];
       const sign = h("button", { type: "button", class: `ll-beyond ll-beyond-${side}`, tabindex: -1, "aria-hidden": true, hidden: true });
@@ -53,10 +60,14 @@ export class OffscreenCounts {
     this.frame = window.setTimeout(() => {
       this.frame = 0;
       const { clientWidth: width, clientHeight: height } = this.camera.svg;
+      if (!width) { // off the page for now, as in a long notebook: nothing tells when it is back, if that is soon
+        this.again = () => this.update(boxes);
+        return;
+      }
       const counts = hidden(boxes(), this.camera, { width, height });
       for (const { side, sign } of this.signs) {
         const text = `${SIDES[side][0]} ${counted(counts[side], "box", "boxes")} ${side === "above" || side === "below" ? side : `to the ${side}`}`;
-        if (sign.hidden !== (!counts[side] || !width)) sign.hidden = !sign.hidden;
+        if (sign.hidden !== !counts[side]) sign.hidden = !sign.hidden;
         if (sign.textContent !== text) sign.textContent = text;
       }
     }, PAUSE);
