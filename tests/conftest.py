@@ -131,6 +131,7 @@ def _alone() -> Iterator[None]:
         draws(20)
     interpreters, local = list(dispatch.active), list(devices._local)
     ops, modules = set(op._ops), set(sys.modules)
+    was_handled = sys.exc_info()[0]  # it would be the context of each exception of later tests
     listeners, values = dict(events._listeners), {setting: setting.get() for setting in settings._all}
     yield
     if events._listeners != listeners:
@@ -138,6 +139,7 @@ def _alone() -> Iterator[None]:
     left: list[Any] = [one for one in dispatch.active if one not in interpreters]
     left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) != old]
     left += _listening(events, listeners)
+    left += [f"{handled.__name__}, which is being handled"] if (handled := sys.exc_info()[0]) is not was_handled else []
     dispatch.active[:] = interpreters
     dispatch.scopes[:] = [one for one in dispatch.scopes if one in interpreters]
     devices._local[:] = local  # messages and lists name all devices that there are

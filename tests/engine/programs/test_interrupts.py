@@ -17,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
+from own_thread import in_its_own_thread  # beside this file
 
 import limelight as ll
 from limelight.core import dispatch
@@ -27,6 +28,8 @@ from limelight.optimise.setting import setting
 from limelight.user_code import tracebacks
 
 Clean = Any  # the fixture of conftest.py
+State = Callable[[], dict[str, Any]]
+Work = Callable[[], Any]
 
 pytestmark = [
     pytest.mark.usefixtures("retraces_are_meant"),
@@ -298,9 +301,7 @@ def _is_swept(frame: FrameType) -> bool:
     return (file.startswith(FOLDER) or file == contextlib.__file__) and name not in ("_forget", "forget", "<genexpr>")
 
 
-def interrupted(
-    work: Callable[[], Any], at: int, exits: list[int] | None = None, places: list[Any] | None = None
-) -> int:
+def interrupted(work: Work, at: int, exits: list[int] | None = None, places: list[Any] | None = None) -> int:
     """Runs `work` and raises KeyboardInterrupt at the given point: a function of the engine's begins, or a line of it.
 
     Returns how many points it came by; those where an `__exit__` begins are added to `exits`. The error is kept, as a
@@ -502,17 +503,15 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
 
 # Not `_configured`: a listener listens from the call of `listen` on, also where an interrupt keeps its block from it.
 @pytest.mark.parametrize("work", WORKS[:-1])
-def test_an_interrupt_leaves_nothing_behind(
-    work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
-) -> None:
+@in_its_own_thread
+def test_an_interrupt_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     work()
     _swept(work, spread(places_of(work), MOST), clean, state)
 
 
 @pytest.mark.parametrize("work", WORKS)
-def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(
-    work: Callable[[], Any], clean: Clean, state: Callable[[], dict[str, Any]]
-) -> None:
+@in_its_own_thread
+def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     """Python looks for signals at the first instruction of an `__exit__`, before its code can guard against them."""
     work()
     exits: list[int] = []
@@ -521,6 +520,7 @@ def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(
     _swept(work, sorted(random.Random(0).sample(exits, min(len(exits), most))), clean, state)
 
 
+@in_its_own_thread
 def test_an_inner_setting_that_is_left_by_an_interrupt_gives_way_to_the_outer_one() -> None:
     noted(one)
     _nested_settings()
@@ -596,5 +596,5 @@ def test_an_interrupted_loop_of_calls_shows_no_frame_of_the_library() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         while True:
             f(one)
-    files = [str(entry.path) for entry in caught.traceback[:-1]] + [str(caught.traceback[-1].path)]
+    files = [str(entry.path) for entry in caught.traceback]
     assert not [file for file in files if file.startswith(FOLDER)]

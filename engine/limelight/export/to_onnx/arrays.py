@@ -346,7 +346,7 @@ def count(x: Var, axes: Sequence[int]) -> Var:
 
 def matmul(x: Var, y: Var) -> Var:
     lead = broadcast(x.shape[:-2], y.shape[:-2])
-    if x.shape[-1] == 0 and not x.floating:  # of which onnxruntime makes nothing
+    if not x.shape[-1] and not x.floating:  # none, or perhaps none, of which onnxruntime makes nothing
         x, y = pad_axis(x, x.ndim - 1), pad_axis(y, max(y.ndim - 2, 0))
     shape = (*lead, *((x.shape[-2],) if x.ndim > 1 else ()), *((y.shape[-1],) if y.ndim > 1 else ()))
     return x.builder.make("MatMul", x, y, uniform=2, shape=shape)

@@ -44,7 +44,7 @@ from limelight.export.to_onnx.arrays import (
     where,
 )
 from limelight.export.to_onnx.builder import Builder, Var, broadcast
-from limelight.export.to_onnx.registry import Site, lowers, refuses
+from limelight.export.to_onnx.registry import Refused, Site, lowers, refuses
 
 _OPEN = (None, None, None)
 
@@ -364,6 +364,8 @@ def _segment(site: Site, x: Var, ids: Var, num: Any) -> Var:
     word = site.node.op.name.removeprefix("segment_")
     if word in ("sum", "prod"):
         return _segments(x, ids, num, {"sum": "add", "prod": "mul"}[word], 0 if word == "sum" else 1)
+    if x.dtype == np.uint64:
+        raise Refused("onnxruntime takes uint64 for signed numbers where it looks for the largest or the least")
     limits: Any = np.iinfo(x.dtype) if not x.floating else None
     low = limits.min if limits else -math.inf
     high = limits.max if limits else math.inf
