@@ -233,7 +233,10 @@ class RecipeBook:
             return Constant(x)
         place = self._place(x)
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
-            return self._array(x, name) if isinstance(x, SymbolicArray) else Result(self._result(x, name, named))
+            if isinstance(x, SymbolicArray):
+                return self._array(x, name)
+            result = self._result(x, name, named)
+            return Result(result) if place is None else Input(place)  # `b = a` is no other tensor than a
         if place is not None:
             return Input(place)
         known = self._written.get(id(x))
