@@ -17,7 +17,7 @@ from twin import TWINS, differences, read
 COPIES = {  # each container that is an argument is a copy, and each tensor one of its own: which are the same is lost
     *("aliases_among_containers", "array_added_to_in_place", "identity_of_tensors", "list_subclass"),
     *("same_object_bound_twice", "array_under_another_name_added_to", "rows_of_an_array_added_to"),
-    *("view_of_an_array_added_to", "identity_of_a_tensor_under_a_new_name"),
+    *("view_of_an_array_added_to", "identity_of_a_tensor_under_a_new_name", "identity_in_a_list_of_two_names"),
 }
 HISTORY = {"last_result_by_underscore", "output_history"}  # `_` and `Out` are globals, of which none is told
 

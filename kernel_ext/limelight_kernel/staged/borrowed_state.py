@@ -198,13 +198,13 @@ class BorrowedState:
             return traced
         parts = nest.opened(x)
         assert parts is not None, "what the tracer passes has the structure of what it was given"
+        if id(x) in self._replaced:  # another name for it: what is in it stands for the originals already
+            return self._replaced[id(x)][1]
         kind = parts[0]
         filled = [
             self._fill(child, other, place.then(_step(kind, key)))
             for key, child, other in zip(parts[1], list(parts[2]), node[2], strict=True)
         ]
-        if id(x) in self._replaced:
-            return self._replaced[id(x)][1]
         if all(one is other for one, other in zip(filled, parts[2], strict=True)):
             return x
         new = self._filled(x, parts[1], filled, traced, place)
