@@ -6,6 +6,7 @@ import gc
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -23,6 +24,21 @@ from limelight.user_code import source_line, tracebacks
 def outside_of_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tracebacks are cut as in a script, though the notebook of another test may still be there."""
     monkeypatch.setattr(tracebacks, "_displays", weakref.WeakSet())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs what is marked `own_thread` in one.
+
+    What a trace function raises in an `except` block, CPython may leave behind as an exception that is being handled:
+    it would be the context of all that later tests of the process raise. No signal's handler runs at such a place.
+    """
+    if pyfuncitem.get_closest_marker("own_thread") is None:
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pyfuncitem.obj, **given).result()
+    return True
 
 
 Clean = Callable[..., AbstractContextManager[None]]

@@ -17,7 +17,6 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
-from own_thread import in_its_own_thread  # beside this file
 
 import limelight as ll
 from limelight.core import dispatch
@@ -503,14 +502,14 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
 
 # Not `_configured`: a listener listens from the call of `listen` on, also where an interrupt keeps its block from it.
 @pytest.mark.parametrize("work", WORKS[:-1])
-@in_its_own_thread
+@pytest.mark.own_thread  # see tests/engine/conftest.py
 def test_an_interrupt_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     work()
     _swept(work, spread(places_of(work), MOST), clean, state)
 
 
 @pytest.mark.parametrize("work", WORKS)
-@in_its_own_thread
+@pytest.mark.own_thread  # see tests/engine/conftest.py
 def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     """Python looks for signals at the first instruction of an `__exit__`, before its code can guard against them."""
     work()
@@ -520,7 +519,7 @@ def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(work: Work, 
     _swept(work, sorted(random.Random(0).sample(exits, min(len(exits), most))), clean, state)
 
 
-@in_its_own_thread
+@pytest.mark.own_thread  # see tests/engine/conftest.py
 def test_an_inner_setting_that_is_left_by_an_interrupt_gives_way_to_the_outer_one() -> None:
     noted(one)
     _nested_settings()
