@@ -28,6 +28,7 @@ def test_the_lesson_runs_and_its_views_answer(open_notebook, lab_server, picture
 
     step = output(page, index("%%stage step"))
     expect(step.locator('[data-ll-line="2"]')).to_contain_text("⚠ print")
+    step.locator(".ll-graph-view .ll-box").first.wait_for(state="attached")  # a click finds what is there to be lit
     step.locator('[data-ll-line="4"]').first.click()  # the cell has been run again since, elsewhere
     expect(step.locator(".ll-graph-view .ll-box.ll-lit").first).to_be_visible()
     picture(cell(page, index("%%stage step")), "lesson2-step-light")
