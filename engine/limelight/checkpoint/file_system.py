@@ -25,7 +25,7 @@ from limelight.errors import CheckpointError, MissingCheckpointError
 try:
     import fcntl
 except ImportError:  # Windows, which removes no file that is open: that does as a lock
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # Windows has none
 
 _BLOCK: Final = 1 << 26  # bytes a call: Linux writes 2 GiB at most, and an interrupt waits for less
 _GATHERED: Final = 1 << 18  # bytes of small writes that are gathered for one call, and read ahead of small reads

@@ -94,12 +94,12 @@ def run(data: bytes, arguments: Sequence[Any]) -> list[Any]:
 
 def _run_bound(ready: Any, fed: dict[str, Any]) -> list[Any]:
     """bfloat16 goes in and out as its bits: NumPy has no such dtype."""
-    import onnxruntime  # noqa: PLC0415
+    import onnxruntime  # noqa: PLC0415  # needed for the check alone
 
     binding = ready.io_binding()
     kept = []
     for name, x in fed.items():
-        x = np.array(x, order="C")  # noqa: PLW2901
+        x = np.array(x, order="C")  # noqa: PLW2901  # the same values, in another order
         if x.dtype == dtypes.bfloat16:
             value = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(x.view(np.uint16).reshape(x.shape), 16)
         else:

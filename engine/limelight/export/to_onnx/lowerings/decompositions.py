@@ -267,7 +267,7 @@ def _narrow(x: Var) -> tuple[Var, bool]:
     """`x` or its transpose, with at least as many rows as columns. Raises Refused."""
     if None in x.shape[-2:]:
         raise Refused("the size of the matrix is not known; give it in the signature, only the batch as None")
-    wide = x.shape[-1] > x.shape[-2]  # type: ignore[operator]
+    wide = x.shape[-1] > x.shape[-2]  # type: ignore[operator]  # sizes are known here
     return (swap(x, -1, -2) if wide else x), wide
 
 

@@ -114,7 +114,7 @@ def summed(equation: str, xs: list[Var], shape: Any = None) -> Var:
 
 def _size_of(label: str, terms: list[str], xs: list[Var]) -> int | None:
     known = [x.shape[t.index(label)] for t, x in zip(terms, xs, strict=True) if label in t]
-    return None if None in known else max(known)  # type: ignore[type-var]
+    return None if None in known else max(known)  # type: ignore[type-var]  # no None is left
 
 
 def _by_products(terms: list[str], xs: list[Var], labels: list[str], targets: list[str]) -> Var:
