@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -28,17 +29,22 @@ def outside_of_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs what is marked `own_thread` in one.
+    """Runs what is marked `own_exception_state` in a generator, which has one.
 
     What a trace function raises in an `except` block, CPython may leave behind as an exception that is being handled:
     it would be the context of all that later tests of the process raise. No signal's handler runs at such a place.
     """
-    if pyfuncitem.get_closest_marker("own_thread") is None:
+    if pyfuncitem.get_closest_marker("own_exception_state") is None:
         return None
     given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(pyfuncitem.obj, **given).result()
+    next(iter(pyfuncitem.obj(**given) for _ in (0,)))
     return True
+
+
+def _locks() -> list[Any]:
+    """The reentrant locks of modules: this thread would not notice that it has left one taken."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("limelight.")]
+    return [x for module in modules for x in vars(module).values() if isinstance(x, type(threading.RLock()))]
 
 
 Clean = Callable[..., AbstractContextManager[None]]
@@ -61,6 +67,7 @@ def engine_state() -> dict[str, Any]:
         "the lock of tracing can be taken": free,
         "tracing": staging._trace_lock.is_taken(),
         "name scope": name_scopes.current_name_scope(),
+        "locks held": [lock for lock in _locks() if lock._is_owned()],
         "settings": [setting.get() for setting in settings._all],
         "converted": autograph_hook.maybe_converted(engine_state) is not engine_state,
         "garbage collector": gc.isenabled(),

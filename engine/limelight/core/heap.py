@@ -16,12 +16,20 @@ def living(last_set: Mapping[type, str]) -> Iterator[Any]:
     Args:
         last_set: the attribute that is set last, by class; for slots the name of a slot.
     """
+    # By who refers to the class, as each instance does. A list of all objects would hold those that other code is just
+    # making: CPython refuses to end a tuple(...) that somebody else has got hold of.
     kinds = tuple(last_set)
-    # By type(x): isinstance asks any object of the heap for its __class__, which a dead weak proxy answers by a
-    # ReferenceError and a lazy module by an import.
-    for x in gc.get_objects():
+    for x in gc.get_referrers(*{cls for kind in kinds for cls in _with_subclasses(kind)}):
+        # By type(x): isinstance asks any object for its __class__, which a dead weak proxy answers by a ReferenceError
+        # and a lazy module by an import.
         if issubclass(type(x), kinds) and _is_made(x, last_set):
             yield x
+
+
+def _with_subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    for subclass in type.__subclasses__(kind):
+        yield from _with_subclasses(subclass)
 
 
 def _is_made(x: Any, last_set: Mapping[type, str]) -> bool:

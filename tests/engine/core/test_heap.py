@@ -64,6 +64,30 @@ def test_classes_without_slots_are_asked_by_their_attributes():
     assert list(heap.living({Kind: "last"})) == [whole]
 
 
+def test_subclasses_and_their_subclasses_are_found():
+    class Counter(Variable):
+        pass
+
+    class Twice(Counter):
+        pass
+
+    made = [Counter(1.0), Twice(2.0)]
+    found = list(heap.living({Variable: "_data"}))
+    assert all(any(x is v for x in found) for v in made)
+
+
+def test_a_tuple_that_is_being_made_meanwhile_is_not_held():
+    def items():
+        walk = heap.living({Tensor: "_uid"})
+        yield next(walk)
+        yield from range(50)  # more than `tuple` has room for at first
+        yield next(walk)
+
+    kept = [ll.constant(1.0), ll.constant(2.0)]
+    assert len(tuple(items())) == 52
+    assert kept
+
+
 def test_what_walks_over_the_heap_works_beside_them(half_made):
     _, names = half_made
     f = ll.function(lambda x: x + 1.0)

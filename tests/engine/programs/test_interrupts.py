@@ -10,10 +10,8 @@ import random
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
@@ -26,9 +24,12 @@ from limelight.errors import ArgumentError, LeakedTensorError, RunError, TapeErr
 from limelight.optimise.setting import setting
 from limelight.user_code import tracebacks
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from interrupts import FOLDER, MOST, Work, interrupted, places_of, spread  # beside this file
+
 Clean = Any  # the fixture of conftest.py
 State = Callable[[], dict[str, Any]]
-Work = Callable[[], Any]
 
 pytestmark = [
     pytest.mark.usefixtures("retraces_are_meant"),
@@ -291,71 +292,6 @@ def test_broken_listeners_break_nothing(clean: Clean) -> None:
 # --- Interrupts at every line of the engine
 
 
-FOLDER = str(Path(ll.__file__).parent)
-
-
-def _is_swept(frame: FrameType) -> bool:
-    """Whether a frame of the engine's, or of `contextlib`; but Python itself swallows what a weak reference raises."""
-    file, name = frame.f_code.co_filename, frame.f_code.co_name
-    return (file.startswith(FOLDER) or file == contextlib.__file__) and name not in ("_forget", "forget", "<genexpr>")
-
-
-def interrupted(work: Work, at: int, exits: list[int] | None = None, places: list[Any] | None = None) -> int:
-    """Runs `work` and raises KeyboardInterrupt at the given point: a function of the engine's begins, or a line of it.
-
-    Returns how many points it came by; those where an `__exit__` begins are added to `exits`. The error is kept, as a
-    notebook does, and with it whatever is suspended.
-    """
-    points = 0
-
-    def local(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal points
-        if event in ("call", "line"):
-            points += 1
-            if places is not None:
-                places.append((frame.f_code, frame.f_lineno if event == "line" else 0))
-            if event == "call" and frame.f_code.co_name == "__exit__" and exits is not None:
-                exits.append(points)
-            if points == at:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return local
-
-    before = sys.gettrace()
-    sys.settrace(lambda frame, event, arg: local(frame, event, arg) if _is_swept(frame) else None)
-    try:
-        work()
-    except KeyboardInterrupt as error:
-        kept.append(error)
-    finally:
-        sys.settrace(before)
-    return points
-
-
-kept: Final[deque[BaseException]] = deque(maxlen=3)
-MOST: Final = 160 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
-"""Points of a program that are swept: about 30 ms each, and a program comes by 1,000 to 50,000 of them."""
-
-
-def places_of(work: Callable[[], Any]) -> list[tuple[CodeType, int]]:
-    """The function and the line of each point that `interrupted` counts; line 0 is where the function begins."""
-    places: list[tuple[CodeType, int]] = []
-    interrupted(work, -1, places=places)
-    return places
-
-
-def spread(places: Sequence[tuple[CodeType, int]], most: int) -> list[int]:
-    """At most `most` points: of each function its beginning, then of each line, then any, in an order drawn once."""
-    first: dict[tuple[CodeType, int], int] = {}
-    for at, place in enumerate(places, 1):
-        first.setdefault(place, at)
-    entries = [at for (_, line), at in first.items() if not line]
-    lines = [at for (_, line), at in first.items() if line]
-    others = sorted(set(range(1, len(places) + 1)) - set(first.values()))
-    drawn = random.Random(0)
-    return sorted([at for group in (entries, lines, others) for at in drawn.sample(group, len(group))][:most])
-
-
 def _differentiate() -> None:
     x = ll.constant([1.0, 2.0])
     with ll.GradientTape() as tape, tape.stop_recording():
@@ -502,14 +438,14 @@ def _swept(work: Callable[[], Any], points: Sequence[int], clean: Clean, state: 
 
 # Not `_configured`: a listener listens from the call of `listen` on, also where an interrupt keeps its block from it.
 @pytest.mark.parametrize("work", WORKS[:-1])
-@pytest.mark.own_thread  # see tests/engine/conftest.py
+@pytest.mark.own_exception_state  # see tests/engine/conftest.py
 def test_an_interrupt_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     work()
     _swept(work, spread(places_of(work), MOST), clean, state)
 
 
 @pytest.mark.parametrize("work", WORKS)
-@pytest.mark.own_thread  # see tests/engine/conftest.py
+@pytest.mark.own_exception_state  # see tests/engine/conftest.py
 def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(work: Work, clean: Clean, state: State) -> None:
     """Python looks for signals at the first instruction of an `__exit__`, before its code can guard against them."""
     work()
@@ -519,7 +455,7 @@ def test_an_interrupt_at_the_entry_of_an_exit_leaves_nothing_behind(work: Work, 
     _swept(work, sorted(random.Random(0).sample(exits, min(len(exits), most))), clean, state)
 
 
-@pytest.mark.own_thread  # see tests/engine/conftest.py
+@pytest.mark.own_exception_state  # see tests/engine/conftest.py
 def test_an_inner_setting_that_is_left_by_an_interrupt_gives_way_to_the_outer_one() -> None:
     noted(one)
     _nested_settings()
