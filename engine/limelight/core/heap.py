@@ -28,7 +28,8 @@ def living(last_set: Mapping[type, str]) -> Iterator[Any]:
 
 def _with_subclasses(kind: type) -> Iterator[type]:
     yield kind
-    for subclass in type.__subclasses__(kind):
+    subclasses: list[type] = type.__subclasses__(kind)
+    for subclass in subclasses:
         yield from _with_subclasses(subclass)
 
 
