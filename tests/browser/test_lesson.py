@@ -36,7 +36,7 @@ def lesson(open_notebook) -> Page:
 def test_the_lesson_runs_is_published_and_answers(
     lesson: Page, picture, lab_server, tmp_path: Path, open_notebook
 ) -> None:
-    run_all(lesson, timeout=120_000)
+    run_all(lesson)
     needs_no_network_and_no_trust(lesson, lab_server, tmp_path, open_notebook)
     answers(lesson, picture)
 
@@ -84,14 +84,14 @@ def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_pat
     page = open_notebook(tmp_path / "slowly.ipynb")
     run_all(page, wait=False)
     running = cell(page, loop).locator(".jp-InputPrompt", has_text="[*]")
-    running.wait_for(timeout=120_000)
+    running.wait_for()
     cache, devices = output(page, index("%trace_cache train_step")), output(page, index("%devices"))
-    expect(devices).to_contain_text("eager ops", timeout=120_000)
+    expect(devices).to_contain_text("eager ops")
     expect(devices).not_to_contain_text(re.compile(r"staged calls\s*0\b"))
     before = devices.inner_text()
     expect(devices).not_to_have_text(before, use_inner_text=True)
     assert running.count(), "the devices moved while the cell was still running"
-    expect(cache).to_contain_text("2 traces", timeout=120_000)
+    expect(cache).to_contain_text("2 traces")
     wait_idle(page)
     expect(output(page, loop)).to_contain_text("done")
 

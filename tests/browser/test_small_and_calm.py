@@ -106,4 +106,4 @@ def signs_stay(page: Page) -> None:
             page.locator(".jp-Cell").last.scroll_into_view_if_needed()
         set_theme(page, theme)
         shown(page, "graph")
-        expect(signs).to_have_text(before, timeout=20_000)
+        expect(signs).to_have_text(before)

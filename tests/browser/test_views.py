@@ -176,10 +176,10 @@ def test_views_move_while_a_cell_is_running(open_cells, picture):
     cache, devices, tape = (
         output(page, i).locator(f".ll-{name}-view") for i, name in [(1, "cache"), (2, "devices"), (3, "tape")]
     )
-    expect(devices.locator(".ll-card")).to_have_count(2, timeout=120_000)
+    expect(devices.locator(".ll-card")).to_have_count(2)
     rows = cache.locator("tbody tr[data-entry]")
     expect(rows).to_have_count(1)
-    expect(rows).to_have_count(2, timeout=120_000)
+    expect(rows).to_have_count(2)
     ops = devices.locator(".ll-figures dd").nth(2)
     first = ops.inner_text()
     expect(ops).not_to_have_text(first)
@@ -246,7 +246,7 @@ def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
     page.wait_for_timeout(1_000)
     page.reload()
     rows = page.locator(".ll-cache-view tbody tr[data-entry]")
-    expect(rows).to_have_count(2, timeout=120_000)
+    expect(rows).to_have_count(2)
     run_cell(page, 2)
     expect(rows.last.locator("td").nth(2)).to_have_text("1")
 

@@ -36,8 +36,13 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     cache, graph = output(page, 1).locator(".ll-cache-view"), output(page, 2).locator(".ll-graph-view")
     expect(graph).to_contain_text("trace #2 of 2")
     first, second = cache.get_by_role("button", name="trace #1"), cache.get_by_role("button", name="trace #2")
+    graph.locator(".ll-line", has_text="return x * 2.0").locator(".ll-code").click()
+    chosen = graph.locator(".ll-line.ll-chosen")
+    expect(chosen).to_contain_text("return x * 2.0")
     first.click()
     expect(graph).to_contain_text("trace #1 of 2")
+    expect(chosen).to_contain_text("return x * 2.0")  # what a line made in another trace is what a reader looks for
+    expect(graph.locator(".ll-box.ll-lit")).to_contain_text("multiply")
     expect(first).to_have_attribute("aria-pressed", "true")
     rows = cache.locator("[data-trace]")
     rows.first.focus()

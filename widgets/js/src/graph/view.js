@@ -128,6 +128,7 @@ export class GraphView {
       Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
+    const line = this.state && this.line ? placeOfKey(this.state, this.line) : null;
     if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
     this.state = state;
     this.slider?.take(state.history, true);
@@ -138,16 +139,17 @@ export class GraphView {
     if (keys.includes(this.wanted)) [this.variant, this.wanted] = [this.wanted, ""];
     if (!keys.includes(this.variant)) this.variant = keys.includes(state.which) ? state.which : (keys[0] ?? "");
     this.forget();
+    this.line = line && this.keyOf(line.label, line.line);
     if (!first && state.label) this.say(`${state.label} is shown`);
     this.redraw().then(() => state.failed && state === this.state && this.choose(`n${state.failed.node}`));
   }
 
-  /** Another graph: nothing that was opened or chosen in the last one means anything here. */
+  /** Another graph: of what was opened or chosen in the last one, only the line means anything here. */
   forget() {
     this.opened.clear();
     this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
-    this.chosen = this.line = null;
+    this.chosen = null;
     this.fitted = this.spread = false;
     this.sight = null;
     this.results.renew();
@@ -419,9 +421,14 @@ export class GraphView {
 
   /** Chooses a line by the name of its cell or file, as a list of lines beside the view knows it. @param {string} label @param {number} line */
   chooseSource(label, line) {
-    const keys = (this.state?.sources ?? []).flatMap((one, index) => (one.label === label ? [lineKey(index, line)] : []));
-    const key = keys.find((one) => this.side?.source.lines.has(one)) ?? keys[0]; // a cell may be known under two file names
+    const key = this.keyOf(label, line);
     if (key) this.chooseLine(key);
+  }
+
+  /** @param {string} label @param {number} line @returns {string | null} null for a source that the state does not have */
+  keyOf(label, line) {
+    const keys = (this.state?.sources ?? []).flatMap((one, index) => (one.label === label ? [lineKey(index, line)] : []));
+    return keys.find((one) => this.side?.source.lines.has(one)) ?? keys[0] ?? null; // a cell may be known under two file names
   }
 
   /** Shows a node of a version of the graph, wherever it is hidden. @param {string} variant @param {string} name */
