@@ -184,6 +184,7 @@ _Root: TypeAlias = tuple[dict[str, Any], str]
 """A namespace, and what its names are called."""
 _MOST_STEPS: Final = 7
 _LOOK_AT_CLOCK: Final = 256
+_LEAVES: Final = frozenset([str, bytes, int, float, bool, complex, type(None)])
 _OPAQUE: Final = ("_iterator", "_lru_cache_wrapper")
 _INNER: Final = ("builtins", *[f"limelight.{name}" for name in ("graph", "staging", "core.tensor", "core.dispatch")])
 """Modules of classes that keep a trace's tensors by right, or have nothing to tell."""
@@ -256,6 +257,7 @@ def _way(x: Any, roots: list[_Root], deadline: float, thorough: bool) -> Holder 
         return None
     waiting = deque([(value, name, 0, where) for names, where in roots for name, value in list(names.items())])
     seen = {id(names) for names, _ in roots}
+    looked_at = 0
     while waiting:
         value, path, depth, where = waiting.popleft()
         if value is x:
@@ -263,9 +265,12 @@ def _way(x: Any, roots: list[_Root], deadline: float, thorough: bool) -> Holder 
         if depth >= _MOST_STEPS or id(value) in seen:
             continue
         seen.add(id(value))
-        if len(seen) % _LOOK_AT_CLOCK == 0 and time.thread_time() > deadline:
-            return None
-        waiting += [(part, path + step, depth + 1, where) for part, step in _parts(value, thorough)]
+        for part, step in _parts(value, thorough):
+            looked_at += 1  # parts, not objects: one list may have a million
+            if looked_at % _LOOK_AT_CLOCK == 0 and time.thread_time() > deadline:
+                return None
+            if type(part) not in _LEAVES:
+                waiting.append((part, path + step, depth + 1, where))
     return None
 
 
@@ -277,11 +282,11 @@ def _parts(value: Any, thorough: bool) -> Iterator[tuple[Any, str]]:
         case str() | bytes() | int() | float():
             return
         case dict():
-            yield from [(item, f"[{_key(key)}]") for key, item in list(value.items())]
+            yield from ((item, f"[{_key(key)}]") for key, item in list(value.items()))
         case list() | tuple() | deque():
-            yield from [(item, f"[{i}]") for i, item in enumerate(list(value))]
+            yield from ((item, f"[{i}]") for i, item in enumerate(list(value)))
         case set() | frozenset():
-            yield from [(item, ", an element") for item in list(value)]
+            yield from ((item, ", an element") for item in list(value))
         case GeneratorType() | CoroutineType():
             kind = "gi_frame" if isinstance(value, GeneratorType) else "cr_frame"
             frame = getattr(value, kind)

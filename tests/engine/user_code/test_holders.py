@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
+from limelight.user_code import holders
 
 
 def paths(x: Any) -> dict[str, str]:
@@ -77,3 +78,19 @@ def test_attributes_slots_closures_and_defaults() -> None:
 def test_nothing_holds_what_is_only_asked_about() -> None:
     answer = ll.explain.who_holds(ll.GradientTape())
     assert str(answer) == "nothing with a name holds this GradientTape"
+
+
+def test_the_search_looks_at_the_clock_within_one_large_list_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, parts_of, parts = iter(range(1_000_000)), holders._parts, []
+
+    def counted(value: Any, thorough: bool) -> Any:
+        for part in parts_of(value, thorough):
+            parts.append(part)
+            yield part
+
+    large = [[] for _ in range(200_000)]
+    monkeypatch.setattr(holders.time, "thread_time", lambda: next(looks) * 0.01)
+    monkeypatch.setattr(holders, "_parts", counted)
+    monkeypatch.setattr(holders, "_modules", lambda: iter([({"large": large}, "a global name")]))
+    holders.first_holder(object(), seconds=0.2)
+    assert len(parts) < 200_000
