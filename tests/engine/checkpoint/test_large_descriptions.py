@@ -17,6 +17,7 @@ class Model(ll.Module):
     pass
 
 
+@pytest.mark.slow
 def test_thirty_thousand_nodes_are_read_again(tmp_path):
     model, optimizer = Model(), ll.optim.Adam(0.1)
     model.scalars = [ll.Variable(float(i)) for i in range(10_000)]
@@ -63,6 +64,7 @@ def test_files_without_long_lists_are_of_version_1(tmp_path):
         assert f'\\"version\\":{version},'.encode() in path.read_bytes()
 
 
+@pytest.mark.slow
 def test_what_no_reader_would_accept_is_refused_before_anything_is_replaced(tmp_path):
     checkpoint = ll.Checkpoint(values=[1])
     path = checkpoint.write(tmp_path / "x.safetensors")
