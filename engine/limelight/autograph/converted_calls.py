@@ -6,9 +6,6 @@ import builtins
 import copy
 import functools
 import operator
-import os
-import site
-import sysconfig
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
@@ -26,16 +23,6 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
 
-_LIBRARIES: Final = tuple(
-    {
-        os.path.join(os.path.abspath(folder), "")
-        for folder in (
-            *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-            *site.getsitepackages(),
-            site.getusersitepackages(),
-        )
-    }
-)
 _HIGHER: Final = (builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max, functools.reduce)
 """Builtins that call functions that they are given."""
 
@@ -137,7 +124,7 @@ def _of_user(function: FunctionType) -> Callable[..., Any]:
 
 def is_library(code: CodeType) -> bool:
     """Whether `code` belongs to limelight, to Python or to an installed package."""
-    return source_line.is_library(code) or code.co_filename.startswith((*_LIBRARIES, "<frozen "))
+    return source_line.is_library(code) or source_line.is_installed(code.co_filename)
 
 
 def is_ours(code: CodeType) -> bool:

@@ -13,6 +13,7 @@ import inspect
 import itertools
 import linecache
 import os
+import re
 import sys
 import sysconfig
 import threading
@@ -124,13 +125,17 @@ def is_engine(code: CodeType) -> bool:
 @functools.lru_cache(maxsize=4096)
 def is_installed(file: str) -> bool:
     """Whether code in `file` belongs to Python itself or to an installed package."""
-    return file.startswith((*_installed(), "<frozen"))
+    return file.startswith((*_pythons_own(), "<frozen")) or _PACKAGES.search(file) is not None
 
 
 @functools.cache
-def _installed() -> tuple[str, ...]:
+def _pythons_own() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    return tuple({os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+_PACKAGES: Final = re.compile(r"[\\/](site|dist)-packages[\\/]")
+"""A folder of packages: this Python's, the user's own, or one that an environment takes over from another."""
 
 
 class Position(NamedTuple):

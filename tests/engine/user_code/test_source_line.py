@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 
+import numpy as np
 import pytest
 
 import limelight as ll
@@ -95,3 +97,20 @@ def test_a_trace_keeps_no_frame_alive_once_it_is_over():
     gc.collect()
     assert [line.function for line in tracer.nodes[0].stack[:2]] == ["body", "traced"]
     assert big() is None
+
+
+@pytest.mark.parametrize(
+    ("file", "installed"),
+    [
+        (np.__file__, True),
+        (json.__file__, True),
+        ("/home/somebody/.local/lib/python3.11/site-packages/package/module.py", True),
+        ("/usr/lib/python3/dist-packages/package.py", True),
+        (r"C:\Users\somebody\AppData\Roaming\Python\Python311\site-packages\package.py", True),
+        ("<frozen importlib._bootstrap>", True),
+        ("/home/somebody/my-site-packages/program.py", False),
+        (__file__, False),
+    ],
+)
+def test_packages_are_installed_wherever_they_lie(file: str, installed: bool) -> None:
+    assert source_line.is_installed(file) is installed
