@@ -51,12 +51,14 @@ def main(rounds: int = 60, length: int = 400) -> float:
             loss = ll.mean(ll.nn.softmax_cross_entropy(policy(states), actions) * advantage)
         optimizer.apply(tape.gradient(loss, policy.trainable_variables), policy.trainable_variables)
 
+    def counted(later, now):
+        """What an action is worth in REINFORCE (Williams 1992): what comes up to the fall, less the later it comes."""
+        worth = now * (1.0 + 0.98 * later)
+        return worth, worth
+
     for i in range(rounds):
         states, actions, stands = play(pole.state.astype("float32"))
-        # REINFORCE (Williams 1992): what comes after an action, up to the fall, counted less the later it comes
-        returns = ll.scan(lambda later, now: (now * (1.0 + 0.98 * later),) * 2, ll.constant(0.0), stands, reverse=True)[
-            1
-        ]
+        _, returns = ll.scan(counted, ll.constant(0.0), stands, reverse=True)
         learn(states, actions, returns)
         lasted = length / (1.0 + ll.sum(1.0 - stands).item())
         if i % 10 == 0:
