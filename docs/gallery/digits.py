@@ -28,7 +28,7 @@ def main(epochs: int = 10) -> float:
     def step(x, y):
         with ll.GradientTape() as tape:
             loss = ll.mean(ll.nn.softmax_cross_entropy(net(x, training=True), y))
-        optimizer.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+        optimizer.apply(tape.gradient(loss, net), net)
         return loss
 
     for epoch in range(epochs):

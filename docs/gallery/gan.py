@@ -29,8 +29,8 @@ def main(steps: int = 1500) -> float:
             told_made = ll.nn.sigmoid_cross_entropy(on_made, ll.zeros_like(on_made))
             critics = ll.mean(told_real) + ll.mean(told_made)
             generators = ll.mean(ll.nn.sigmoid_cross_entropy(on_made, ll.ones_like(on_made)))
-        judges.apply(tape.gradient(critics, critic.trainable_variables), critic.trainable_variables)
-        makers.apply(tape.gradient(generators, generator.trainable_variables), generator.trainable_variables)
+        judges.apply(tape.gradient(critics, critic), critic)
+        makers.apply(tape.gradient(generators, generator), generator)
         return critics, generators
 
     draws = np.random.default_rng(0)

@@ -25,8 +25,8 @@ def main(steps: int = 600) -> float:
     def step(x, y):
         with ll.GradientTape() as tape:
             loss = ll.mean((net(x) - y) ** 2)
-        grads = tape.gradient(loss, net.trainable_variables)
-        optimizer.apply(ll.optim.clip_by_global_norm(grads, 1.0), net.trainable_variables)
+        grads = tape.gradient(loss, net)
+        optimizer.apply(ll.optim.clip_by_global_norm(grads, 1.0), net)
         return loss, ll.optim.global_norm(grads)
 
     draws = np.random.default_rng(0)

@@ -35,7 +35,7 @@ def main(steps: int = 300) -> float:
     def step():
         with ll.GradientTape() as tape:
             loss = ll.mean((integrate(net, start, times) - true) ** 2)
-        optimizer.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+        optimizer.apply(tape.gradient(loss, net), net)
         return loss
 
     for i in range(steps):

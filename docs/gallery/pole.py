@@ -49,7 +49,7 @@ def main(rounds: int = 60, length: int = 400) -> float:
         advantage = (returns - ll.mean(returns)) / (ll.std(returns) + 1e-6)
         with ll.GradientTape() as tape:
             loss = ll.mean(ll.nn.softmax_cross_entropy(policy(states), actions) * advantage)
-        optimizer.apply(tape.gradient(loss, policy.trainable_variables), policy.trainable_variables)
+        optimizer.apply(tape.gradient(loss, policy), policy)
 
     def counted(later, now):
         """What an action is worth in REINFORCE (Williams 1992): what comes up to the fall, less the later it comes."""

@@ -49,8 +49,8 @@ def main(steps: int = 300, length: int = 24) -> float:
     def step(window):
         with ll.GradientTape() as tape:
             loss = ll.mean(ll.nn.softmax_cross_entropy(net(window[:, :-1]), window[:, 1:]))
-        grads = ll.optim.clip_by_global_norm(tape.gradient(loss, net.trainable_variables), 1.0)
-        optimizer.apply(grads, net.trainable_variables)
+        grads = ll.optim.clip_by_global_norm(tape.gradient(loss, net), 1.0)
+        optimizer.apply(grads, net)
         return loss
 
     draws = np.random.default_rng(0)

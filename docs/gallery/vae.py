@@ -31,7 +31,7 @@ def main(epochs: int = 30) -> float:
     def step(x):
         with ll.GradientTape() as tape:
             loss = ll.mean(net.loss(x))
-        optimizer.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+        optimizer.apply(tape.gradient(loss, net), net)
         return loss
 
     for _ in range(epochs):

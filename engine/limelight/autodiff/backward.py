@@ -37,12 +37,30 @@ def check_unconnected(option: Any) -> None:
         raise ArgumentError(f'unconnected_gradients must be "none" or "zero", got {option!r}')
 
 
+def flatten_sources(sources: Any) -> tuple[list[Any], nest.Structure]:
+    """The sources one by one, and their structure; a module stands for the list of its trainable variables.
+
+    Raises ArgumentError for a source that no tape can know.
+    """
+    leaves, structure = nest.flatten(sources)
+    if not all(isinstance(x, _KNOWN) for x in leaves):
+        leaves, structure = nest.flatten(nest.map_structure(_with_variables, sources))
+        check("source", leaves)
+    return leaves, structure
+
+
+def _with_variables(source: Any) -> Any:
+    return source if isinstance(source, _KNOWN) else getattr(source, "trainable_variables", source)
+
+
+_KNOWN: Final = (Tensor, Resource, str, type(None))
+"""What a tape can be asked for; strings and None just have no gradient."""
+
+
 def check(what: str, leaves: Sequence[Any]) -> None:
-    """Raises ArgumentError for a target or source that no tape can know. Strings and None just have no gradient."""
+    """Raises ArgumentError for a target or source that no tape can know."""
     for x in leaves:
-        if not isinstance(x, (Tensor, Resource, str, type(None))) and (
-            what == "source" or type(x) is not SparseGradient
-        ):
+        if not isinstance(x, _KNOWN) and (what == "source" or type(x) is not SparseGradient):
             raise ArgumentError(
                 f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; make it a tensor with "
                 "x = ll.constant(...), tape.watch(x), and compute the target from x"

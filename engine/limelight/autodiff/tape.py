@@ -402,7 +402,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
         Args:
             target: a tensor, a variable, or a nest of them.
-            sources: tensors or variables, or a nest of them; None and strings, which may stand among them, get None.
+            sources: tensors or variables, or a nest of them; a module stands for the list of its trainable variables.
+                None and strings, which may stand among them, get None.
             output_gradients: weights of the elements of `target`, in its structure, shapes and dtypes; None, as a whole
                 or for a leaf, is ones.
             unconnected_gradients: what a source without influence gets: "none" (None) or "zero" (zeros).
@@ -427,9 +428,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         """
         backward.check_unconnected(unconnected_gradients)
         targets, structure = nest.flatten(target)
-        wanted, source_structure = nest.flatten(sources)
         backward.check("target", targets)
-        backward.check("source", wanted)
+        wanted, source_structure = backward.flatten_sources(sources)
         self._start_answer()
         self._watch_variables(targets)
         names = [uid_of(x) for x in wanted]

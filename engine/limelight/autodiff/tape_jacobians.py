@@ -71,7 +71,7 @@ class Jacobians:
             )
         chunk = _chunk(parallel_iterations)
         targets, structure = nest.flatten(target)
-        leaves, source_structure = nest.flatten(sources)
+        leaves, source_structure = backward.flatten_sources(sources)
 
         def each(pull: Pull) -> list[Any]:
             return [_jacobian(pull, y, leaves, unconnected_gradients, chunk, vectorized) for y in targets]

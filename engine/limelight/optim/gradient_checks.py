@@ -13,6 +13,11 @@ from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 Gradient: TypeAlias = Tensor | SparseGradient
 
 
+def variables_of(given: Any) -> Any:
+    """The variables of a list, or those that a module trains."""
+    return getattr(given, "trainable_variables", given)  # also of what `ll.load` gives, which is no module
+
+
 def check_lists(name: str, gradients: Any, variables: Any) -> None:
     """Raises ArgumentError unless these are a list of gradients and one of as many different variables."""
     if type(variables) is tuple and not variables and (isinstance(gradients, zip) or _are_pairs(gradients)):

@@ -29,7 +29,7 @@ from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
 from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
-from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient
+from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient, variables_of
 from limelight.optim.rows import Rows
 from limelight.user_code import equivalents, hints, source_line
 
@@ -146,7 +146,7 @@ class Optimizer(Module):
             )
         self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
 
-    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable] = ()) -> None:
+    def apply(self, gradients: Sequence[Gradient | None], variables: Sequence[Variable] | Module = ()) -> None:
         """Updates each variable by the gradient at the same place, and counts one step.
 
         A variable whose gradient is None stays as it is, with one warning. Errors of the lists are told before anything
@@ -155,7 +155,7 @@ class Optimizer(Module):
 
         Args:
             gradients: a list of tensors or sparse gradients, floating, each in the shape of its variable; or None.
-            variables: a list of as many variables.
+            variables: a list of as many variables, or a module: those that it trains.
 
         Raises:
             ArgumentError: these are no such lists, all gradients are None, or a variable occurs twice.
@@ -171,10 +171,10 @@ class Optimizer(Module):
         >>> round(v.read_value().item(), 6)
         2.4
         """
-        name = type(self).__name__
-        check_lists(name, gradients, variables)
-        self._note_missing([v for g, v in zip(gradients, variables, strict=True) if g is None], len(variables))
-        pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, variables, strict=True) if g is not None]
+        name, listed = type(self).__name__, variables_of(variables)
+        check_lists(name, gradients, listed)
+        self._note_missing([v for g, v in zip(gradients, listed, strict=True) if g is None], len(listed))
+        pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, listed, strict=True) if g is not None]
         if dispatch.active:
             module_calls.within(self, self._apply, (pairs,), kind="optimiser")
         else:
@@ -201,9 +201,9 @@ class Optimizer(Module):
         own = {"step": self.step} | ({"learning_rate": rate} if isinstance(rate, Variable) else {})
         return {variable._uid: f"{name}.{attribute}" for attribute, variable in own.items()}
 
-    def build(self, variables: Sequence[Variable]) -> None:
-        """Creates the slots of `variables` now: before a staged step, or before a checkpoint is read."""
-        for variable in variables:
+    def build(self, variables: Sequence[Variable] | Module) -> None:
+        """Creates the slots of `variables`, a list or a module, now: before a staged step, or a checkpoint is read."""
+        for variable in variables_of(variables):
             self.slots_of(variable)
 
     def slots_of(self, variable: Variable) -> dict[str, Variable]:
