@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limelight.nn.functional import activations, attention, losses, normalisation, recurrence
+from limelight.nn.functional import activations, attention, losses, normalisation, recurrence, resizing
 from limelight.nn.functional.activations import *  # noqa: F403  # each module lists its public names in __all__
 from limelight.nn.functional.attention import *  # noqa: F403
 from limelight.nn.functional.losses import *  # noqa: F403
 from limelight.nn.functional.normalisation import *  # noqa: F403
 from limelight.nn.functional.recurrence import *  # noqa: F403
+from limelight.nn.functional.resizing import *  # noqa: F403
 from limelight.ops.elementwise.exponential import sigmoid as sigmoid
 from limelight.ops.nn.activations import relu as relu
 from limelight.ops.nn.activations import softplus as softplus
@@ -47,6 +48,7 @@ __all__ += attention.__all__
 __all__ += losses.__all__
 __all__ += normalisation.__all__
 __all__ += recurrence.__all__
+__all__ += resizing.__all__
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing
     __getattr__ = hints.missing_name_hint("nn.functional")
 __dir__ = hints.listing(__all__)

@@ -1,4 +1,4 @@
-"""Recurrent layers: LSTM and GRU, as cells for one step in time and as layers over sequences.
+"""Recurrent layers: LSTM, GRU and a simple RNN, as cells for one step in time and as layers over sequences.
 
 Steps are unrolled where their number is known: the plan of a straight line is fastest. The product of the inputs with
 their weights is one for all steps, taken apart by `unstack`, since the gradient of `x[:, t]` is as large as `x`, at
@@ -28,7 +28,7 @@ _SEQUENCE: Final = "(batch, time, features)"
 
 
 class Cell(Layer):
-    """Base class of LSTMCell and GRUCell: weights for `gates` gates side by side, and a state that begins at zero.
+    """Base class of LSTMCell, GRUCell and RNNCell: weights for `gates` gates side by side, a state that begins at 0.
 
     Args:
         units: the size of the state.
@@ -191,8 +191,36 @@ class GRUCell(Cell):
         return gru_step(given, state, as_tensor(self.recurrent), self.units)
 
 
+class RNNCell(Cell):
+    """One step of a simple recurrent network (Elman 1990): h' = tanh(x kernel + h recurrent + bias).
+
+    The weights, of shapes (features, units), (units, units) and (units,), are made on the first call.
+
+    Args:
+        units: the size of the state h, which is also the output.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
+
+    >>> import limelight as ll
+    >>> cell = ll.nn.RNNCell(4)
+    >>> cell(ll.ones((2, 3)), cell(ll.ones((2, 3)))).shape
+    (2, 4)
+    """
+
+    gates = 1
+
+    def step(self, given: Tensor, state: Tensor) -> Tensor:
+        return (given + state @ as_tensor(self.recurrent)).tanh()
+
+
 class Recurrent(Layer):
-    """Base class of LSTM and GRU: a cell applied along the time axis of sequences (batch, time, features).
+    """Base class of LSTM, GRU and RNN: a cell applied along the time axis of sequences (batch, time, features).
 
     Where the number of steps is known they are unrolled: the graph of a staged call has each of them. With
     `unroll=False`, and where it is unknown, they are an `ll.scan`: a small graph for any number of steps, which is
@@ -340,6 +368,34 @@ class GRU(Recurrent):
     """
 
     cell_type = GRUCell
+
+
+class RNN(Recurrent):
+    """A simple recurrent network over sequences (Elman 1990), with the weights of an `RNNCell`.
+
+    Steps are unrolled where their number is known, and a scan otherwise. It forgets within tens of steps, where an LSTM
+    or a GRU does not.
+
+    Args:
+        units: the size of the state h, which is also the output.
+        return_sequences: whether all outputs are returned, or the last one. False.
+        return_state: whether the last state is returned as well. False.
+        unroll: False for a scan in any case; by default steps are unrolled where their number is known.
+        dtype: the dtype of weights and state, floating; float32.
+        kernel_initializer: of the input's weights: a function of a shape and a dtype, or the name of one in
+            `ll.nn.initializers`.
+        recurrent_initializer: the same for the weights of the state.
+        bias_initializer: the same for the bias.
+
+    Raises:
+        ArgumentError: a setting is not as above.
+
+    >>> import limelight as ll
+    >>> ll.nn.RNN(4)(ll.ones((2, 7, 3))).shape
+    (2, 4)
+    """
+
+    cell_type = RNNCell
 
 
 def _output(state: Any) -> Tensor:
