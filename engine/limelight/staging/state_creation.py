@@ -152,6 +152,8 @@ class DrawsInOrder:
         self._before: tuple[int, list[Any]] = 0, []  # after so many nodes the generators had these states
 
     def __call__(self, initial: Any) -> Any:
+        if found_again.get():  # a slot, which nothing is drawn for
+            return lifted_value(self._tracer, self._leaves, self._outer, initial)
         if callable(initial):
             with self._in_place() as streams:
                 late = [] if streams or not self._creation.runs else _drawn_from_around()
@@ -240,8 +242,11 @@ def _take_out(draws: weakref.ref[DrawsInOrder], written: list[Node]) -> Callable
 
 def _drawn_from(tracer: Tracer) -> list[Any]:
     """The generators that a trace has drawn from, or set."""
+    generators = [(x, value) for x, value in tracer.captured.values() if _is_generator(value)]
+    if not generators:  # most traces: this is asked for each variable that is made
+        return []
     written = {value for node in tracer.nodes for value in effects_of(node).writes}
-    return [x for x, value in tracer.captured.values() if value in written and not _is_state(value)]
+    return [x for x, value in generators if value in written]
 
 
 def _drawn_from_around() -> list[Any]:
@@ -354,6 +359,10 @@ def _refuse_effects(graph: Graph, needed: list[Node]) -> None:
                 f"the initial value of a variable depends on {node.op}, which {what}; this would happen twice or at "
                 "the wrong time; create the variable first, or make the initial value a function without arguments"
             )
+
+
+def _is_generator(value: Value) -> bool:
+    return isinstance(value.spec, VariableSpec) and value.spec.anywhere
 
 
 def _is_state(value: Value) -> bool:

@@ -10,6 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
+from limelight.graph.effects import effects_of
+from limelight.staging import state_creation
 
 STEPS = st.lists(
     st.sampled_from(
@@ -102,3 +104,25 @@ def test_weights_made_in_a_function_within_tell_that_their_numbers_are_others() 
     with pytest.warns(UserWarning, match="an initial value is drawn while this is traced"):
         f(ll.ones((1, 2)))
     f(ll.ones((1, 2)))  # says no more
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_the_search_for_draws_does_not_grow_with_each_slot_that_is_made(monkeypatch: Any, draws: bool) -> None:
+    asked = []
+    monkeypatch.setattr(state_creation, "effects_of", lambda node: asked.append(node) or effects_of(node))
+
+    def asked_for(count: int) -> int:
+        variables, gradients = [ll.Variable(ll.ones(3)) for _ in range(count)], [ll.ones(3)] * count
+        optimizer = ll.optim.Adam(0.1)
+
+        @ll.function
+        def step() -> None:
+            if draws:
+                ll.random.normal(())
+            optimizer.apply(gradients, variables)
+
+        asked.clear()
+        step()
+        return len(asked)
+
+    assert asked_for(20) <= 3 * max(asked_for(10), 1)
