@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
+from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError
 from limelight.module_build import spec_of, traced_results, types_told
@@ -134,6 +135,13 @@ class Module:
         def __setattr__(self, name: str, value: Any) -> None:
             if isinstance(value, Variable) and name[0] != "_":
                 _name_by_default(value, name)
+            elif name in ("trainable", "requires_grad") and not value:
+                raise AttributeError(f"{type(self).__name__!r} object has no {name!r} to set: {hints.FREEZING}")
+            elif isinstance(value, Tensor) and isinstance(vars(self).get(name), Variable):
+                raise AttributeError(
+                    f"{type(self).__name__}.{name} is a variable, and would be none: write .{name}.assign(value) "
+                    f"for its value, or .{name} = ll.Variable(value) for another one"
+                )
             super().__setattr__(name, value)
             if attachments.waiting:
                 attachments.attached(self, name)

@@ -315,7 +315,8 @@ class Tensor(metaclass=_TensorType):
 
 
 for _name, _hint in equivalents.of_tensors().items():
-    setattr(Tensor, _name, hints.Elsewhere(_name, _hint))
+    _kind = hints.NotToSet if _name in ("data", "requires_grad", "value") else hints.Elsewhere
+    setattr(Tensor, _name, _kind(_name, _hint))
 
 
 class Opaque:

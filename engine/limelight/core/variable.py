@@ -43,7 +43,7 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import equivalents
+from limelight.user_code import equivalents, hints
 
 
 class Resource:
@@ -542,6 +542,11 @@ def _refuse_in_place(name: str, instead: str) -> Callable[..., Any]:
 
 for _name, _instead in _IN_PLACE.items():
     setattr(Variable, f"__i{_name}__", _refuse_in_place(_name, _instead))
+
+
+_STAYS: Final = "what no optimiser is handed stays as it is; tapes do not watch ll.Variable(x, trainable=False)"
+for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", "requires_grad": _STAYS}.items():
+    setattr(Variable, _name, hints.NotToSet(_name, _hint))
 
 
 def _read_attribute(self: Variable, name: str) -> Any:

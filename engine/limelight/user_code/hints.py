@@ -158,6 +158,15 @@ class Elsewhere:
         raise _marked(AttributeError(words, name=self.name, obj=tensor))
 
 
+class NotToSet(Elsewhere):
+    """One that elsewhere changes a tensor: set here it would do nothing, in silence. Other names may be attached."""
+
+    def __set__(self, handle: Any, value: Any) -> None:
+        kind = "variable" if hasattr(handle, "assign") else "tensor"
+        words = f"a {kind} has no attribute {self.name!r} to set: {self.hint}"
+        raise _marked(AttributeError(words, name=self.name, obj=handle))
+
+
 def missing_of_module(self: Any, name: str, hints: Mapping[str, str] | None = None) -> Any:
     """The same for a module, whose properties may fail with an AttributeError of their own: it is raised again."""
     own = getattr(type(self), name, None)
@@ -170,6 +179,7 @@ def missing_of_module(self: Any, name: str, hints: Mapping[str, str] | None = No
     raise _marked(AttributeError(words, name=name, obj=self))
 
 
+FREEZING: Final = equivalents.of_modules()["trainable"]
 _MOST_LISTED: Final = 8
 
 

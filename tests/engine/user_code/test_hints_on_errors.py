@@ -83,3 +83,35 @@ def test_functions_of_other_libraries_are_left_alone_and_unknown_keywords_get_th
         loose.sum(x, whatever=1)
     call_notes.note_call(caught.value)
     assert notes(caught.value) == ["Its form: sum(x, /, axis=None, keepdims=False, *, dtype=None)"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x, v, net: setattr(x, "requires_grad", True), r"no attribute 'requires_grad' to set.*tape.watch\(x\)"),
+        (lambda x, v, net: setattr(x, "data", 1.0), "a tensor has no attribute 'data' to set"),
+        (
+            lambda x, v, net: setattr(v, "value", 2.0),
+            r"variable has no attribute 'value' to set: write v.assign\(x\)",
+        ),
+        (lambda x, v, net: setattr(v, "data", 2.0), r"write v.assign\(x\)"),
+        (lambda x, v, net: setattr(v, "requires_grad", False), r"ll.Variable\(x, trainable=False\)"),
+        (lambda x, v, net: setattr(net, "trainable", False), "what the optimiser is handed changes, and nothing else"),
+        (lambda x, v, net: setattr(net, "kernel", x), r"Dense.kernel is a variable.*write .kernel.assign\(value\)"),
+        (lambda x, v, net: net.trainable, "what the optimiser is handed changes"),
+    ],
+)
+def test_what_would_do_nothing_in_silence_is_refused(change, said):
+    net = ll.nn.Dense(2)
+    net.build((None, 2))
+    with pytest.raises(AttributeError, match=said):
+        change(ll.ones((2, 2)), ll.Variable(1.0), net)
+    assert len(net.trainable_variables) == 2
+
+
+def test_what_users_attach_and_replace_is_theirs():
+    x, v, net = ll.ones((2, 2)), ll.Variable(1.0), ll.nn.Dense(2)
+    net.build((None, 2))
+    x.note, v.note, net.trainable = "mine", "mine", True
+    net.kernel, net.bias = ll.Variable(ll.zeros((2, 2))), None
+    assert (x.note, v.note, len(net.trainable_variables)) == ("mine", "mine", 1)
