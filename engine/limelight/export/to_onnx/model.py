@@ -96,12 +96,13 @@ def model_of(trace: ConcreteFunction) -> Any:
     builder = Builder()
     graph = trace.graph
     inputs, infos = _inputs(trace, builder)
+    names = _result_names(trace, builder)  # before anything else can take them
     captures = [
         _capture(trace, builder, x, name)
         for x, name in zip(trace.captures, graph.input_names[len(graph.arguments) :], strict=True)
     ]
     results = GraphWriter(trace.name, builder).inline(graph, [*inputs, *captures])
-    outputs = _outputs(trace, builder, results)
+    outputs = _outputs(trace, builder, results, names)
     made = helper.make_graph(builder.nodes, _word(trace.name), infos, outputs, builder.initialisers)
     opset = helper.make_opsetid("", OPSET)
     model = helper.make_model(made, opset_imports=[opset], producer_name="limelight")
@@ -145,17 +146,21 @@ def _capture(trace: ConcreteFunction, builder: Builder, x: Any, name: str) -> An
     return builder.constant(x.numpy(), name=_word(name))
 
 
-def _outputs(trace: ConcreteFunction, builder: Builder, results: Sequence[Any]) -> list[Any]:
+def _result_names(trace: ConcreteFunction, builder: Builder) -> list[str]:
+    """Names for the results, by path. Raises ExportError where there are none."""
+    paths = trace._outputs.paths("output")
+    if not paths:
+        raise ExportError(f"{trace.name} cannot be exported to ONNX: it returns no tensor; return what is to be computed")
+    return [builder.fresh(_result_name(path)) for path in paths]
+
+
+def _outputs(trace: ConcreteFunction, builder: Builder, results: Sequence[Any], names: Sequence[str]) -> list[Any]:
     infos = []
     paths = trace._outputs.paths("output")
-    for path, value, spec in zip(paths, results, trace.graph.outputs, strict=True):
-        if not isinstance(value, Var):
-            _refuse_complex(trace, spec.spec, f"its result `{path}`")
+    for path, name, value, spec in zip(paths, names, results, trace.graph.outputs, strict=True):
         _refuse_complex(trace, spec.spec, f"its result `{path}`")
-        name = builder.fresh(_result_name(path))
         builder.nodes.append(helper.make_node("Identity", [value.name], [name]))
-        named = Var(builder, name, value.dtype, value.shape)
-        infos.append(builder.info(named))
+        infos.append(builder.info(Var(builder, name, value.dtype, value.shape)))
     return infos
 
 
