@@ -233,11 +233,18 @@ class Builder:
         finally:
             self._scopes.pop()
 
-    def graph(self, nodes: list[Any], inputs: Sequence[Var], outputs: Sequence[Var]) -> Any:
-        """The graph of a branch or of a body."""
+    def graph(self, nodes: list[Any], inputs: Sequence[Var], outputs: Sequence[Var], rows: Sequence[Var] = ()) -> Any:
+        """The graph of a branch or of a body.
+
+        Args:
+            nodes: those between inputs and outputs.
+            inputs: what it is given.
+            outputs: what it returns: in a body the flag and what is carried, whose shapes may change.
+            rows: what a loop stacks besides. Their shapes are written down: a loop of no steps has nothing else.
+        """
         return helper.make_graph(
             nodes, self.fresh("inner"), [self.info(x, sizes=not x.ndim) for x in inputs],
-            [self.info(y, sizes=not y.ndim) for y in outputs],
+            [*[self.info(y, sizes=not y.ndim) for y in outputs], *[self.info(y) for y in rows]],
         )  # fmt: skip
 
     def info(self, x: Var, *, sizes: bool = True, symbols: Sequence[str | None] = ()) -> Any:
