@@ -17,6 +17,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CheckpointError, ExportError
 from limelight.export.to_stablehlo.graph_lowering import GraphLowering, VariableValue
 from limelight.export.to_stablehlo.structured_control import CONTROL
+from limelight.export.to_stablehlo.symbolic_sizes import value_of
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function, function
@@ -177,7 +178,7 @@ class _Program:
             for name, x in zip(self._names, self._captures, strict=True)
         ]
         results = GraphLowering(self.name, CONTROL).run(self._trace.graph, (*tensors, *captures))
-        return _plain(self._trace.result_of(results))
+        return _plain(self._trace.result_of(tuple(map(value_of, results))))
 
 
 def _plain(result: Any) -> Any:
