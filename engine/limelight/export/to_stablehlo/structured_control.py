@@ -21,10 +21,12 @@ def _run(lowering: GraphLowering, function: FunctionLike, inputs: Arrays) -> tup
     import jax.numpy as jnp  # noqa: PLC0415  # JAX is imported when something is exported
 
     results = lowering.run(function.graph, inputs)
-    return tuple([
-        jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors: an object is refused by `lax`
-        for x, v in zip(results, function.graph.outputs, strict=True)
-    ])
+    return tuple(
+        [
+            jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors: an object is refused by `lax`
+            for x, v in zip(results, function.graph.outputs, strict=True)
+        ]
+    )
 
 
 def _cond(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...]:

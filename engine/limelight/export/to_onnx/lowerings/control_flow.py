@@ -207,9 +207,7 @@ def _step_results(b: Builder, results: Sequence[Var], inner: Sequence[Var]) -> t
     return following, [b.unary("Identity", y) for y in results[n:]]
 
 
-def _looped(
-    site: Site, steps: Var | None, first: Var, carry: list[Var], body: Any, rows: Sequence[Var]
-) -> list[Any]:
+def _looped(site: Site, steps: Var | None, first: Var, carry: list[Var], body: Any, rows: Sequence[Var]) -> list[Any]:
     """The results of a loop: what it carries, and the stacks of `rows`."""
     b = site.builder
     names = b.emit("Loop", [steps, first, *carry], len(carry) + len(rows), body=body)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from limelight.core import dtypes
 from limelight.export.to_onnx.arrays import (
     BOOL,
@@ -77,10 +75,7 @@ def _floor_divide(site: Site, x: Var, y: Var) -> Var:
     if x.floating:
         rest = _python_mod(x, y)
         quotient = unary("Floor", (x - rest) / y + like(x, 0.5))
-        below = ~equal(x, 0) & _differ(x < 0, y < 0)
-        beside_infinity = where(below, like(x, -1), x / y)
-        quotient = where(is_infinite(y) & (unary("Abs", x) < math.inf), beside_infinity, quotient)
-        return where(equal(y, 0), x / y, quotient)
+        return where(equal(y, 0) | is_infinite(x) | is_infinite(y), x / y, quotient)
     zero = equal(y, 0)
     if x.dtype.kind == "u":
         return where(zero, like(x, 0), x / where(zero, like(y, 1), y))

@@ -44,7 +44,6 @@ from limelight.export.to_onnx.arrays import (
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.registry import Refused, Site, lowers
 
-
 _HALF_WORD = 2**32
 
 
