@@ -53,7 +53,7 @@ def is_state(words: np.ndarray[Any, Any]) -> bool:
     if words.dtype != np.uint64 or words.shape != (14,):
         return False
     buffer_place, has_half, half = words[10:13].tolist()
-    return buffer_place <= _BLOCK_USED and has_half <= 1 and half < 1 << 32
+    return bool(buffer_place <= _BLOCK_USED and has_half <= 1 and half < 1 << 32)
 
 
 _lock = threading.Lock()

@@ -21,10 +21,10 @@ from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, real_d
 __all__ = ["mean", "std", "var"]
 
 
-def _reduced_size(x: Any, axis: Axis) -> int:
-    """How many elements become one."""
+def _reduced_size(x: Any, axis: Axis) -> Any:
+    """How many elements become one; a symbol where JAX traces for unknown sizes."""
     if axis is None:
-        return x.size  # type: ignore[no-any-return]  # in a program that JAX is tracing it may be a symbol
+        return x.size
     return math.prod([x.shape[i] for i in (axis if type(axis) is tuple else (axis,))])
 
 
