@@ -101,6 +101,21 @@ def _sharing(name: str, values: Mapping[str, Any]) -> str:
     return ""
 
 
+def refuse_shared(
+    changes: ArrayChanges, values: Mapping[str, Any], filename: str, lines: list[str], header: int
+) -> None:
+    """Raises StagedSyntaxError where `+=` changes an array whose memory another input shares; arguments as above."""
+    for name, statement in changes.augmented.items():
+        other = _sharing(name, values)
+        if other:
+            code = ast.unparse(statement)
+            message = (
+                f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
+                f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
+            )
+            raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
+
+
 def refuse_casts(
     changes: ArrayChanges,
     made: Mapping[str, TensorSpec],
@@ -164,15 +179,6 @@ def refuse_calls(
                 f"{text.split()[1][:-1]} ...` for a new array, or put the line into a cell above"
             )
             raise StagedSyntaxError(message, (filename, line.lineno, 1, lines[line.lineno - header - 1]))
-    for name, statement in changes.augmented.items():
-        other = _sharing(name, values)
-        if other:
-            code = ast.unparse(statement)
-            message = (
-                f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
-                f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
-            )
-            raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
     for name, node in changes.calls:
         if isinstance(values.get(name), np.ndarray):
             code = ast.unparse(node)

@@ -18,7 +18,7 @@ from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
-from limelight_kernel.inputs.array_changes import array_changes, refuse_calls, refuse_casts
+from limelight_kernel.inputs.array_changes import array_changes, refuse_calls, refuse_casts, refuse_shared
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
@@ -171,6 +171,10 @@ class Body(threading.local):
                 if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
                     x.cache_clear()
         return tensors
+
+    def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
+        """Raises where the code changes an array in place that can be reached in two ways; asked at each call."""
+        refuse_shared(self._arrays, values, *self._text)
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))

@@ -262,6 +262,7 @@ class StagedCell(Function):
 
     def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for the inputs."""
+        self._body.refuse_shared_arrays(values)
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
