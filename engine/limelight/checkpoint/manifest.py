@@ -10,8 +10,8 @@ from typing import Any, Final, NoReturn
 
 from limelight.checkpoint import header_limits
 from limelight.checkpoint.array_files import parse_json
-from limelight.checkpoint.edge_names import SLOTS, Edge, below, join
 from limelight.checkpoint.object_graph import BRANCHES, LEAVES
+from limelight.checkpoint.object_paths import SLOTS, Edge, below, join
 from limelight.checkpoint.values import array_keys
 from limelight.errors import CheckpointError
 

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from limelight.checkpoint.edge_names import Edge, join
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
     BRANCHES,
@@ -27,6 +26,7 @@ from limelight.checkpoint.object_graph import (
     is_reserved,
     kind_of,
 )
+from limelight.checkpoint.object_paths import Edge, join
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape

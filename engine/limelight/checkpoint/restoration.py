@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
-from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, matched_slots, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
+from limelight.checkpoint.object_paths import Edge
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable

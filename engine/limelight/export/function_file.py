@@ -11,7 +11,7 @@
     trace     ::= {"arguments": nest, "text": graphs, "blanks": [[...], ...], "captures": [capture, ...],
                    "result": nest, "device": name or null}
     capture   ::= {"variable": number} | {"array": name} | {"generator": array's name, or null for the default one}
-    variable  ::= {"path": as in `checkpoint.edge_names`, "name": ..., "array": name, "shape": [size or null, ...],
+    variable  ::= {"path": as in `checkpoint.object_paths`, "name": ..., "array": name, "shape": [size or null, ...],
                    "trainable": ...}
 
 Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nests`.
