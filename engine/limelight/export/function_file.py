@@ -14,7 +14,7 @@
     variable  ::= {"path": as in `checkpoint.object_paths`, "name": ..., "array": name, "shape": [size or null, ...],
                    "trainable": ...}
 
-Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nests`.
+Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nest_json`.
 """
 
 from __future__ import annotations

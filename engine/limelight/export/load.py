@@ -13,7 +13,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ExportError, LimelightError
 from limelight.export import function_file
 from limelight.export.loaded import LoadedFunction, LoadedModule, as_old_tree, hold_functions
-from limelight.export.nests import Output, decode
+from limelight.export.nest_json import Output, decode
 from limelight.export.parameters import signature
 from limelight.export.portable_graph import from_text
 from limelight.export.variable_paths import as_tree

@@ -14,7 +14,7 @@ from limelight.errors import ExportError
 from limelight.export import function_file
 from limelight.export.destination import destination
 from limelight.export.loaded import FUNCTIONS, LoadedModule
-from limelight.export.nests import Output, canonical_key, encode
+from limelight.export.nest_json import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
 from limelight.export.traces_to_write import traces_by_name
