@@ -25,10 +25,12 @@ ones, for the ops of spectra, and may not be arguments and results.
 Of {differentiable} differentiable ops {exported} are exported or composed ({share:.1%}); of all {all}, {all_exported}.
 
 Where onnxruntime has no kernel for a dtype, an op is computed in a wider one: 16-bit floats in float32, 16-bit integers
-in 32 bits. Special functions and decompositions are computed in float64. A few ops need known sizes: windows of
-convolutions and pooling (the batch may be None), matrices that are decomposed (up to 64 columns; 24 for singular values
-and eigenvalues; 8 for cofactors), the axis of cumulative products and extremes. A singular matrix gives NaN where
-limelight raises an error, indices out of bounds are errors of onnxruntime, and `distinct` counts all NaN as one value.
+in 32 bits. Whole numbers are exact, but for powers of 64 bits whose exponent is a tensor and products along an axis of
+unknown size, which have 53 bits. Special functions and decompositions are computed in float64. A few ops need known
+sizes: windows of convolutions and pooling (the batch may be None), matrices that are decomposed (up to 64 columns; 24
+for singular values and eigenvalues; 8 for cofactors), the axis of cumulative products and extremes. A singular matrix
+gives NaN where limelight raises an error, indices out of bounds are errors of onnxruntime, and `distinct` counts all
+NaN as one value.
 
 | op | differentiable | in ONNX |
 |---|---|---|

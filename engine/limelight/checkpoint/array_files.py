@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from limelight.checkpoint import header_memory
+from limelight.checkpoint import header_limits
 from limelight.checkpoint.file_system import Reader, Writer
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
@@ -91,8 +91,8 @@ def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapp
             "may have 100 MB of it: save parts of the program in checkpoints of their own"
         )
     size = 8 + len(text) + end
-    if not header_memory.fits_as_text(text, size) or not all(
-        header_memory.fits(json, size) for json in (top, *metadata.values())
+    if not header_limits.fits_as_text(text, size) or not all(
+        header_limits.fits(json, size) for json in (top, *metadata.values())
     ):
         raise CheckpointError(
             f"{writer.path.name}: the description of {len(arrays)} arrays and of what belongs to them would take far "
@@ -155,7 +155,7 @@ class ArrayFile:
         if not 2 <= length <= min(size - 8, MOST_HEADER):
             self._refuse("its first eight bytes are not the length of a header")
         text, first = self._apart(self.reader.read(8, length))
-        if not header_memory.fits(text, size):
+        if not header_limits.fits(text, size):
             self._refuse("its header would take far more memory than the file")
         header = parse_json(text, self._refuse, _entry)
         if not isinstance(header, dict):
@@ -175,7 +175,7 @@ class ArrayFile:
 
         It is JSON in itself, and is held to its own bound when it is parsed.
         """
-        if not header_memory.fits_as_text(header, self.reader.size):
+        if not header_limits.fits_as_text(header, self.reader.size):
             self._refuse("its header would take far more memory than the file")
         try:
             text = header.decode("utf-8")

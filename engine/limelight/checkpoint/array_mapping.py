@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.manifest import Manifest, SavedNode, give_paths
+from limelight.checkpoint.object_paths import Edge
 from limelight.core.dtypes import DType
 
 Array = np.ndarray[Any, Any]

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from limelight.checkpoint import file_system
 from limelight.checkpoint.array_files import Array, ArrayFile, Entry, Unwritten, write_arrays
-from limelight.checkpoint.edge_names import WITHIN
 from limelight.checkpoint.file_system import Reader, Writer
 from limelight.checkpoint.manifest import Manifest, parse
+from limelight.checkpoint.object_paths import WITHIN
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.errors import CheckpointError

@@ -30,6 +30,7 @@ from limelight.core.storage import Storage, UnsettledStorage
 from limelight.core.tensor import wrap
 from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import CheckpointError
+from limelight.ops.random._draws import is_state
 
 Spec = tuple[Shape, DType]
 _newest: Final[dict[tuple[int, str], tuple[Any, int]]] = {}
@@ -116,7 +117,10 @@ def carry_out(file: Source, assignments: Sequence[Assignment], order: int, undo:
     with_arrays = [a for a in todo if nodes[a.number].array]
     loaded: dict[int, Any] = {}
     for a in sorted(with_arrays, key=lambda a: file.place(nodes[a.number].array)):
-        loaded[a.number] = _checked(nodes[a.number], file.array(nodes[a.number].array, nodes[a.number].dtype))
+        array = file.array(nodes[a.number].array, nodes[a.number].dtype)
+        if nodes[a.number].kind == "generator" and not is_state(array.ravel()):
+            raise CheckpointError(f"{shown(nodes[a.number].path)} is not the state of a generator")
+        loaded[a.number] = array
     for a in todo:
         if not nodes[a.number].array:
             loaded[a.number] = decode(nodes[a.number].value, file.value_array)
@@ -135,15 +139,6 @@ def carry_out(file: Source, assignments: Sequence[Assignment], order: int, undo:
             if target is not None:
                 _note(target, order)
     return given
-
-
-def _checked(node: SavedNode, array: Array) -> Array:
-    """An array; raises CheckpointError for words that are no state of a generator: NumPy would take them unseen."""
-    if node.kind == "generator":
-        words = array.ravel()
-        if array.dtype != np.uint64 or words.size != 14 or words[10] > 4 or words[11] > 1 or words[12] >= 1 << 32:
-            raise CheckpointError(f"{shown(node.path)} is not the state of a generator")
-    return array
 
 
 def _set_states(

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from limelight.checkpoint import header_memory
+from limelight.checkpoint import header_limits
 from limelight.checkpoint.array_files import parse_json
-from limelight.checkpoint.edge_names import SLOTS, Edge, below, join
 from limelight.checkpoint.object_graph import BRANCHES, LEAVES
+from limelight.checkpoint.object_paths import SLOTS, Edge, below, join
 from limelight.checkpoint.values import array_keys
 from limelight.errors import CheckpointError
 
@@ -105,7 +105,7 @@ def checked_json(text: str, room: int, refuse: Callable[[str], NoReturn]) -> Any
         room: bytes of memory that it may take: the size of the file, about.
         refuse: is told what is wrong, and raises.
     """
-    if not header_memory.fits(text, room):
+    if not header_limits.fits(text, room):
         refuse("what it says besides its arrays would take far more memory than the file")
     return parse_json(text, refuse)
 
@@ -136,7 +136,7 @@ class _Reader:
             self._typed(self._data.get("info", {}), dict, "info"),
             self._files(self._data.get("files", {})),
         )
-        if not give_paths(manifest.nodes, self._room + header_memory.ALLOWANCE // 2):
+        if not give_paths(manifest.nodes, self._room + header_limits.ALLOWANCE // 2):
             self._refuse("its paths would take far more memory than the file")
         if not all(node.path for node in nodes[1:]):
             self._refuse("it has nodes that nothing leads to")

@@ -7,14 +7,13 @@ and what one saved object would have to be twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from limelight.checkpoint.edge_names import Edge, join
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
     BRANCHES,
@@ -23,9 +22,11 @@ from limelight.checkpoint.object_graph import (
     Attributes,
     Value,
     child_of,
+    has_slots,
     is_reserved,
     kind_of,
 )
+from limelight.checkpoint.object_paths import Edge, join
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
@@ -237,6 +238,29 @@ class Planner:
             return a.value == b.value and a.array == b.array
         arrays = self._file.array(a.array, a.dtype), self._file.array(b.array, b.dtype)
         return arrays[0].dtype == arrays[1].dtype and arrays[0].tobytes() == arrays[1].tobytes()
+
+
+def matched_slots(
+    nodes: Sequence[SavedNode], numbers: Iterable[int], live: Callable[[int], Any]
+) -> Iterator[tuple[Any, Any, dict[str, int]]]:
+    """The slots that were saved of optimisers that have a match, with variables that have one.
+
+    Args:
+        nodes: all that was saved.
+        numbers: where among them optimisers may be.
+        live: the live object for a number, or None.
+
+    Yields:
+        The optimiser, the variable, and the numbers of its slots by name.
+    """
+    for number in numbers:
+        slots = nodes[number].slots
+        optimizer = live(number) if slots else None
+        if optimizer is not None and has_slots(optimizer):
+            for to, names in slots:
+                variable = live(to)
+                if variable is not None:
+                    yield optimizer, variable, names
 
 
 def _key(x: Any) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from limelight.checkpoint.edge_names import SLOTS, Edge, below, join
+from limelight.checkpoint.object_paths import SLOTS, Edge, below, join
 from limelight.checkpoint.state_protocols import is_stateful
 from limelight.core import dtypes
 from limelight.core.spec import GENERATOR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ from limelight.checkpoint.checkpoint import as_path
 from limelight.checkpoint.checkpoint_file import GENERATOR, CheckpointFile
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.manifest import SavedNode
-from limelight.checkpoint.match_plan import Plan, Planner, fits, spec_text
+from limelight.checkpoint.match_plan import Plan, Planner, fits, matched_slots, spec_text
 from limelight.checkpoint.match_tree import MatchTree, tree_lines
-from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, has_slots, kind_of
+from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, kind_of
 from limelight.checkpoint.restoration import Restoration
 from limelight.checkpoint.status import report
 from limelight.checkpoint.values import decode
@@ -128,20 +129,17 @@ def preview(path: Any, root: Any) -> MatchTree:
     nodes = file.manifest.nodes
     given = {a.number: Given(_spec(a.target), _saved_spec(file, nodes[a.number])) for a in plan.assignments}
     given |= {number: Given(None, _saved_spec(file, nodes[number])) for _, _, number in plan.renewed}
-    for i, node in enumerate(nodes):
-        optimizer = plan.objects.get(i) if node.slots else None
-        for to, numbers in node.slots if optimizer is not None and has_slots(optimizer) else ():
-            if to in plan.objects:
-                given |= _slots_given(file, plan, optimizer, to, numbers)
+    for optimizer, variable, numbers in matched_slots(nodes, range(len(nodes)), plan.objects.get):
+        given |= _slots_given(file, plan, optimizer, variable, numbers)
     restoration.foresee(plan, given)
     return MatchTree(file.path.name, tuple(report(restoration, root, ObjectGraph(root))))
 
 
 def _slots_given(
-    file: CheckpointFile, plan: Plan, optimizer: Any, to: int, numbers: dict[str, int]
+    file: CheckpointFile, plan: Plan, optimizer: Any, variable: Variable, numbers: Mapping[str, int]
 ) -> dict[int, Given]:
     """The slots that an optimiser would be given: it makes those that it lacks."""
-    nodes, variable = file.manifest.nodes, plan.objects[to]
+    nodes = file.manifest.nodes
     live: dict[str, Variable] = next((slots for v, slots in optimizer.variables_with_slots() if v is variable), {})
     plan.objects |= {number: live[name] for name, number in numbers.items() if name in live}
     return {

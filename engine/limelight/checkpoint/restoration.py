@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
-from limelight.checkpoint.edge_names import Edge
-from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, shown
+from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, matched_slots, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
+from limelight.checkpoint.object_paths import Edge
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable
@@ -172,15 +172,10 @@ class Restoration:
             return plan.objects.get(number, self.matched(number))
 
         assignments = []
-        for i in self._with_slots:
-            optimizer = live(i)
-            if optimizer is not None and has_slots(optimizer):
-                for to, numbers in self.nodes[i].slots:
-                    variable = live(to)
-                    if variable is None or all(n in self._matched for n in numbers.values()):
-                        continue
-                    if not commit.begun_anew(optimizer, variable, self.order):
-                        assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
+        for optimizer, variable, numbers in matched_slots(self.nodes, self._with_slots, live):
+            done = all(n in self._matched for n in numbers.values())
+            if not done and not commit.begun_anew(optimizer, variable, self.order):
+                assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
         return assignments
 
     def _without_slots(self, plan: Plan, assigned: list[Assignment]) -> list[tuple[Any, Variable]]:

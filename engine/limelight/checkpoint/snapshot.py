@@ -16,7 +16,6 @@ import numpy as np
 
 from limelight.checkpoint.array_files import Array, Unwritten
 from limelight.checkpoint.checkpoint_file import COMPLEX
-from limelight.checkpoint.edge_names import WITHIN, below, join
 from limelight.checkpoint.list_order import Orders, orders_of
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
@@ -31,6 +30,7 @@ from limelight.checkpoint.object_graph import (
     Value,
     has_slots,
 )
+from limelight.checkpoint.object_paths import WITHIN, below, join
 from limelight.checkpoint.state_protocols import get_state
 from limelight.checkpoint.values import encode
 from limelight.core import backends, dtypes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.match_plan import ARRAYS, described, shown, spec_text
 from limelight.checkpoint.match_tree import MatchRecord, MatchTree
 from limelight.checkpoint.object_graph import (
@@ -19,6 +18,7 @@ from limelight.checkpoint.object_graph import (
     is_reserved,
     kind_of,
 )
+from limelight.checkpoint.object_paths import Edge
 from limelight.checkpoint.restoration import Restoration, settle
 from limelight.checkpoint.state_protocols import is_stateful
 from limelight.core.variable import Resource

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from limelight.autodiff import INEXACT, zeros
-from limelight.control_flow.python_as_it_was import python_as_it_was
+from limelight.control_flow.python_state_scope import python_state_scope
 from limelight.core import nest, shapes
 from limelight.core.nest import Structure
 from limelight.core.sparse_gradient import SparseGradient
@@ -172,7 +172,7 @@ class UserRule:
 
         The rule sees names as they were when the function was called, as it does in a trace.
         """
-        with python_as_it_was(self._names, keeps_changes=True):
+        with python_state_scope(self._names, keeps_changes=True):
             return self._gradients(gradients, sizes, variables)
 
     def _gradients(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:

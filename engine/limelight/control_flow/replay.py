@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from limelight.control_flow.effect_recorder import EffectRecorder
-from limelight.control_flow.python_as_it_was import python_as_it_was
+from limelight.control_flow.python_state_scope import python_state_scope
 from limelight.control_flow.run_fingerprint import RunFingerprint
 from limelight.control_flow.variables_as_values import call_with_values
 from limelight.core import dispatch, nest
@@ -126,7 +126,7 @@ class set_back(dispatch.Guard):  # noqa: N801  # used as a function
     def __init__(self, run: FirstRun) -> None:
         super().__init__()
         self._states = run.states
-        self._python = python_as_it_was(run.python)
+        self._python = python_state_scope(run.python)
         self._before: list[tuple[Any, Any]] = []
 
     def begin(self) -> None:

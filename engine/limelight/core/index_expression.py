@@ -87,9 +87,17 @@ def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
         raise OutOfBoundsError(error.bare) from None
 
 
+def as_numbers(positions: Any) -> list[Any]:
+    """Positions as Python's numbers; those of a program that JAX is tracing as they are, which it can index with."""
+    try:
+        return [int(i) for i in positions]
+    except TypeError:
+        return list(positions)
+
+
 def pick(x: Any, key: Key, positions: Any) -> Any:
     """`x[key]`, an array, with `positions` at the marks. Raises OutOfBoundsError, as `within` does, for one too far."""
-    values = [int(i) for i in positions]
+    values = as_numbers(positions)
     try:
         return x[filled(key, values)]
     except IndexError:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from limelight.data.element import Element
 from limelight.data.epoch import Epoch
-from limelight.data.forked_locks import lock_of
+from limelight.data.fork_safe_locks import lock_of
 from limelight.data.stage import END, Cursor, End, IndexCursor, Stage, View
 
 _FIRST: Final = (0,)

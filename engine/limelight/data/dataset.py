@@ -15,7 +15,7 @@ from limelight.data.batch import Batch
 from limelight.data.cache import Cache
 from limelight.data.combinators import Enumerate, Part, Repeat, Zip
 from limelight.data.element import structure_of
-from limelight.data.forked_locks import lock_of
+from limelight.data.fork_safe_locks import lock_of
 from limelight.data.iterator import Iterator
 from limelight.data.map import Filter, Map
 from limelight.data.prefetch import Prefetch

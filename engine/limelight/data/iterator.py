@@ -17,7 +17,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.variable import lift, on_create
 from limelight.data.element import Element, is_text, value_of
 from limelight.data.epoch import Epoch
-from limelight.data.forked_locks import lock_of
+from limelight.data.fork_safe_locks import lock_of
 from limelight.data.sources import Foreign
 from limelight.data.stage import END, Cursor, End, Stage, State
 from limelight.data.staged_iteration import Rounds, Source, next_element

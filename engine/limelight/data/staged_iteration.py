@@ -166,25 +166,21 @@ next_op: Final[Op] = defop(
     batching="loop",
 )
 
-has_next_op: Final[Op] = defop(
-    "has_next_element",
-    inputs="*xs",
-    attrs="source",
-    infer=lambda *arguments: known((), dtypes.bool_),
-    kernel=lambda xp, *arguments: _has_next(xp, arguments[-1]),
-    effect="io",
-    why_no_gradient=_DATA,
-    batching="loop",
-)
 
-begin_op: Final[Op] = defop(
-    "begin_pass",
-    inputs="*xs",
-    attrs="source",
-    infer=lambda *arguments: (),
-    kernel=lambda xp, *arguments: _begin(xp, arguments[-1]),
-    multiple=True,
-    effect="io",
-    why_no_gradient=_DATA,
-    batching="loop",
-)
+def _source_op(name: str, kernel: Callable[[Any, Any], Any], specs: Any) -> Op:
+    """An op over a source, in the chain of all input and output."""
+    return defop(
+        name,
+        inputs="*xs",
+        attrs="source",
+        infer=lambda *arguments: specs,
+        kernel=lambda xp, *arguments: kernel(xp, arguments[-1]),
+        multiple=isinstance(specs, tuple),
+        effect="io",
+        why_no_gradient=_DATA,
+        batching="loop",
+    )
+
+
+has_next_op: Final[Op] = _source_op("has_next_element", _has_next, known((), dtypes.bool_))
+begin_op: Final[Op] = _source_op("begin_pass", _begin, ())

@@ -12,7 +12,7 @@ import numpy as np
 
 from limelight.core import dispatch
 from limelight.errors import ArgumentError
-from limelight.explain.side_run import begin, inputs_of
+from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node

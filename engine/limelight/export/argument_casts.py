@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.core.tensor import Tensor, as_tensor, beside
 from limelight.errors import ArgumentError, DTypeError, ShapeError, SignatureError
-from limelight.export.nests import leaves_like
+from limelight.export.nest_json import leaves_like
 from limelight.staging.key import Call, Key
 from limelight.staging.key_parts import TensorPart
 from limelight.staging.signature import Signature

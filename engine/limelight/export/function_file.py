@@ -11,10 +11,10 @@
     trace     ::= {"arguments": nest, "text": graphs, "blanks": [[...], ...], "captures": [capture, ...],
                    "result": nest, "device": name or null}
     capture   ::= {"variable": number} | {"array": name} | {"generator": array's name, or null for the default one}
-    variable  ::= {"path": as in `checkpoint.edge_names`, "name": ..., "array": name, "shape": [size or null, ...],
+    variable  ::= {"path": as in `checkpoint.object_paths`, "name": ..., "array": name, "shape": [size or null, ...],
                    "trainable": ...}
 
-Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nests`.
+Nothing in it is code: graphs are text over limelight's own ops (`portable_graph`), nests are described in `nest_json`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -31,14 +30,14 @@ import numpy as np
 
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
 from limelight.checkpoint.checkpoint_file import FUNCTIONS
-from limelight.checkpoint.file_system import Reader, Writer, cannot_write, sweep
+from limelight.checkpoint.file_system import Reader
 from limelight.checkpoint.manifest import checked_json
 from limelight.errors import CheckpointError, ExportError
+from limelight.export.destination import write_whole
 
 FORMAT: Final = "limelight functions"
 VERSION: Final = 1
 _READERS: Final = {".npy": "np.load(path)", ".npz": "np.load(path)", ".pt": "torch.load(path)", ".onnx": "onnxruntime"}
-_NOTHING_ELSE: Final = re.compile(r"(?!)")
 
 
 def write(path: Path, content: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -48,20 +47,7 @@ def write(path: Path, content: Mapping[str, Any], arrays: Mapping[str, Any]) -> 
     unwritten = {
         name: Unwritten(x.dtype, x.shape, functools.partial(arrays.__getitem__, name)) for name, x in arrays.items()
     }
-    writer = None
-    try:
-        writer = Writer(path)
-        write_arrays(writer, unwritten, {FUNCTIONS: json.dumps(described)})
-        writer.commit()
-    except OSError as error:
-        named = writer is not None and writer.has_its_name
-        raise ExportError(cannot_write(path, error, named=named)) from error
-    except CheckpointError as error:
-        raise ExportError(f"{path} cannot be written: {error.bare}") from error
-    finally:
-        if writer is not None:
-            writer.discard()
-    sweep(path, _NOTHING_ELSE, ())
+    write_whole(path, lambda writer: write_arrays(writer, unwritten, {FUNCTIONS: json.dumps(described)}))
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

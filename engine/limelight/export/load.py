@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from limelight.core import device_scopes, devices
 from limelight.core.tensor import constant
 from limelight.core.variable import Variable
 from limelight.errors import ExportError, LimelightError
 from limelight.export import function_file
 from limelight.export.loaded import LoadedFunction, LoadedModule, as_old_tree, hold_functions
-from limelight.export.nests import Output, decode
+from limelight.export.nest_json import Output, decode
 from limelight.export.parameters import signature
 from limelight.export.portable_graph import from_text
 from limelight.export.variable_paths import as_tree
+from limelight.ops.random._draws import is_state
 from limelight.random import Generator, default_generator
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.signature import Signature
@@ -134,15 +133,10 @@ class _Content:
             return default_generator()
         if name not in self._generators:
             generator = self._generators[name] = Generator(0)
-            generator._data.set(_words(self._arrays[name]))
+            if not is_state(self._arrays[name]):
+                raise ExportError("the file is damaged: it has a generator whose state is none")
+            generator._data.set(self._arrays[name])
         return self._generators[name]
-
-
-def _words(array: Any) -> Any:
-    """The state of a generator. Raises ExportError for what is none: NumPy would take it, and draw zeros."""
-    if array.dtype != np.uint64 or array.shape != (14,) or array[10] > 4 or array[11] > 1 or array[12] >= 1 << 32:
-        raise ExportError("the file is damaged: it has a generator whose state is none")
-    return array
 
 
 def _check(graph: Any, key: Any, captures: Sequence[Any]) -> None:

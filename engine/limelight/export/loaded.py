@@ -11,7 +11,7 @@ from limelight.core.variable import Resource, Variable
 from limelight.errors import ArgumentError, ExportError, SignatureError
 from limelight.export import argument_casts
 from limelight.export.held_containers import HeldDict, HeldList
-from limelight.export.nests import canonical_key
+from limelight.export.nest_json import canonical_key
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction

@@ -11,7 +11,7 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.tensor import Tensor, constant
 from limelight.errors import ExportError, LimelightError
-from limelight.export.nests import decode, encode
+from limelight.export.nest_json import decode, encode
 
 
 def described(name: str, parameters: Sequence[inspect.Parameter], keep: Callable[[str, Any], str]) -> list[Any]:

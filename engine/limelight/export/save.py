@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from limelight.core import nest
 from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable
 from limelight.errors import ExportError
 from limelight.export import function_file
-from limelight.export.loaded import FUNCTIONS, LoadedFunction, LoadedModule, functions_of
-from limelight.export.nests import Output, canonical_key, encode
+from limelight.export.destination import destination
+from limelight.export.loaded import FUNCTIONS, LoadedModule
+from limelight.export.nest_json import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
+from limelight.export.traces_to_write import traces_by_name
 from limelight.export.variable_paths import paths_of
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
-from limelight.staging.function import Function, function
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, VariablePart
-from limelight.user_code import source_line
-from limelight.user_code.warn_at import warn_at
-
-CALL: Final = "call"
-"""The name of the function that calling a saved module, or a saved function, runs."""
 
 
 def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | Mapping[str, Any] | Any = ()) -> Path:
@@ -71,15 +64,8 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
     >>> loaded(ll.constant([1.0, 2.0])).tolist()
     [3.0, 12.0]
     """
-    try:
-        file = Path(path)
-    except TypeError:
-        raise ExportError(f"ll.save takes a path as its second argument, got {type(path).__name__}") from None
-    if not os.path.isdir(file.parent):
-        raise ExportError(f"there is no folder {file.parent}; make it first: Path({str(file.parent)!r}).mkdir()")
-    if os.path.isdir(file):  # which raises nothing, of a name that is too long either
-        raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.ll')!r} for example")
-    functions = _functions_of(target, signatures)  # first: a module makes its variables when it is traced
+    file = destination(path, "ll.save", "model.ll")
+    functions = traces_by_name(target, signatures)  # first: a module makes its variables when it is traced
     saved = _Saved(target if isinstance(target, Module) else None)
     content = {
         "made_by": _version(),
@@ -100,137 +86,6 @@ def _version() -> str:
         return metadata.version("limelight")
     except metadata.PackageNotFoundError:
         return "unknown"
-
-
-# What is saved
-
-
-def _functions_of(target: Any, signatures: Any) -> dict[str, list[ConcreteFunction]]:
-    """The traces of each function, by name."""
-    if isinstance(target, Mapping):
-        return _functions_by_name(target, signatures)
-    wanted = _listed(signatures)
-    if isinstance(target, LoadedModule):
-        if wanted and CALL not in functions_of(target):
-            raise ExportError(
-                f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
-            )
-        return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in functions_of(target).items()}
-    if isinstance(target, Module):
-        return _functions_of_module(target, wanted)
-    return {CALL: _traces_of(target, wanted, "")}
-
-
-def _listed(signatures: Any) -> list[Any]:
-    return list(signatures) if isinstance(signatures, list) else [signatures] if signatures != () else []
-
-
-def _functions_by_name(target: Mapping[Any, Any], signatures: Any) -> dict[str, list[ConcreteFunction]]:
-    if not target or not all(isinstance(name, str) and name.isidentifier() for name in target):
-        raise ExportError("ll.save takes a dictionary of functions whose names are Python names")
-    by_name = signatures if isinstance(signatures, Mapping) else dict.fromkeys(target, signatures)
-    unknown = [repr(name) for name in by_name if name not in target]
-    if unknown:
-        raise ExportError(
-            f"ll.save: signatures for {', '.join(unknown)}, which the dictionary does not have: it has "
-            f"{', '.join(map(repr, target))}; one argument that is a dictionary is written in a tuple, [({{...}},)]"
-        )
-    return {name: _traces_of(f, _listed(by_name.get(name, ())), name) for name, f in target.items()}
-
-
-def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
-    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
-    methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
-    if wanted:
-        methods[CALL] = methods.get(CALL) or _called(module)
-    names = sorted(methods, key=lambda name: name != CALL)  # `call` first: others may read the variables that it makes
-    given = {CALL: wanted}
-    functions = {name: _traces_of(methods[name], given.get(name, []), name, required=False) for name in names}
-    left_out = [name for name, traces in functions.items() if not traces]
-    functions = {name: traces for name, traces in functions.items() if traces}
-    if not functions:
-        raise ExportError(
-            f"{type(module).__name__} has no trace to save: give ll.save the signature of its call, "
-            "ll.save(net, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
-        )
-    if left_out:
-        _warn_of_left_out(type(module).__name__, left_out)
-    return functions
-
-
-def _warn_of_left_out(module: str, methods: list[str]) -> None:
-    names = ", ".join([f"`{name}`" for name in methods])
-    them = "it" if len(methods) == 1 else "each"
-    message = (
-        f"ll.save leaves out {names} of the {module}, staged but never called: call {them} once before, or write "
-        "@ll.function(input_signature=[...])"
-    )
-    stack = source_line.user_stack(limit=1)
-    if stack:
-        warn_at(stack[0], message, UserWarning)
-    else:
-        warnings.warn(message, stacklevel=4)
-
-
-def _is_staged_method(owner: type, name: str) -> bool:
-    return isinstance(inspect.getattr_static(owner, name, None), Function)
-
-
-def _called(module: Module) -> Function:
-    """The module's call, staged, with the parameters of its `call`."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return module(*args, **kwargs)
-
-    call.__signature__ = inspect.signature(module.call)  # type: ignore[attr-defined]  # which `inspect` reads
-    call.__name__ = call.__qualname__ = type(module).__name__
-    return function(call)
-
-
-def _traces_of(target: Any, wanted: list[Any], name: str, required: bool = True) -> list[ConcreteFunction]:
-    """The traces of a function, and those for the signatures that are wanted; at least one where that is required."""
-    if isinstance(target, LoadedFunction):
-        for signature in wanted:
-            _check_covered(target, signature)
-        return list(target.traces)
-    if isinstance(target, ConcreteFunction):
-        alone = LoadedFunction(target.name, target.python_signature, [target])
-        return _traces_of(alone, wanted, name)
-    if not callable(target):
-        hint = ""
-        if isinstance(target, (str, os.PathLike)):
-            hint = "; the path comes second"
-        elif isinstance(target, (Tensor, Variable)) or hasattr(target, "__array__"):
-            hint = "; an array is saved by np.save(path, x.numpy())"
-        raise ExportError(
-            f"ll.save takes a function, a module or a dictionary of functions, got {type(target).__name__}{hint}"
-        )
-    staged = target if isinstance(target, Function) else function(target)
-    for signature in wanted:
-        staged.get_concrete_function(*_arguments(signature))
-    traces: list[ConcreteFunction] = [trace for trace in staged.trace_cache if not trace.stale]
-    if not traces and staged._declared is not None and all(x.has_rank for x in nest.leaves_of(staged._declared)):
-        traces = [staged.get_concrete_function()]
-    if not traces and required:
-        raise ExportError(
-            f"{name or staged.name} has no trace to save: call it once, or give ll.save its signature, "
-            "ll.save(f, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
-        )
-    return traces
-
-
-def _arguments(signature: Any) -> tuple[Any, ...]:
-    return signature if isinstance(signature, tuple) else (signature,)
-
-
-def _check_covered(loaded: LoadedFunction, signature: Any) -> None:
-    """Raises ExportError for a signature that none of the traces serves: there is no Python code to trace."""
-    call = loaded.bound(_arguments(signature), {}, abstract=True)
-    if not loaded.serves(call):
-        raise ExportError(
-            f"ll.save: {loaded.name}, a trace or loaded from a file, cannot be traced for another signature, and has "
-            f"{loaded.lacks(call)}\nSave it without signatures, or the staged function that it was made of"
-        )
 
 
 class _Saved:

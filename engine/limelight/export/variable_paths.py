@@ -1,6 +1,6 @@
 """Where the variables of a module are: paths that say what each edge is, and the tree that they are made into again.
 
-A path is that of a checkpoint (`checkpoint.edge_names`): a key "a/b" is another edge than "b" below "a", and the key
+A path is that of a checkpoint (`checkpoint.object_paths`): a key "a/b" is another edge than "b" below "a", and the key
 "1" another one than the position 1. What is a list or a dictionary is said beside the paths.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
-from limelight.checkpoint.edge_names import Edge, join, split
+from limelight.checkpoint.object_paths import Edge, join, split
 from limelight.core.variable import Variable
 from limelight.errors import ExportError
 from limelight.export.held_containers import HeldDict, HeldList

@@ -18,9 +18,9 @@ from limelight.checkpoint import RestoreStatus
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
 from limelight.checkpoint.array_mapping import ArrayMapping, Offered
 from limelight.checkpoint.checkpoint import as_path
-from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.file_system import Reader, Writer, cannot_write
 from limelight.checkpoint.object_graph import child_of, kind_of
+from limelight.checkpoint.object_paths import Edge
 from limelight.checkpoint.restoration import Restoration
 from limelight.core.dtypes import dtype
 from limelight.core.tensor import Tensor

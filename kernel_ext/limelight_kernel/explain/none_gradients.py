@@ -26,10 +26,14 @@ MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class NoneGradient:
-    """A gradient that is None: the `line` of the cell that asked for it (0 for one elsewhere), and why it is."""
+    """A gradient that is None: the `line` of the cell that asked for it (0 for one elsewhere), and why it is.
+
+    `staged_only`: in a plain cell it would not be None.
+    """
 
     line: int
     sentence: str
+    staged_only: bool = False
 
 
 @contextmanager
@@ -52,7 +56,7 @@ def recording_none_gradients(filename: str, given: Collection[Any]) -> Iterator[
         )
         if stack and not line:
             sentence += source_line.at(stack[0])
-        one = NoneGradient(line, sentence)
+        one = NoneGradient(line, sentence, foreign)
         if one not in recorded:
             many[line] = many.get(line, 0) + 1
             recorded.extend([one] if many[line] <= MOST else [])

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from limelight.core import nest
+from limelight.core.spec import TensorSpec
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
 _METHODS: Final = frozenset(["sort", "fill", "partition", "put", "resize", "itemset", "setfield", "byteswap"])
@@ -23,7 +25,7 @@ class ArrayChanges(NamedTuple):
     """The names that a cell changes in place if they are arrays: by statements that are calls, by `+=` and the like."""
 
     calls: tuple[tuple[str, ast.Expr], ...]
-    augmented: frozenset[str]
+    augmented: Mapping[str, ast.AugAssign]
     aliases: tuple[tuple[str, str, ast.AST], ...] = ()
     """The names of arrays, other names that mean the same or a part of it, and where these are changed by `+=`."""
 
@@ -38,12 +40,15 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
     calls = [
         (name, node) for node in ast.walk(tree) if isinstance(node, ast.Expr) and (name := _changed_by(node.value))
     ]
-    augmented = {x.target.id for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)}
+    augmented = {
+        x.target.id: x for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
+    }
     again = {id(x.target) for x in ast.walk(tree) if isinstance(x, ast.AugAssign)}
     bound = {
         x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in again
     }
-    return ArrayChanges(tuple(calls), frozenset(augmented - bound), tuple(_aliases(tree)))
+    only_augmented = {name: node for name, node in augmented.items() if name not in bound}
+    return ArrayChanges(tuple(calls), only_augmented, tuple(_aliases(tree)))
 
 
 def _aliases(tree: ast.Module) -> list[tuple[str, str, ast.AST]]:
@@ -82,6 +87,62 @@ def _is_view(code: str, values: Mapping[str, Any]) -> str:
             return ""
     array = values.get(tree.id)
     return tree.id if isinstance(array, np.ndarray) and array.ndim > axes_left else ""
+
+
+def _sharing(name: str, values: Mapping[str, Any]) -> str:
+    """Another input with an array in it that has memory in common with the array `name`; empty for none."""
+    array = values.get(name)
+    if not isinstance(array, np.ndarray):
+        return ""
+    others = {other: x for other, x in values.items() if other != name and type(x) in (np.ndarray, list, tuple, dict)}
+    for other, value in others.items():
+        if any(isinstance(leaf, np.ndarray) and np.may_share_memory(leaf, array) for leaf in nest.leaves_of(value)):
+            return other
+    return ""
+
+
+def refuse_shared(
+    changes: ArrayChanges, values: Mapping[str, Any], filename: str, lines: list[str], header: int
+) -> None:
+    """Raises StagedSyntaxError where `+=` changes an array whose memory another input shares; arguments as above."""
+    for name, statement in changes.augmented.items():
+        other = _sharing(name, values)
+        if other:
+            code = ast.unparse(statement)
+            message = (
+                f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
+                f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
+            )
+            raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
+
+
+def refuse_casts(
+    changes: ArrayChanges,
+    made: Mapping[str, TensorSpec],
+    values: Mapping[str, Any],
+    filename: str,
+    lines: list[str],
+    header: int,
+) -> None:
+    """Raises StagedSyntaxError where an array cannot take what is computed for it, as NumPy refuses it.
+
+    Args:
+        changes: what the cell does.
+        made: the type of what each array is to hold.
+        values: what the cell's inputs mean.
+        filename: of its code.
+        lines: of its text.
+        header: how many lines stand above these.
+    """  # fmt: skip
+    for name, spec in made.items():
+        array, statement = values[name], changes.augmented[name]
+        fits = None in spec.shape or spec.shape == array.shape
+        if not fits or not np.can_cast(spec.dtype, array.dtype, "same_kind"):
+            message = (
+                f"`{ast.unparse(statement)}`: the array `{name}` of {array.dtype}{list(array.shape)} cannot take the "
+                f"result, which is {spec}; NumPy refuses that, too. Write `{name} = {name} ...` for a new array"
+            )
+            raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
 
 
 def _changed_by(call: ast.expr) -> str:

@@ -18,7 +18,7 @@ from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
-from limelight_kernel.inputs.array_changes import array_changes, refuse_calls
+from limelight_kernel.inputs.array_changes import array_changes, refuse_calls, refuse_casts, refuse_shared
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
@@ -58,6 +58,10 @@ class OutputTemplate:
             if type(old) in (int, float) and type(new) is type(old) and new != old
         ]
 
+    def of_arrays(self, tensors: tuple[Tensor, ...]) -> dict[str, Any]:
+        """The types of what arrays of NumPy's are to hold after a run, by name."""
+        return {x.place.name: tensors[x.recipe.index].spec for x in self.writes if isinstance(x, ArrayWrite)}
+
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
@@ -89,11 +93,9 @@ def split_outputs(
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
     recipes[RESULT] = book.output("result", made.result)
-    into_arrays = [
-        ArrayWrite(Place(name), recipes.pop(name))
-        for name in arrays
-        if isinstance(recipes.get(name), Result | ArrayResult)
-    ]
+    computed = {name: recipe for name, recipe in recipes.items() if isinstance(recipe, Result | ArrayResult)}
+    into_arrays = [ArrayWrite(Place(name), recipe) for name, recipe in computed.items() if name in arrays]
+    recipes = {name: recipe for name, recipe in recipes.items() if name not in arrays or name not in computed}
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
         *into_arrays,
@@ -118,6 +120,7 @@ class Body(threading.local):
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
+        self._text = (cell.filename, cell.lines, cell.header)
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
@@ -145,7 +148,7 @@ class Body(threading.local):
 
     def _run(self, inputs: Mapping[str, Any]) -> tuple[Tensor, ...]:
         __tracebackhide__ = True
-        refuse_calls(self._arrays, self.originals, self._cell.filename, self._cell.lines, self._cell.header)
+        refuse_calls(self._arrays, self.originals, *self._text)
         state = BorrowedState(self.originals, self.one_each)
         memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
         try:
@@ -159,13 +162,19 @@ class Body(threading.local):
             state.begin()
             with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-            self.last, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
+            template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
+            refuse_casts(self._arrays, template.of_arrays(tensors), self.originals, *self._text)
+            self.last = template
         finally:
             _restore(state)
             for x, misses in memories:
                 if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
                     x.cache_clear()
         return tensors
+
+    def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
+        """Raises where the code changes an array in place that can be reached in two ways; asked at each call."""
+        refuse_shared(self._arrays, values, *self._text)
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))

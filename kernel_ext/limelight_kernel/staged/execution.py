@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.core import dispatch
+from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.cell.compiled_cell import Cell
 
 _ABSENT = object()
@@ -51,14 +52,17 @@ def execute(
     """
     __tracebackhide__ = True
     namespace = shell.user_ns
-    with _Borrowed(namespace, {*inputs, *writes}):
+    borrowed = _Borrowed(namespace, {*inputs, *writes})
+    with borrowed:
         for name in writes:
             namespace.pop(name, None)
         namespace.update(inputs)
+        before = dict(namespace)
         result = _run(shell, cell) if converted is None else converted(namespace)
+        hidden = borrowed.bound_unseen(before)
         assigned = {
             name: namespace[name]
-            for name in dict.fromkeys([*writes, *inputs])
+            for name in dict.fromkeys([*writes, *inputs, *hidden])
             if name in namespace and namespace[name] is not inputs.get(name, _ABSENT)
         }
         deleted = frozenset(name for name in deletes if name not in namespace)
@@ -78,6 +82,16 @@ class _Borrowed(dispatch.Guard):
         super().__init__()
         self._namespace = namespace
         self._saved = {name: namespace.get(name, _ABSENT) for name in names}
+
+    def bound_unseen(self, before: Mapping[str, Any]) -> list[str]:
+        """Other names that mean tensors of the trace now, by `exec` or `globals()[...]`; they are put back as well."""
+        found = [
+            name
+            for name, x in list(self._namespace.items())
+            if isinstance(x, SymbolicTensor) and name not in self._saved and before.get(name, _ABSENT) is not x
+        ]
+        self._saved.update({name: before.get(name, _ABSENT) for name in found})
+        return found
 
     def end(self, abandoned: bool) -> None:
         for name, value in self._saved.items():

@@ -262,6 +262,7 @@ class StagedCell(Function):
 
     def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for the inputs."""
+        self._body.refuse_shared_arrays(values)
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
@@ -387,6 +388,9 @@ class StagedCell(Function):
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             self._warn_of_counters(self._templates.get(entry))
+            for one in self.unconnected(entry):
+                if one.staged_only:
+                    self.warnings.warn(f"this gradient is None: {one.sentence}", one.line)
 
     def _warn_of_counters(self, template: OutputTemplate | None) -> None:
         """Warns, once, of attributes that each run compares and changes: it will not find its trace."""

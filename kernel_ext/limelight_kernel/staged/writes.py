@@ -17,7 +17,7 @@ import numpy as np
 
 from limelight_kernel.inputs.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.borrowed_state import Change, Itself, Place
-from limelight_kernel.staged.recipes import Constant, Recipe, RecipeBook, Run
+from limelight_kernel.staged.recipes import ArrayResult, Constant, Recipe, RecipeBook, Result, Run
 
 _GONE: Final = object()
 Apply: TypeAlias = Callable[[], None]
@@ -73,7 +73,7 @@ class ArrayWrite:
     """An array of NumPy's that the cell changes in place, by `+=` and the like: it gets what the graph has computed."""
 
     place: Place
-    recipe: Recipe
+    recipe: Result | ArrayResult
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -96,14 +96,14 @@ JSON = {
 
 @pytest.mark.parametrize("name", JSON)
 def test_json_takes_no_more_memory_than_is_foreseen(monkeypatch, name):
-    from limelight.checkpoint import header_memory
+    from limelight.checkpoint import header_limits
 
     text = json.dumps(JSON[name], separators=(",", ":"))
-    monkeypatch.setattr(header_memory, "ALLOWANCE", 0)
+    monkeypatch.setattr(header_limits, "ALLOWANCE", 0)
     low, high = 0, 100_000_000
     while high - low > 1000:
         middle = (low + high) // 2
-        low, high = (low, middle) if header_memory.fits(text, middle) else (middle, high)
+        low, high = (low, middle) if header_limits.fits(text, middle) else (middle, high)
     tracemalloc.start()
     parse_json(text, refuse)
     peak = tracemalloc.get_traced_memory()[1]

@@ -103,6 +103,7 @@ def test_a_program_ends_although_a_thread_is_at_work(end: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # the thread that prefetches is one
 def test_a_forked_process_goes_on_where_its_parent_was() -> None:
     iterator = iter(ll.data.from_sequence(range(10)).shuffle(seed=1).prefetch(2))
     next(iterator)

@@ -220,7 +220,7 @@ def test_several_traces_are_listed(tmp_path):
     f = ll.function(lambda x: x + 1)
     f(ll.ones(3))
     f(ll.ones(4))
-    with pytest.raises(ExportError, match=r"holds one trace, and .* has 2: give the signature"):
+    with pytest.raises(ExportError, match=r"writes one trace, and .* has 2: give the signature"):
         ll.export.onnx(f, tmp_path / "f.onnx")
 
 

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_in_jax import jax_only, run_back, same
+
 import limelight as ll
 import stablehlo_table
 from limelight.errors import ArgumentError, ExportError
 
-HAS_JAX = all(importlib.util.find_spec(name) for name in ("jax", "flatbuffers"))
-jax_only = pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'")
 X = np.linspace(-1.0, 1.0, 15, dtype="float32").reshape(5, 3)
-
-
-def run_back(path, *arrays):
-    import jax  # where it is installed
-    from jax import export
-
-    with jax.enable_x64(True):
-        return export.deserialize(bytearray(Path(path).read_bytes())).call(*arrays)
-
-
-def same(f, path, *arrays):
-    results = run_back(path, *arrays)
-    for mine, theirs in zip(stablehlo_table.flat(results), stablehlo_table.flat(f(*arrays)), strict=True):
-        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
-        np.testing.assert_allclose(np.asarray(mine), theirs.numpy(), rtol=2e-5, atol=1e-6)
 
 
 def net():
@@ -131,12 +118,12 @@ def test_what_cannot_travel_is_refused_before_anything_is_written(tmp_path, what
 @jax_only
 def test_functions_without_one_trace(tmp_path):
     f = ll.function(lambda x: x * 2.0)
-    with pytest.raises(ExportError, match="has no traces, and a program is one: give its signature"):
+    with pytest.raises(ExportError, match=r"has no trace to save.* or give ll\.export\.stablehlo its"):
         ll.export.stablehlo(f, tmp_path / "f")
     f(X)
     same(f, ll.export.stablehlo(f, tmp_path / "f"), X)
     f(X[0])
-    with pytest.raises(ExportError, match="has 2 traces"):
+    with pytest.raises(ExportError, match=r"writes one trace, and .* has 2: give the signature"):
         ll.export.stablehlo(f, tmp_path / "f")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from limelight.core import dispatch
 from limelight.errors import ArgumentError
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
-from limelight.explain.side_run import begin, inputs_of
+from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
 from limelight.explain.stepping.portrait import Portrait, portrait

@@ -72,6 +72,21 @@ def equal(x: Any, y: Any) -> Var:
     return (x if isinstance(x, Var) else y).builder.compare("Equal", x, y)
 
 
+def signed_in_order(x: Var) -> Var:
+    """uint64 as the int64 of the same order, anything else as it is: onnxruntime puts no uint64 in order."""
+    return cast(_without_first_bit(x), INT64) if x.dtype == dtypes.uint64 else x
+
+
+def back_in_order(x: Var, dtype: Any) -> Var:
+    """What `signed_in_order` was taken of."""
+    return _without_first_bit(cast(x, dtype)) if dtype == dtypes.uint64 else x
+
+
+def _without_first_bit(x: Var) -> Var:
+    """uint64 with its first bit turned over."""
+    return x.builder.binary("BitwiseXor", x, like(x, 1 << 63))
+
+
 # --- sizes and shapes
 
 
@@ -264,6 +279,9 @@ def gather_nd(x: Var, indices: Var) -> Var:
 
 
 def scatter_nd(x: Var, indices: Var, updates: Var, reduction: str = "none") -> Var:
+    if x.dtype == dtypes.uint64 and reduction in ("max", "min"):
+        made = scatter_nd(signed_in_order(x), indices, signed_in_order(updates), reduction)
+        return back_in_order(made, x.dtype)
     through = _scattered_in(x.dtype, reduction)
     if through != x.dtype:
         return cast(scatter_nd(cast(x, through), indices, cast(updates, through), reduction), x.dtype)
@@ -272,6 +290,9 @@ def scatter_nd(x: Var, indices: Var, updates: Var, reduction: str = "none") -> V
 
 
 def scatter_elements(x: Var, indices: Var, updates: Var, axis: int, reduction: str = "none") -> Var:
+    if x.dtype == dtypes.uint64 and reduction in ("max", "min"):
+        made = scatter_elements(signed_in_order(x), indices, signed_in_order(updates), axis, reduction)
+        return back_in_order(made, x.dtype)
     through = _scattered_in(x.dtype, reduction)
     if through != x.dtype:
         return cast(scatter_elements(cast(x, through), indices, cast(updates, through), axis, reduction), x.dtype)
@@ -323,6 +344,8 @@ def reduce(name: str, x: Var, axis: Any = None, keepdims: bool = False) -> Var:
     axes = all_axes(x, axis)
     if not axes:
         return x
+    if x.dtype == dtypes.uint64 and name in ("Max", "Min"):
+        return back_in_order(reduce(name, signed_in_order(x), axis, keepdims), x.dtype)
     shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
     return x.builder.make(
         f"Reduce{name}", x, vector(x.builder, axes), shape=shape, keepdims=int(keepdims), noop_with_empty_axes=0
@@ -373,12 +396,15 @@ def cumsum(x: Var, axis: int, *, exclusive: bool = False, reverse: bool = False)
 
 def arg(x: Var, axis: int, keepdims: bool, *, largest: bool) -> Var:
     shape = [1 if i == axis % x.ndim else n for i, n in enumerate(x.shape) if keepdims or i != axis % x.ndim]
-    name = "ArgMax" if largest else "ArgMin"
+    name, x = "ArgMax" if largest else "ArgMin", signed_in_order(x)
     return x.builder.make(name, x, dtype=INT64, shape=shape, axis=axis % x.ndim, keepdims=int(keepdims))
 
 
 def top_k(x: Var, k: Any, axis: int, *, largest: bool = True) -> tuple[Var, Var]:
     """The k first values in order, and their places."""
+    if x.dtype == dtypes.uint64:
+        values, places = top_k(signed_in_order(x), k, axis, largest=largest)
+        return back_in_order(values, x.dtype), places
     b = x.builder
     through = computed_in("TopK", x.dtype)
     shape = list(x.shape)

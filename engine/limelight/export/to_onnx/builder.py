@@ -25,7 +25,11 @@ _WIDER: Final[dict[str, tuple[str, ...]]] = {
     "f": ("float32", "float64"),
     "V": ("float32",),
 }
-"""In which dtypes an op is computed for which onnxruntime has no kernel, by kind; the first that holds all values."""
+"""In which dtypes an op is computed for which onnxruntime has no kernel, by kind; the first that holds all values.
+
+None of whole numbers holds uint64: it goes by its bits into int64, which is right for sums and products. What asks for
+the larger one takes `arrays.signed_in_order` first.
+"""
 
 
 def onnx_type(dtype: DType) -> int:
@@ -145,11 +149,11 @@ class Builder:
     def nodes(self) -> list[Any]:
         return self._scopes[0]
 
-    def fresh(self, hint: str = "v") -> str:
-        """A name that no other value has."""
+    def fresh(self, hint: str = "") -> str:
+        """A name that no other value has: the hint itself where it is free."""
         name, n = hint, len(self._names)
-        while name in self._names or name == "v":
-            name, n = f"{hint}_{n}", n + 1
+        while not name or name in self._names:
+            name, n = f"{hint or 'v'}_{n}", n + 1
         self._names.add(name)
         return name
 
@@ -229,11 +233,18 @@ class Builder:
         finally:
             self._scopes.pop()
 
-    def graph(self, nodes: list[Any], inputs: Sequence[Var], outputs: Sequence[Var]) -> Any:
-        """The graph of a branch or of a body."""
+    def graph(self, nodes: list[Any], inputs: Sequence[Var], outputs: Sequence[Var], rows: Sequence[Var] = ()) -> Any:
+        """The graph of a branch or of a body.
+
+        Args:
+            nodes: those between inputs and outputs.
+            inputs: what it is given.
+            outputs: what it returns: in a body the flag and what is carried, whose shapes may change.
+            rows: what a loop stacks besides. Their shapes are written down: a loop of no steps has nothing else.
+        """
         return helper.make_graph(
             nodes, self.fresh("inner"), [self.info(x, sizes=not x.ndim) for x in inputs],
-            [self.info(y, sizes=not y.ndim) for y in outputs],
+            [*[self.info(y, sizes=not y.ndim) for y in outputs], *[self.info(y) for y in rows]],
         )  # fmt: skip
 
     def info(self, x: Var, *, sizes: bool = True, symbols: Sequence[str | None] = ()) -> Any:
@@ -251,12 +262,19 @@ def computed_in(op: str, dtype: DType) -> DType:
         return dtype
     for name in _WIDER["f" if dtype == dtypes.bfloat16 else dtype.kind]:
         wider = np.dtype(name)
-        if name in known and wider.itemsize >= min(dtype.itemsize, 8):
+        if name in known and _holds(wider, dtype):
             return wider
     for name in _WIDER["f" if dtype == dtypes.bfloat16 else dtype.kind]:
         if name in known:
             return np.dtype(name)
     raise KeyError(f"onnxruntime computes {op} in none of the dtypes that hold {dtype}")
+
+
+def _holds(wider: DType, dtype: DType) -> bool:
+    """Whether every value of `dtype` is one of `wider`; of uint64 every bit."""
+    if dtype.kind == "u" and wider.kind == "i" and dtype.itemsize < 8:
+        return wider.itemsize > dtype.itemsize
+    return wider.itemsize >= min(dtype.itemsize, 8)
 
 
 def broadcast(*shapes: Sequence[int | None]) -> tuple[int | None, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec
 from limelight.errors import ExportError
+from limelight.export.to_stablehlo.symbolic_sizes import is_symbolic, results_of_sizes, sizes_of, value_of
 from limelight.graph.ir import Graph, Node
 
 MOST_FOLDED: Final = 4096
@@ -68,6 +69,8 @@ class GraphLowering:
         try:
             if op.name in self._control:
                 results = self._control[op.name](self, node, inputs)
+            elif op.name == "shape_of":
+                results = (sizes_of(inputs[0]),)
             else:
                 results = _kernel_results(node, inputs)
             return [_checked(x, value.spec) for x, value in zip(results, node.outputs, strict=True)]
@@ -97,6 +100,11 @@ def why_refused(op: Op) -> str:
 
 
 def _kernel_results(node: Node, inputs: list[Any]) -> Sequence[Any]:
+    if any(map(is_symbolic, inputs)):
+        made = results_of_sizes(node, inputs)
+        if made is not None:
+            return made
+        inputs = list(map(value_of, inputs))
     folds = all(isinstance(x, (np.ndarray, np.generic)) for x in inputs) and _is_small(node)
     results = node.op.kernel_on("numpy" if folds else "jax")(*inputs, *node.params)
     return results if node.op.multiple else (results,)
@@ -116,7 +124,7 @@ def _checked(x: Any, spec: Any) -> Any:
     if not isinstance(spec, TensorSpec):
         return x
     array = x if hasattr(x, "astype") else np.asarray(x)
-    if array.dtype != spec.dtype:
+    if array.dtype != spec.dtype and not is_symbolic(array):
         array = array.astype(spec.dtype)
     wrong = len(array.shape) != len(spec.shape) or any(
         isinstance(n, int) and m is not None and n != m for n, m in zip(array.shape, spec.shape, strict=True)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from limelight.checkpoint.file_system import Writer, sweep
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
-from limelight.errors import ArgumentError, CheckpointError, ExportError
+from limelight.errors import ArgumentError, ExportError
+from limelight.export.destination import destination, write_whole
 from limelight.export.to_stablehlo.graph_lowering import GraphLowering, VariableValue
 from limelight.export.to_stablehlo.structured_control import CONTROL
+from limelight.export.to_stablehlo.symbolic_sizes import value_of
+from limelight.export.traces_to_write import argument_specs, single_trace
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
-from limelight.staging.function import Function, function
 
-_NOTHING_ELSE: Final = re.compile(r"(?!)")
+_CALLER: Final = "ll.export.stablehlo"
 
 
 def stablehlo(
@@ -58,26 +57,9 @@ def stablehlo(
     """
     if variables not in ("constants", "inputs"):
         raise ArgumentError(f"variables must be 'constants' or 'inputs', got {variables!r}")
-    try:
-        file = Path(path)
-    except TypeError:
-        raise ExportError(f"ll.export.stablehlo needs a path as its second argument, got {path!r}") from None
-    if not file.parent.is_dir():
-        raise ExportError(f"there is no folder {file.parent}; make it first: Path({str(file.parent)!r}).mkdir()")
-    if file.is_dir():
-        raise ExportError(f"{file} is a folder; give the name of a file in it")
+    file = destination(path, _CALLER, "model.stablehlo")
     content = _serialised(target, signature, variables == "inputs", platforms)
-    writer = None
-    try:
-        writer = Writer(file)
-        writer.write(content)
-        writer.commit()
-    except (OSError, CheckpointError) as error:
-        raise ExportError(f"{file} cannot be written: {getattr(error, 'bare', error)}") from error
-    finally:
-        if writer is not None:
-            writer.discard()
-    sweep(file, _NOTHING_ELSE, ())
+    write_whole(file, lambda writer: writer.write(content))
     return file
 
 
@@ -88,9 +70,9 @@ def _serialised(target: Any, signature: Any, as_inputs: bool, platforms: Sequenc
         importlib.import_module("flatbuffers")  # which `jax.export` writes with, and JAX does not bring along
     except ImportError:
         raise ExportError("ll.export.stablehlo needs JAX and flatbuffers: pip install 'limelight[xla]'") from None
-    trace = trace_of(target, signature)
+    trace = single_trace(target, signature, _CALLER)
     program = _Program(trace, _paths(target), as_inputs)
-    specs = [value.spec for value in trace.graph.arguments]
+    specs = [spec for _, spec in argument_specs(trace)]
     with _wide(jax):
         exported = _exported(jax, program, specs, platforms)
         try:
@@ -177,7 +159,7 @@ class _Program:
             for name, x in zip(self._names, self._captures, strict=True)
         ]
         results = GraphLowering(self.name, CONTROL).run(self._trace.graph, (*tensors, *captures))
-        return _plain(self._trace.result_of(results))
+        return _plain(self._trace.result_of(tuple(map(value_of, results))))
 
 
 def _plain(result: Any) -> Any:
@@ -191,35 +173,3 @@ def _plain(result: Any) -> Any:
 
 def _paths(target: Any) -> dict[int, str]:
     return {v._uid: path for path, v in target.named_variables()} if isinstance(target, Module) else {}
-
-
-def trace_of(target: Any, signature: Any) -> ConcreteFunction:
-    """The one trace of a function, or that for a signature. Raises ExportError where there is none, or several."""
-    if isinstance(target, ConcreteFunction):
-        return target
-    if isinstance(target, Module):
-        target = _call_of(target)
-    if not callable(target):
-        raise ExportError(f"ll.export.stablehlo takes a function or a module, got {type(target).__name__}")
-    staged = target if isinstance(target, Function) else function(target)
-    if signature != ():
-        return staged.get_concrete_function(*(signature if isinstance(signature, tuple) else (signature,)))
-    traces: list[ConcreteFunction] = [trace for trace in staged.trace_cache if not trace.stale]
-    if len(traces) != 1:
-        raise ExportError(
-            f"{staged.name} has {len(traces) or 'no'} traces, and a program is one: give its signature, "
-            "ll.export.stablehlo(f, path, ll.TensorSpec((None, 3))) for example"
-        )
-    return traces[0]
-
-
-def _call_of(module: Module) -> Any:
-    if isinstance(inspect.getattr_static(type(module), "call", None), Function):
-        return module.call
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return module(*args, **kwargs)
-
-    call.__signature__ = inspect.signature(module.call)  # type: ignore[attr-defined]  # which `inspect` reads
-    call.__name__ = call.__qualname__ = type(module).__name__
-    return function(call)

@@ -5,10 +5,12 @@ Branches and bodies close over what they capture. What a loop carries keeps its 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from limelight.export.to_stablehlo.graph_lowering import GraphLowering
+from limelight.export.to_stablehlo.symbolic_sizes import value_of
 from limelight.graph.ir import FunctionLike, Node
 
 Arrays = Sequence[Any]
@@ -19,17 +21,20 @@ def _run(lowering: GraphLowering, function: FunctionLike, inputs: Arrays) -> tup
     import jax.numpy as jnp  # noqa: PLC0415  # JAX is imported when something is exported
 
     results = lowering.run(function.graph, inputs)
-    return tuple([jnp.asarray(x, v.spec.dtype) for x, v in zip(results, function.graph.outputs, strict=True)])  # type: ignore[union-attr]  # tensors: an object is refused by `lax`
+    return tuple(
+        [
+            jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors: an object is refused by `lax`
+            for x, v in zip(results, function.graph.outputs, strict=True)
+        ]
+    )
 
 
 def _cond(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...]:
     from jax import lax  # noqa: PLC0415
 
     predicate, *captures = inputs
-    true, false = node.params[:2]
-    results: tuple[Any, ...] = lax.cond(
-        predicate, lambda: _run(lowering, true, captures), lambda: _run(lowering, false, captures)
-    )
+    true, false = _alike(lowering, node.params[:2], captures)
+    results: tuple[Any, ...] = lax.cond(predicate, true, false)
     return results
 
 
@@ -37,9 +42,32 @@ def _switch(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, .
     from jax import lax  # noqa: PLC0415
 
     index, *captures = inputs
-    branches = [lambda branch=branch: _run(lowering, branch, captures) for branch in node.params[0]]
-    results: tuple[Any, ...] = lax.switch(index, branches)
+    results: tuple[Any, ...] = lax.switch(index, _alike(lowering, node.params[0], captures))
     return results
+
+
+def _alike(lowering: GraphLowering, branches: Sequence[FunctionLike], captures: Arrays) -> list[Callable[[], Any]]:
+    """Branches that return the same shapes, as `lax` wants them.
+
+    What one branch saves for its gradient the others return empty (their `blanks`): here as zeros of its shape.
+    """
+    import jax  # noqa: PLC0415
+    import jax.numpy as jnp  # noqa: PLC0415
+
+    runs = [functools.partial(_run, lowering, branch, captures) for branch in branches]
+    blanks: list[frozenset[int]] = [getattr(branch, "blanks", frozenset()) for branch in branches]
+    if not any(blanks):
+        return list(runs)
+    types = [jax.eval_shape(run) for run in runs]
+    full = [next((t[i] for t, b in zip(types, blanks, strict=True) if i not in b), None) for i in range(len(types[0]))]
+
+    def filled(run: Callable[[], Any], empty: frozenset[int]) -> tuple[Any, ...]:
+        return tuple([
+            jnp.zeros(like.shape, like.dtype) if i in empty and like is not None else x
+            for i, (x, like) in enumerate(zip(run(), full, strict=True))
+        ])  # fmt: skip
+
+    return [functools.partial(filled, run, empty) for run, empty in zip(runs, blanks, strict=True)]
 
 
 def _while(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...]:
@@ -58,7 +86,7 @@ def _while(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ..
     def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         return (state[0] + 1, *_run(lowering, body, (*state[1:], *captures)))
 
-    first = [jnp.asarray(x, spec.dtype) for x, spec in zip(inputs[:n], specs, strict=True)]  # type: ignore[union-attr]  # tensors
+    first = [jnp.asarray(value_of(x), spec.dtype) for x, spec in zip(inputs[:n], specs, strict=True)]  # type: ignore[union-attr]  # tensors
     results: tuple[Any, ...] = lax.while_loop(goes_on, step, (jnp.int32(0), *first))
     return results[1:]
 
@@ -75,8 +103,8 @@ def _scan(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...
         results = _run(lowering, body, (*carry, *rows, *captures))
         return results[:n], results[n:]
 
-    first = tuple([jnp.asarray(x, spec.dtype) for x, spec in zip(inputs[:n], specs, strict=True)])  # type: ignore[union-attr]  # tensors
-    rows = tuple([jnp.asarray(x) for x in inputs[n : n + m]])
+    first = tuple([jnp.asarray(value_of(x), spec.dtype) for x, spec in zip(inputs[:n], specs, strict=True)])  # type: ignore[union-attr]  # tensors
+    rows = tuple([jnp.asarray(value_of(x)) for x in inputs[n : n + m]])
     carry, stacks = lax.scan(step, first, rows, length=None if m else length, reverse=reverse)
     return (*carry, *stacks)
 

@@ -14,7 +14,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.dispatch import active
 from limelight.core.eager import EntryPoint, entry_point
-from limelight.core.index_expression import Key, array_shape, basic_shape, filled, native
+from limelight.core.index_expression import Key, array_shape, as_numbers, basic_shape, filled, native
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -39,7 +39,7 @@ def _part_shape(name: str, x: TensorSpec, indices: TensorSpec, key: Key) -> Shap
 def _native_index(indices: Any, key: Key) -> Any:
     if "i" in key:
         return filled(key, (indices,) if key.count("i") == 1 else tuple(indices))
-    return filled(key, [int(i) for i in indices]) if indices.size else native(key)
+    return filled(key, as_numbers(indices)) if indices.size else native(key)
 
 
 def _update_infer(name: str) -> Any:

@@ -48,6 +48,14 @@ def state_of(seed: Any) -> np.ndarray[Any, Any]:
     return state_from(np.random.SeedSequence(seed).generate_state(2, np.uint64))
 
 
+def is_state(words: np.ndarray[Any, Any]) -> bool:
+    """Whether words from a file are a state of a generator: NumPy takes any, and of some draws zeros for ever."""
+    if words.dtype != np.uint64 or words.shape != (14,):
+        return False
+    buffer_place, has_half, half = words[10:13].tolist()
+    return bool(buffer_place <= _BLOCK_USED and has_half <= 1 and half < 1 << 32)
+
+
 _lock = threading.Lock()
 forking.renew_in_child(__name__, "_lock", threading.Lock)
 

@@ -21,10 +21,10 @@ from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, real_d
 __all__ = ["mean", "std", "var"]
 
 
-def _reduced_size(x: Any, axis: Axis) -> int:
-    """How many elements become one."""
+def _reduced_size(x: Any, axis: Axis) -> Any:
+    """How many elements become one; a symbol where JAX traces for unknown sizes."""
     if axis is None:
-        return int(x.size)
+        return x.size
     return math.prod([x.shape[i] for i in (axis if type(axis) is tuple else (axis,))])
 
 
@@ -82,7 +82,8 @@ def _var_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, correction: float) 
     n = _reduced_size(x, axis)
     apart = wide - sum_over(xp, wide, axis, True) / n
     squares = sum_over(xp, apart * apart if x.dtype.kind != "c" else (apart * apart.conj()).real, axis, keepdims)
-    return (squares / max(n - correction, 0)).astype(real_dtype(x.dtype))
+    free = max(n - correction, 0) if isinstance(n, int) else xp.maximum(xp.asarray(n - correction, squares.dtype), 0)
+    return (squares / free).astype(real_dtype(x.dtype))
 
 
 def _var_gradient(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from limelight.core import dtypes
 from limelight.export.to_onnx.arrays import (
     BOOL,
@@ -22,6 +20,9 @@ from limelight.export.to_onnx.arrays import (
 )
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.registry import COMPLEX, Site, lowers, lowers_to, refuses
+
+_MOST_SQUARED = 64
+_WORD = 64  # bits
 
 lowers_to(
     subtract="Sub", exp="Exp", log="Log", sqrt="Sqrt", sin="Sin", cos="Cos", sigmoid="Sigmoid",
@@ -74,15 +75,16 @@ def _floor_divide(site: Site, x: Var, y: Var) -> Var:
     if x.floating:
         rest = _python_mod(x, y)
         quotient = unary("Floor", (x - rest) / y + like(x, 0.5))
-        return where(equal(y, 0), x / y, quotient)
+        return where(equal(y, 0) | is_infinite(x) | is_infinite(y), x / y, quotient)
     zero = equal(y, 0)
-    safe = where(zero, like(y, 1), y)
+    if x.dtype.kind == "u":
+        return where(zero, like(x, 0), x / where(zero, like(y, 1), y))
+    turned = equal(y, -1)  # the least number divided by -1 ends the process of who runs the file
+    safe = where(zero | turned, like(y, 1), y)
     quotient = x / safe
-    if x.dtype.kind == "i":
-        rest = x - quotient * safe
-        low = ~equal(rest, 0) & _differ(rest < 0, safe < 0)
-        quotient = quotient - cast(low, x.dtype)
-    return where(zero, like(x, 0), quotient)
+    rest = x - quotient * safe
+    quotient = quotient - cast(~equal(rest, 0) & _differ(rest < 0, safe < 0), x.dtype)
+    return where(zero, like(x, 0), where(turned, -x, quotient))
 
 
 def _differ(x: Var, y: Var) -> Var:
@@ -169,7 +171,21 @@ def _logaddexp(site: Site, x: Var, y: Var) -> Var:
 
 @lowers("pow")
 def _pow(site: Site, x: Var, y: Var) -> Var:
+    if x.floating:
+        return site.builder.binary("Pow", x, y)
+    if y.value is not None and y.value.ndim == 0 and 0 < int(y.value) < _MOST_SQUARED:
+        return _whole_power(x, int(y.value))
+    if x.dtype.itemsize < 8:  # onnxruntime stops at the largest number, where limelight goes on with the lowest bits
+        return cast(site.builder.binary("Pow", cast(x, "int64"), cast(y, "int64")), x.dtype)
     return site.builder.binary("Pow", x, y)
+
+
+def _whole_power(x: Var, n: int) -> Var:
+    """By squares: onnxruntime computes powers of whole numbers in float64."""
+    if n == 1:
+        return x
+    half = _whole_power(x, n // 2)
+    return half * half * x if n % 2 else half * half
 
 
 @lowers("square")
@@ -392,18 +408,17 @@ def _bitwise(site: Site, x: Var, *rest: Var) -> Var:
 
 @lowers("bitwise_left_shift", "bitwise_right_shift")
 def _shift(site: Site, x: Var, y: Var) -> Var:
+    signed = x.dtype.kind == "i"
+    far = (y < 0) | (y >= _WORD) if y.dtype.kind == "i" else y >= _WORD
+    by = cast(where(far, like(y, _WORD - 1), y), "uint64")
     if site.node.op.name == "bitwise_left_shift":
-        power = cast(site.builder.binary("Pow", like(cast(y, "float64"), 2), cast(y, "float64")), "int64")
-        return cast(cast(x, "int64") * power, x.dtype)
-    power = site.builder.binary("Pow", like(cast(y, "float64"), 2), cast(y, "float64"))
-    if x.dtype.itemsize < 8:
-        return cast(unary("Floor", cast(x, "float64") / power), x.dtype)
-    bits = np.dtype(f"uint{8 * x.dtype.itemsize}")
-    if x.dtype.kind == "u":
-        return site.builder.binary("BitShift", x, y, direction="RIGHT")
-    flipped = where(x < 0, unary("BitwiseNot", x), x)  # never negative, so zeros are shifted in
-    shifted = cast(site.builder.binary("BitShift", cast(flipped, bits), cast(y, bits), direction="RIGHT"), x.dtype)
-    return where(x < 0, unary("BitwiseNot", shifted), shifted)
+        shifted = site.builder.binary("BitShift", cast(x, "uint64"), by, direction="LEFT")
+        return cast(where(far, like(shifted, 0), shifted), x.dtype)
+    below = x < 0 if signed else None
+    bits = cast(x if below is None else where(below, unary("BitwiseNot", x), x), "uint64")  # zeros are shifted in
+    shifted = site.builder.binary("BitShift", bits, by, direction="RIGHT")
+    shifted = cast(where(far, like(shifted, 0), shifted), x.dtype)
+    return shifted if below is None else where(below, unary("BitwiseNot", shifted), shifted)
 
 
 refuses("ONNX has no access to the bits of a floating-point number", "nextafter")

@@ -32,6 +32,7 @@ from limelight.export.to_onnx.arrays import (
     scatter_elements,
     scatter_nd,
     shape_of,
+    signed_in_order,
     size,
     sizes,
     stack,
@@ -44,9 +45,11 @@ from limelight.export.to_onnx.arrays import (
     where,
 )
 from limelight.export.to_onnx.builder import Builder, Var, broadcast
-from limelight.export.to_onnx.registry import Refused, Site, lowers, refuses
+from limelight.export.to_onnx.registry import Site, lowers, refuses
 
 _OPEN = (None, None, None)
+_FAR = 2**62
+"""A place beyond every axis."""
 
 
 def at_key(x: Var, key: Any, operand: Var | None) -> Var:
@@ -82,22 +85,12 @@ def _marks(key: Any) -> int:
 def _stepped(x: Var, axis: int, start: Any, stop: Any, step: Any) -> Var:
     if isinstance(step, Var):
         b = x.builder
-        places = arange(b, size(x, axis))
-        raise_if = b.make(
-            "Slice",
-            places,
-            vector(b, [_or(start, 0)]),
-            vector(b, [_or(stop, 2**62)]),
-            vector(b, [0]),
-            vector(b, [step]),
-            shape=(None,),
-        )
-        return gather(x, raise_if, axis)
+        back = step < 0
+        low = where(back, like(step, _FAR), like(step, 0)) if start is None else start
+        high = where(back, like(step, -_FAR), like(step, _FAR)) if stop is None else stop
+        ends = [vector(b, [n]) for n in (low, high, 0, step)]
+        return gather(x, b.make("Slice", arange(b, size(x, axis)), *ends, shape=(None,)), axis)
     return cut(x, axis, start, stop, 1 if step is None else step)
-
-
-def _or(bound: Any, other: int) -> Any:
-    return other if bound is None else bound
 
 
 def _single(x: Var, axis: int, at: Any) -> Var:
@@ -364,8 +357,6 @@ def _segment(site: Site, x: Var, ids: Var, num: Any) -> Var:
     word = site.node.op.name.removeprefix("segment_")
     if word in ("sum", "prod"):
         return _segments(x, ids, num, {"sum": "add", "prod": "mul"}[word], 0 if word == "sum" else 1)
-    if x.dtype == np.uint64:
-        raise Refused("onnxruntime takes uint64 for signed numbers where it looks for the largest or the least")
     limits: Any = np.iinfo(x.dtype) if not x.floating else None
     low = limits.min if limits else -math.inf
     high = limits.max if limits else math.inf
@@ -392,7 +383,8 @@ def _add_up_rows(site: Site, values: Var, indices: Var) -> list[Var]:
 @lowers("distinct")
 def _distinct(site: Site, x: Var) -> list[Var]:
     b = site.builder
-    through = cast(reshape(x, (-1,)), "int64" if not x.floating else x.dtype)
+    through = reshape(x, (-1,))
+    through = through if x.floating else cast(signed_in_order(through), INT64)
     names = b.emit("Unique", [through], 4, sorted=1)
     first, inverse, counted = (Var(b, name, INT64, (None,)) for name in names[1:])
     return [first, reshape(inverse, sizes(x)), counted]

@@ -34,6 +34,7 @@ from limelight.export.to_onnx.arrays import (
     shape_of,
     size,
     sizes,
+    squeeze,
     stack,
     total,
     unary,
@@ -43,11 +44,39 @@ from limelight.export.to_onnx.arrays import (
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.registry import Refused, Site, lowers
 
+_HALF_WORD = 2**32
+
 
 @lowers("sum", "prod")
 def _sum(site: Site, x: Var, axis: Any, keepdims: bool) -> Var:
-    x = cast(x, site.out.dtype) if not x.floating else x
-    return reduce("Sum" if site.node.op.name == "sum" else "Prod", x, axis, keepdims)
+    name = site.node.op.name
+    if x.floating:
+        return reduce(name.capitalize(), x, axis, keepdims)
+    return (_whole_sum if name == "sum" else _whole_product)(cast(x, site.out.dtype), axis, keepdims)
+
+
+def _whole_sum(x: Var, axis: Any, keepdims: bool) -> Var:
+    """A sum of whole numbers, all bits of it: onnxruntime adds in float64, which has 53, and stops at the largest."""
+    wide = cast(x, INT64)
+    if x.dtype.itemsize < 8:
+        return cast(reduce("Sum", wide, axis, keepdims), x.dtype)
+    upper = wide / _HALF_WORD
+    lower = wide - upper * _HALF_WORD
+    return cast(reduce("Sum", upper, axis, keepdims) * _HALF_WORD + reduce("Sum", lower, axis, keepdims), x.dtype)
+
+
+def _whole_product(x: Var, axis: Any, keepdims: bool) -> Var:
+    """The same for a product: one half times the other, until one is left. An axis of unknown size has 53 bits."""
+    axes = all_axes(x, axis)
+    if any(not x.shape[a] for a in axes):
+        return reduce("Prod", x, axes, keepdims)
+    for a in axes:
+        n = x.shape[a] or 1
+        while n > 1:
+            halves = cut(x, a, 0, n // 2) * cut(x, a, n // 2, n // 2 * 2)
+            x = concat([halves, cut(x, a, n - 1, n)], a) if n % 2 else halves
+            n -= n // 2
+    return x if keepdims else squeeze(x, axes)
 
 
 @lowers("max", "min")

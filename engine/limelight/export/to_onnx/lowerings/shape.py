@@ -219,7 +219,8 @@ def rolled(x: Var, by: int, axis: int) -> Var:
     if isinstance(n, int):
         by = by % n if n else 0
         return concat([cut(x, axis, n - by, None), cut(x, axis, 0, n - by)], axis) if by else x
-    places = x.builder.binary("Mod", arange(x.builder, n) - by, n)
+    period = where(equal_zero(n), like(n, 1), n)  # of no rows a remainder would be an error
+    places = x.builder.binary("Mod", arange(x.builder, n) - by, period)
     return gather(x, places, axis)
 
 

@@ -6,7 +6,7 @@ from limelight.core import dispatch
 from limelight.user_code.python_state import PythonState
 
 
-class python_as_it_was(dispatch.Guard):  # noqa: N801  # used as a function
+class python_state_scope(dispatch.Guard):  # noqa: N801  # used as a function
     """Runs its block with Python's names in an earlier state, and puts back the present one after it.
 
     Args:
