@@ -117,7 +117,10 @@ class _Question:
 
     def answer(self) -> WhyNone:
         if self.source.dtype not in INEXACT:
-            cast = f"{self.source_name} = ll.astype({self.source_name}, ll.float32)"
+            cast = f"ll.astype({self.source_name}, ll.float32)"
+            if isinstance(self.source, Resource):  # what a cast gives is a tensor, which no tape watches by itself
+                cast = f"ll.Variable({cast})"
+            cast = f"{self.source_name} = {cast}"
             return self._say("integer or boolean dtype", f"`{self.source_name}` is {self.source.dtype.name}", fix=cast)
         self.tape._watch_variables([self.target])
         if self.target is self.source and self.source._uid in self.tape._watched:
@@ -247,6 +250,8 @@ class _Question:
             fix: code.
         """
         head = "" if cause == "connected" else f"`{self.target_name}` has no gradient for `{self.source_name}`: "
+        if cause == "tape already used":  # there may have been one
+            head = f"of `{self.target_name}` and `{self.source_name}` nothing is known any more: "
         return WhyNone(cause, head + said, op, line, fix)
 
 
