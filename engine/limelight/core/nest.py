@@ -356,7 +356,12 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         if leaf is _END:
             raise ArgumentError("fewer leaves than the structure holds")
         return leaf
-    children = [_build(child, feed) for child in structure.children]
+    return packed(structure, [_build(child, feed) for child in structure.children])
+
+
+def packed(structure: Structure, children: list[Any]) -> Any:
+    """The container that a structure is the outermost level of, around `children`."""
+    kind: Any = structure.kind
     if kind is list:
         return structure.keys.remade(children) if isinstance(structure.keys, KeysOfType) else children
     if kind is tuple:
