@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import dis
 import functools
-import inspect
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 from limelight.user_code import source_line
@@ -42,12 +41,25 @@ def asks(function: Callable[..., Any]) -> bool:
 
 
 def _functions_in(x: Any) -> Iterator[FunctionType]:
-    """The Python function behind something callable."""
-    x = inspect.unwrap(x) if callable(x) else x
-    x = getattr(x, "python_function", x)
-    x = getattr(getattr(x, "func", x), "__func__", getattr(x, "func", x))
-    if isinstance(x, FunctionType):
-        yield x
+    """The Python function behind something callable; runs no code of the user's."""
+    while not isinstance(x, FunctionType):
+        if isinstance(x, MethodType):
+            x = x.__func__
+        elif isinstance(x, functools.partial):
+            x = x.func
+        else:
+            x = _attributes(x).get("__wrapped__")  # of a staged function, and of decorators that say so
+            if x is None:
+                return
+    yield x
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    try:
+        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+    return own if type(own) is dict else {}
 
 
 def _named_in(function: FunctionType) -> Iterator[FunctionType]:
