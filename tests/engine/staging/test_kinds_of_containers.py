@@ -92,7 +92,7 @@ def with_attributes(made: Any, **attributes: Any) -> Any:
 
 MADE: list[Callable[[], Any]] = [
     lambda: Row([ll.ones(2), 1.0]),
-    lambda: Row(),
+    Row,
     lambda: Named(b=ll.ones(2), a=1.0),
     lambda: Pair((ll.ones(2), 1.0)),
     lambda: Marked(ll.ones(2)),
@@ -115,7 +115,7 @@ def test_attributes_travel(make: Callable[[], Any]) -> None:
         assert (type(result), result.rate.item(), result.scale.item()) == (type(given), rate, scale)
         assert len(result) == len(given)
     assert seen == [(type(make()), 2.0), (type(make()), 4.0)]
-    assert 'c.scale: f32[]' in f.trace_cache[0].signature
+    assert "c.scale: f32[]" in f.trace_cache[0].signature
 
 
 @pytest.mark.parametrize("make", MADE)
