@@ -198,8 +198,8 @@ class Iterator:
             state: what `get_state` has returned, of this iterator or of one over a dataset with the same stages.
 
         Raises:
-            ArgumentError: it is no such state, or that of another pipeline; or the code is staged, and the iterator would
-                be moved while tracing.
+            ArgumentError: it is no such state, or that of another pipeline; or the code is staged, and would go there
+                while it is traced.
         """
         _refuse_in_trace("set_state")
         self._go_to(state)

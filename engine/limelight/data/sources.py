@@ -55,8 +55,8 @@ class Arrays(Stage):
 def _column(x: Any, path: str) -> np.ndarray[Any, Any]:
     if isinstance(x, SymbolicTensor):
         raise SymbolicValueError(
-            f"from_arrays: {path} is a tensor of staged code, {x.spec}, which has no value before the graph runs, and a "
-            f"dataset holds values{source_line.here()}: make the dataset outside, and go over it here"
+            f"from_arrays: {path} is a tensor of staged code, {x.spec}, which has no value before the graph runs, and "
+            f"a dataset holds values{source_line.here()}: make the dataset outside, and go over it here"
         )
     if isinstance(x, (Tensor, Variable)):
         x = x.numpy()

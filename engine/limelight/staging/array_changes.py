@@ -7,7 +7,6 @@ the argument is an array.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Final, NamedTuple
 
 import numpy as np

@@ -72,7 +72,7 @@ class Function:
     """
 
     follows_sharing = True
-    """Whether what is one and the same among the arguments is so to the code, and what it would do to arrays is told."""
+    """Whether what is the same among the arguments is so to the code, and what it would do to arrays is told."""
 
     def __init__(
         self,
@@ -109,6 +109,7 @@ class Function:
             "cache_size": cache_size,
         }
         self._signature = Signature(python_function, self.name)
+        self._defaults_are_plain = self._signature.defaults_are_plain
         self._declared = specs.check(input_signature, self._signature)
         self._cache = TraceCache(cache_size, max_traces)
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}  # of a method, by id of the instance
@@ -149,13 +150,11 @@ class Function:
                 entry = self._trace_once(call)
             else:
                 self._note_hit(entry)
-                if entry.array_changes:
-                    array_changes.warn(self.name, entry, call)
-            if self._tells_apart and sharing.may_share(call, self._tells_apart):
-                pass  # what finds an entry by the types of its arguments does not ask which of these are the same
-            elif plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
+                array_changes.warn(self.name, entry, call)
+            by_types = not sharing.may_share(call, self._tells_apart)  # what goes by types asks not which are the same
+            if plain is not None and by_types and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
-            elif plain is None and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
+            elif plain is None and by_types and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
         except (Exception, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""Tracing the body of a staged function: its Python code runs once, on symbolic tensors, and a tracer writes the graph."""
+"""Tracing the body of a staged function: its Python code runs once, on symbolic tensors, for a tracer to write."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from limelight.user_code import source_line
 class Callee(NamedTuple):
     """What is traced: the Python function, the code that runs in its place, its signature.
 
-    `tells_apart` says of what it may ask whether it is one and the same, as far as that is known (`sharing`); None where
-    that is no business of the trace's.
+    `tells_apart` says of what it may ask whether it is one and the same, as far as that is known (`sharing`); None
+    where that is no business of the trace's.
     """
 
     python_function: Callable[..., Any]

@@ -39,8 +39,7 @@ RESULT = "the result"  # no identifier, so no name of the cell's
 class OutputTemplate:
     """What one trace made: a recipe for each name and for the result, and the changes in place.
 
-    A graph returns tensors alone, with these `names`. Functions, strings and numbers that a cell assigns exist from the
-    trace on.
+    A graph returns tensors alone, with these `names`. Strings and numbers that a cell assigns exist from the trace on.
     """
 
     recipes: dict[str, Recipe]

@@ -2,7 +2,7 @@
 
 A graph returns tensors alone. A `Recipe` says where they go: into containers made afresh, closures, objects of the
 user's classes; what was an input of the trace is the input of the run, the same object. What else a cell makes
-(functions, strings, numbers) exists from the trace on. Sharing is kept: one object of the trace is one of each run.
+(strings, numbers, functions without state) exists from the trace on; classes do, too, and are set back. Sharing is kept: one object of the trace is one of each run.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def _stays(x: Any) -> bool:
 
 
 def _has_state(x: Any) -> bool:
-    """Whether a function may have become another one since it was made: by what it closes over, defaults, attributes."""
+    """Whether a function may have become another one since: by what it closes over, by defaults or attributes."""
     return isinstance(x, types.FunctionType) and bool(x.__closure__ or x.__defaults__ or x.__kwdefaults__ or x.__dict__)
 
 

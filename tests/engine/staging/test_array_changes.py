@@ -32,7 +32,7 @@ def part(x):
 
 def rows(x):
     for row in x:
-        row /= 2.0  # noqa: PLW2901  # a view of `x`
+        row /= 2.0  # noqa: PLW2901
     return x
 
 
@@ -65,7 +65,7 @@ def told(f: Any, *args: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        (added, "x += 1.0"), (another_name, "y *= 2.0"), (part, "y -= 1.0"), (rows, "row /= 2.0  # noqa: PLW2901  # a view of `x`"),
+        (added, "x += 1.0"), (another_name, "y *= 2.0"), (part, "y -= 1.0"), (rows, "row /= 2.0  # noqa: PLW2901"),
         (reshaped, "y **= 2.0"), (helped, "x += 1.0"),
     ],
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-import operator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
