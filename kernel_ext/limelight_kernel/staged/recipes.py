@@ -2,7 +2,8 @@
 
 A graph returns tensors alone. A `Recipe` says where they go: into containers made afresh, closures, objects of the
 user's classes; what was an input of the trace is the input of the run, the same object. What else a cell makes
-(strings, numbers, functions without state) exists from the trace on; classes do, too, and are set back. Sharing is kept: one object of the trace is one of each run.
+(strings, numbers, functions without state) exists from the trace on; classes do, too, and are set back. Sharing is
+kept: one object of the trace is one of each run.
 """
 
 from __future__ import annotations
