@@ -51,6 +51,8 @@ class CellFunction:
         """Calls it with what the names mean, and binds what it returns."""
         results = self.call(*[self.space[name] for name in self.reads])
         for name, x in results.items():
+            if name[0] == "_" or name == "Out":
+                continue  # the shell's own, which it would take for the user's if they were other objects
             self.space[name] = _as_it_was(self.space.get(name), x)
 
     def said(self) -> str:

@@ -64,7 +64,7 @@ def rounds(iterated: Any) -> Any:
     """How to go over data of which a graph asks, each time, whether there is more; None for anything else.
 
     Datasets and their iterators say so by `__limelight_rounds__`, which returns an object with `more()`, a boolean
-    tensor, and `next()`.
+    tensor, `next()`, and `run_always`.
     """
     make = getattr(type(iterated), "__limelight_rounds__", None)
     return None if make is None or tracing() is None else make(iterated)

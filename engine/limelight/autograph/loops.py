@@ -151,7 +151,8 @@ def for_stmt(
     rounds = iterables.rounds(iterated) if steps is None else None
     if rounds is not None:
         refuse_in_try("a `for`")
-        carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], False, extra_test)
+        always = rounds.run_always and (extra_test is None or extra_test() is True)
+        carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always, extra_test)
         _while_more(carried, rounds, extra_test, body)
         return
     if steps is None:

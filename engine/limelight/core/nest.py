@@ -14,6 +14,7 @@ import functools
 import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 from limelight.errors import ArgumentError
@@ -37,10 +38,25 @@ class TypedKeys(Keys):
     __hash__ = tuple.__hash__
 
 
-class KeysOfType(TypedKeys):
-    """Keys of a dictionary, or positions of a list, of another type than these: that makes a difference.
+class Attribute(str):
+    """Stands among the keys of a container for an attribute that it has besides its items; it is no string to these."""
 
-    `like` is its type and the default factory, if it has one.
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Attribute and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((Attribute, str(self)))
+
+
+class KeysOfType(TypedKeys):
+    """Keys of a dictionary, or positions of a list or tuple, of another type than these: that makes a difference.
+
+    `like` is its type and the default factory, if it has one. The last ones are its attributes, if it has any.
     """
 
     like: tuple[type, Any]
@@ -50,22 +66,34 @@ class KeysOfType(TypedKeys):
 
     __hash__ = tuple.__hash__
 
-    def remade(self, items: Any) -> Any:
-        """What they are the keys of, with other items."""
+    def remade(self, children: Sequence[Any]) -> Any:
+        """What they are the keys of, with other items and attributes."""
         kind, factory = self.like
+        if issubclass(kind, tuple):
+            positions = [x for key, x in zip(self, children, strict=True) if type(key) is not Attribute]
+            return _with_attributes(tuple.__new__(kind, positions), self, children)
         make: Any = kind.__new__
         made = make(kind)
         if isinstance(made, defaultdict):
             made.default_factory = factory
         if isinstance(made, list):
-            list.extend(made, items)
+            list.extend(made, children[: len(self.order)])
         else:
-            (OrderedDict if isinstance(made, OrderedDict) else dict).update(made, items)
-        return made
+            items = dict(zip(self, children, strict=True))
+            ordered = {key: items[key] for key in self.order}
+            (OrderedDict if isinstance(made, OrderedDict) else dict).update(made, ordered)
+        return _with_attributes(made, self, children)
 
 
 def _numeric(key: Any) -> type | None:
     return type(key) if isinstance(key, (bool, float, complex)) else None
+
+
+def _with_attributes(made: Any, keys: tuple[Any, ...], children: Sequence[Any]) -> Any:
+    for key, child in zip(keys, children, strict=True):
+        if type(key) is Attribute:
+            object.__setattr__(made, str(key), child)
+    return made
 
 
 class Structure(NamedTuple):
@@ -215,6 +243,8 @@ _LEAVES: set[type] = {bool, int, float, complex, str, bytes, type(None)}
 
 def step(kind: type, key: Any) -> str:
     """The end of the expression that goes from a container of `kind` to its child `key`."""
+    if type(key) is Attribute:
+        return f".{key}"
     if kind is dict or (isinstance(key, int) and not hasattr(kind, "_fields")):
         return f"[{key!r}]" if not isinstance(key, str) else f"[{_quoted(key)}]"
     return f".{key}"
@@ -266,13 +296,15 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
         return None
     if isinstance(tree, Mapping):
         keys = _sorted_keys(tree)
-        if kind is not dict and isinstance(tree, dict):
-            keys = _of_type(tree, keys)
-        return dict, keys, [tree[key] for key in keys]
+        children = [tree[key] for key in keys]
+        return (dict, keys, children) if kind is dict or not isinstance(tree, dict) else _of_type(tree, keys, children)
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
+        own = getattr(tree, "__dict__", None)
+        if own:
+            return kind, (*kind._fields, *map(Attribute, own)), [*tree, *own.values()]
         return kind, tuple(kind._fields), tree
-    if isinstance(tree, list) and not kind.__module__.startswith("limelight"):
-        return list, _of_type(tree, tuple(range(len(tree)))), tree
+    if isinstance(tree, (list, tuple)) and _is_own_kind(kind):
+        return _of_type(tree, tuple(range(len(tree))), list(tree))
     if isinstance(tree, (list, tuple)):
         return list if isinstance(tree, list) else tuple, tuple(range(len(tree))), tree
     names = _field_names(kind)
@@ -283,11 +315,21 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
     return kind, names, [getattr(tree, name) for name in names]
 
 
-def _of_type(tree: Any, keys: tuple[Any, ...]) -> KeysOfType:
-    typed = KeysOfType(keys)
+def _of_type(tree: Any, keys: tuple[Any, ...], children: list[Any]) -> tuple[type, KeysOfType, list[Any]]:
+    """The same as `opened`, for a container of a class of its own, which may have attributes."""
+    own = getattr(tree, "__dict__", None) or {}
+    typed = KeysOfType((*keys, *map(Attribute, own)))
     typed.order = getattr(keys, "order", keys)
     typed.like = type(tree), getattr(tree, "default_factory", None)
-    return typed
+    return next(kind for kind in (dict, list, tuple) if isinstance(tree, kind)), typed, [*children, *own.values()]
+
+
+def _is_own_kind(kind: type) -> bool:
+    """Whether a class of lists or tuples is the user's, of which instances can be made from their items."""
+    if kind.__module__.startswith("limelight"):
+        return False
+    made_by: Any = kind.__new__  # Python's own records, such as times, have another one, and can be made by it alone
+    return not issubclass(kind, tuple) or made_by is tuple.__new__ or isinstance(made_by, FunctionType)
 
 
 def _field_names(kind: type) -> tuple[str, ...] | None:
@@ -356,22 +398,30 @@ def _build(structure: Structure, feed: Iterator[Any]) -> Any:
         if leaf is _END:
             raise ArgumentError("fewer leaves than the structure holds")
         return leaf
-    children = [_build(child, feed) for child in structure.children]
+    return packed(structure, [_build(child, feed) for child in structure.children])
+
+
+def packed(structure: Structure, children: list[Any]) -> Any:
+    """The container that a structure is the outermost level of, around `children`."""
+    kind: Any = structure.kind
     if kind is list:
         return structure.keys.remade(children) if isinstance(structure.keys, KeysOfType) else children
     if kind is tuple:
-        return tuple(children)
+        return structure.keys.remade(children) if isinstance(structure.keys, KeysOfType) else tuple(children)
     if kind is dict:
+        if isinstance(structure.keys, KeysOfType):
+            return structure.keys.remade(children)
         items = dict(zip(structure.keys, children, strict=True))
         if not isinstance(structure.keys, Keys):
             return items
-        items = {key: items[key] for key in structure.keys.order}
-        return structure.keys.remade(items) if isinstance(structure.keys, KeysOfType) else items
+        return {key: items[key] for key in structure.keys.order}
     if not is_plain(kind):  # as a copy is made: what it has computed is there, and is not computed again
         made: Any = object.__new__(kind)
         for name, child in zip(structure.keys, children, strict=True):
             object.__setattr__(made, name, child)
         return made
+    if issubclass(kind, tuple) and len(children) > len(kind._fields):
+        return _with_attributes(tuple.__new__(kind, children[: len(kind._fields)]), structure.keys, children)
     make: Any = getattr(kind, "__limelight_from_fields__", kind)
     return make(**dict(zip(structure.keys, children, strict=True)))
 

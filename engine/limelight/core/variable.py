@@ -7,6 +7,7 @@ so reading a variable is an ordinary op, whose kernel returns `storage.array`.
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +44,7 @@ from limelight.core.variable_updates import (
 )
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
-from limelight.user_code import equivalents, hints
+from limelight.user_code import equivalents, hints, source_line
 
 
 class Resource:
@@ -185,7 +186,7 @@ class Variable(Resource):
     (4.0, 8.0)
     """
 
-    __slots__ = ("_stands_for", "name")
+    __slots__ = ("_name", "_stands_for")
     _stands_for: tuple[Variable, set[int]] | None
 
     def __init__(
@@ -213,7 +214,7 @@ class Variable(Resource):
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
         spec = VariableSpec(sizes, value.dtype, shapes.flag("Variable", "trainable", trainable), constraint)
-        self.name = name_scopes.current_name_scope() + (name or "variable")
+        self._name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
         self._stands_for = None
@@ -223,6 +224,17 @@ class Variable(Resource):
         )
         if made is not None:
             made(self)
+
+    @property
+    def name(self) -> str:
+        """Its name; a trace in which the user's code asks for it is for this very variable."""
+        if self._stands_for is not None and not source_line.is_library_file(sys._getframe(1).f_code.co_filename):
+            itself(self)
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
 
     @property
     def device(self) -> Device:
@@ -432,12 +444,14 @@ def stand_in(variable: Variable, meant: set[int]) -> Variable:
     """
     other: Variable = object.__new__(type(variable))
     other.__dict__ = variable.__dict__
-    other.name = variable.name
+    other._name = variable._name
     other.spec = variable.spec
     other._device = variable._device
     other._data = variable._data
     other._uid = variable._uid
     other._stands_for = variable, meant
+    if variable.__dict__:  # what users have attached, the code may read, and it would be this one's
+        meant.add(variable._uid)
     return other
 
 

@@ -128,7 +128,8 @@ class Dataset(metaclass=_Class):
 
     def __limelight_rounds__(self) -> Rounds:
         """What autograph stages a `for` over it as: a pass of its own in each run."""
-        return Rounds(begin_pass(Pass(self._iterator, repr(self))))
+        beginning = begin_pass(Pass(self._iterator, lambda: Iterator(self._stage, self._key or 0, 0), repr(self)))
+        return Rounds(beginning, run_always=bool(self._stage.size))
 
     def __copy__(self) -> Dataset:
         clone = Dataset(self._stage)

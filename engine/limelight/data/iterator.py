@@ -24,6 +24,7 @@ from limelight.data.staged_iteration import Rounds, Source, next_element
 from limelight.errors import ArgumentError
 from limelight.explain.without_effects import put_back
 from limelight.staging.trace_branch import tracing
+from limelight.user_code import source_line
 
 _EVERY: Final = 64
 """After so many elements the position is noted: what is raised then costs going through so many again at most."""
@@ -32,6 +33,14 @@ _FORMAT: Final = 1
 
 def _has_foreign(stage: Stage) -> bool:
     return isinstance(stage, Foreign) or any(map(_has_foreign, stage.sources))
+
+
+def _refuse_in_trace(name: str) -> None:
+    if dispatch.active and tracing() is not None:
+        raise ArgumentError(
+            f"{name} of an iterator in staged code would be done once, while tracing, and not where the graph takes "
+            f"elements{source_line.here()}: write it outside, before the call or after it"
+        )
 
 
 class _Place(NamedTuple):
@@ -165,7 +174,13 @@ class Iterator:
         >>> iterator = iter(ll.data.from_arrays([1.0, 2.0]).shuffle(seed=1))
         >>> iterator.get_state()["position"]
         0
+
+        Raises ArgumentError in staged code, where it would be told while tracing, before any run has taken an element.
         """
+        _refuse_in_trace("get_state")
+        return self._state()
+
+    def _state(self) -> dict[str, Any]:
         with self._lock:
             self._note_position()
             return {
@@ -183,8 +198,13 @@ class Iterator:
             state: what `get_state` has returned, of this iterator or of one over a dataset with the same stages.
 
         Raises:
-            ArgumentError: it is no such state, or that of another pipeline.
+            ArgumentError: it is no such state, or that of another pipeline; or the code is staged, and would go there
+                while it is traced.
         """
+        _refuse_in_trace("set_state")
+        self._go_to(state)
+
+    def _go_to(self, state: dict[str, Any]) -> None:
         missing = {"format", "pipeline", "key", "epoch", "position"} - set(state or ())
         if missing:
             raise ArgumentError(
@@ -240,11 +260,11 @@ class Iterator:
 
     def __limelight_snapshot__(self) -> Callable[[], None]:
         """What takes it back to where it is, for runs of a graph that are to have no effect."""
-        state = self.get_state()
+        state = self._state()
 
         def give_back() -> None:
             if self._place.taken or self._place.base is not state["position"]:
-                self.set_state(state)
+                self._go_to(state)
 
         return give_back
 
@@ -256,14 +276,14 @@ class Iterator:
         # An iterator of another library is where it is: it is copied as well, and all else is shared.
         stage = copy.deepcopy(self._stage, memo) if _has_foreign(self._stage) else self._stage
         clone = Iterator(stage, self._epoch.key, self._epoch.numbers[0])
-        clone.set_state(self.get_state())
+        clone._go_to(self._state())
         return clone
 
     def __copy__(self) -> Iterator:
         return self.__deepcopy__({})
 
     def __reduce__(self) -> Any:
-        return (_restored, (self._stage, self.get_state()))
+        return (_restored, (self._stage, self._state()))
 
     def __repr__(self) -> str:
         return f"<iterator over {self._stage}, pass {self._epoch.numbers[0]}>"
@@ -271,7 +291,7 @@ class Iterator:
 
 def _restored(stage: Stage, state: dict[str, Any]) -> Iterator:
     iterator = Iterator(stage, 0, 0)
-    iterator.set_state(state)
+    iterator._go_to(state)
     return iterator
 
 

@@ -17,7 +17,9 @@ from limelight.data import foreign
 from limelight.data.element import Element, element_of, structure_of, texts_in
 from limelight.data.epoch import Epoch
 from limelight.data.stage import END, Cursor, End, Stage, State, View
-from limelight.errors import ArgumentError, DTypeError, ShapeError, mark_user_error
+from limelight.errors import ArgumentError, DTypeError, ShapeError, SymbolicValueError, mark_user_error
+from limelight.staging.symbolic import SymbolicTensor
+from limelight.user_code import source_line
 
 
 class Arrays(Stage):
@@ -51,6 +53,11 @@ class Arrays(Stage):
 
 
 def _column(x: Any, path: str) -> np.ndarray[Any, Any]:
+    if isinstance(x, SymbolicTensor):
+        raise SymbolicValueError(
+            f"from_arrays: {path} is a tensor of staged code, {x.spec}, which has no value before the graph runs, and "
+            f"a dataset holds values{source_line.here()}: make the dataset outside, and go over it here"
+        )
     if isinstance(x, (Tensor, Variable)):
         x = x.numpy()
     if isinstance(x, (str, bytes)):

@@ -42,17 +42,36 @@ class Source:
             )
         return iterator
 
+    def specs(self) -> tuple[Structure, tuple[TensorSpec | None, ...]]:
+        """The types of the elements. Raises StopIteration where there is none left."""
+        specs: tuple[Structure, tuple[TensorSpec | None, ...]] = self.iterator.specs()
+        return specs
+
     def __repr__(self) -> str:
         return self._words
 
 
 class Pass(Source):
-    """The pass over a dataset that a `for` of a graph is in; another one in each thread."""
+    """The pass over a dataset that a `for` of a graph is in; another one in each thread.
 
-    def __init__(self, begin: Callable[[], Any], words: str) -> None:
+    Args:
+        begin: makes the iterator of a new pass.
+        look: makes one that is no pass: for the types of elements, while a graph is written.
+        words: what messages call it.
+    """
+
+    def __init__(self, begin: Callable[[], Any], look: Callable[[], Any], words: str) -> None:
         self._begin = begin
+        self._look = look
         self._words = words
         self._here = threading.local()
+        self._specs: tuple[Structure, tuple[TensorSpec | None, ...]] | None = None
+
+    def specs(self) -> tuple[Structure, tuple[TensorSpec | None, ...]]:
+        """The types of the elements; asking begins no pass, since one that is shuffled would be another one then."""
+        if self._specs is None:
+            self._specs = self._look().specs()
+        return self._specs
 
     def begin(self) -> None:
         """Starts a new pass."""
@@ -60,7 +79,7 @@ class Pass(Source):
 
     @property
     def iterator(self) -> Any:
-        if not hasattr(self._here, "iterator"):  # while tracing, for the types of elements
+        if not hasattr(self._here, "iterator"):  # a graph whose beginning has run in another thread
             self.begin()
         return self._here.iterator
 
@@ -98,7 +117,7 @@ class Taken:
 def next_element(source: Source) -> Any:
     """The next element of a source, in a trace."""
     try:
-        structure, specs = source.iterator.specs()
+        structure, specs = source.specs()
     except StopIteration:  # which next(iterator, default) would take for the end of each run
         raise ArgumentError(
             f"next: {source} is at its end while the function is traced, so the types of its elements are not known: "
@@ -116,10 +135,14 @@ def next_element(source: Source) -> Any:
 
 
 class Rounds:
-    """The rounds of a staged `for` over a source: whether there is another, and what it goes over."""
+    """The rounds of a staged `for` over a source: whether there is another, and what it goes over.
 
-    def __init__(self, source: Source) -> None:
+    `run_always` says that there is one at least.
+    """
+
+    def __init__(self, source: Source, run_always: bool = False) -> None:
         self._source = source
+        self.run_always = run_always
 
     def more(self) -> Any:
         return dispatch.apply(has_next_op, (), (self._source,))

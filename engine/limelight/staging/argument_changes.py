@@ -33,6 +33,13 @@ _COMPARED_AS_WRITTEN: Final = (float, complex, np.generic)
 """NaN is one value, 0.0 and -0.0 are two."""
 
 
+class Changes(NamedTuple):
+    """What a call has changed of its arguments: whether it has changed `any`, and what of it is `lost`."""
+
+    any: bool
+    lost: tuple[ArgumentChange, ...]
+
+
 class ArgumentChange(NamedTuple):
     """What of an argument is no longer what it was: `path` 'd["n"]', of the argument `root`; `line` changes it."""
 
@@ -48,8 +55,8 @@ def changes_of(
     leaves: Sequence[Any],
     arguments: tuple[tuple[Any, ...], dict[str, Any]],
     result: Any,
-) -> tuple[ArgumentChange, ...]:
-    """What a call of a Python function has changed in the containers among its arguments, and does not return.
+) -> Changes:
+    """What a call of a Python function has changed in the containers among its arguments, lost if it returns none.
 
     Args:
         function: the Python function.
@@ -60,7 +67,7 @@ def changes_of(
         result: what it has returned.
     """
     if structure is None:
-        return ()
+        return Changes(False, ())
     comparison = _Comparison(iter(leaves), _containers(result))
     args, kwargs = arguments
     nodes = structure.children[0].children if signature.takes_keywords else structure.children
@@ -69,7 +76,8 @@ def changes_of(
         named = structure.children[1]
         roots += [(name, node, kwargs[name]) for name, node in zip(named.keys, named.children, strict=True)]
     found = [(path, root) for root, node, x in roots for path in comparison.changed(root, node, x)]
-    return tuple([ArgumentChange(path, root, _line(function, root, path)) for path, root in found])
+    lost = tuple([ArgumentChange(path, root, _line(function, root, path)) for path, root in found])
+    return Changes(comparison.any, lost)
 
 
 def warn(name: str, changes: Sequence[ArgumentChange]) -> None:
@@ -112,17 +120,21 @@ class _Comparison:
     def __init__(self, leaves: Iterator[Any], returned: set[int]) -> None:
         self._leaves = leaves
         self._returned = returned
+        self.any = False  # whether anything differs, lost or not
 
     def changed(self, path: str, before: Structure, now: Any, lost: bool = True) -> Iterator[str]:
         """The paths of what differs and is `lost`; goes through the leaves of `before`, whatever there is now."""
         if before.kind is None:
-            if not _is_same(next(self._leaves), now) and lost:
-                yield path
+            if not _is_same(next(self._leaves), now):
+                self.any = True
+                if lost:
+                    yield path
             return
         container = nest.opened(now)
         lost = lost and id(now) not in self._returned
         if container is None or container[0] is not before.kind:
             self._skip(before)
+            self.any = True
             if lost:
                 yield path
             return
@@ -133,8 +145,10 @@ class _Comparison:
                 yield from self.changed(path + nest.step(kind, key), child, present.pop(key), lost)
             else:
                 self._skip(child)
+                self.any = True
                 if lost:
                     yield path + nest.step(kind, key)
+        self.any = self.any or bool(present)
         if lost:
             yield from [path + nest.step(kind, key) for key in present]
 

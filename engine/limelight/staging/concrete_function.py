@@ -27,6 +27,7 @@ from limelight.errors import ArgumentError, DeadVariableError, DTypeError, Shape
 from limelight.graph.ir import Graph
 from limelight.staging import explainer, structured_inputs
 from limelight.staging.argument_changes import ArgumentChange
+from limelight.staging.array_changes import ArrayChange
 from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
 from limelight.staging.graph_function import GraphFunction
@@ -76,6 +77,8 @@ class ConcreteFunction:
         self.python_signature: Any = None  # the `Signature` of its Python function
         self.baked: Any = {}  # a snapshot of what its Python code read besides the arguments, see `explainer`
         self.lost_changes: tuple[ArgumentChange, ...] = ()
+        self.tells_apart = 0  # of what its Python code may ask whether it is one and the same, see `sharing`
+        self.array_changes: tuple[ArrayChange, ...] = ()  # arguments that it changes in place, where they are arrays
         self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
         self.index = 0
         self.trace_seconds = 0.0

@@ -26,29 +26,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast, overload
 
 from limelight import events, forking
-from limelight.core.autograph_hook import converted, unconverted
+from limelight.core.autograph_hook import converted
 from limelight.core.dispatch import active, heal, kept, tapes_told
-from limelight.core.name_scopes import outer_scope
-from limelight.core.variable import Variable, lift, on_create
 from limelight.errors import SignatureError, TraceBudgetError
-from limelight.staging import argument_changes, explainer, partial_trace, structured_outputs
+from limelight.staging import argument_changes, array_changes, explainer, partial_trace, sharing, trace_body
 from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
 from limelight.staging.bound_methods import name_of, weakly_bound
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
-from limelight.staging.graph_function import GraphFunction
 from limelight.staging.guards import HITS
 from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
 from limelight.staging.options import check_bounds, check_function, check_names, refuse_unavailable
 from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
-from limelight.staging.state_creation import Creation, DrawsInOrder
+from limelight.staging.state_creation import Creation
 from limelight.staging.trace_cache import TraceCache, add_shortcut, objects_of
 from limelight.staging.trace_lock import TraceLock
 from limelight.staging.tracer import Tracer
 from limelight.staging.weak_identity import Identity
-from limelight.user_code import source_line, tracebacks
+from limelight.user_code import identity_questions, source_line, tracebacks
 
 ids: Final = itertools.count(1)
 _trace_lock: Final = TraceLock()
@@ -73,6 +70,9 @@ class Function:
         max_traces: the largest number of traces; None for no bound.
         cache_size: how many traces are kept; None for all.
     """
+
+    follows_sharing = True
+    """Whether what is the same among the arguments is so to the code, and what it would do to arrays is told."""
 
     def __init__(
         self,
@@ -109,11 +109,13 @@ class Function:
             "cache_size": cache_size,
         }
         self._signature = Signature(python_function, self.name)
+        self._defaults_are_plain = self._signature.defaults_are_plain
         self._declared = specs.check(input_signature, self._signature)
         self._cache = TraceCache(cache_size, max_traces)
         self._instances: dict[int, tuple[weakref.ref[Any], Function]] = {}  # of a method, by id of the instance
         self._created_state = False  # whether the first call has been used up
         self._met: frozenset[Identity] = frozenset()  # objects that calls have been traced for
+        self._tells_apart = sharing.NOTHING  # of what the code may ask whether it is one and the same
         self._closed_over: frozenset[int] = frozenset()  # uids of the variables that traces have captured
         self._in_progress = CallsInProgress()
         functools.update_wrapper(self, python_function, updated=())
@@ -148,9 +150,11 @@ class Function:
                 entry = self._trace_once(call)
             else:
                 self._note_hit(entry)
-            if plain is not None and entry.runs_payloads(len(payloads)) and self._signature.defaults_are_plain:
+                array_changes.warn(self.name, entry, call)
+            by_types = not sharing.may_share(call, self._tells_apart)  # what goes by types asks not which are the same
+            if plain is not None and by_types and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
-            elif plain is None and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
+            elif plain is None and by_types and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
                 guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
             return entry.call_leaves(call.leaves)
         except (Exception, KeyboardInterrupt) as error:
@@ -355,6 +359,8 @@ class Function:
         """The canonical call with its look-up key."""
         if self._declared is None:
             call = self._signature.call(args, kwargs, abstract)
+            if self._tells_apart:
+                call = sharing.keyed(call, self._signature, self._tells_apart)
             return key_by_identity(call, self._closed_over) if self._closed_over else call
         return specs.call(self._declared, self._signature, args, kwargs, abstract)
 
@@ -404,6 +410,8 @@ class Function:
         if self._cache.budget_is_spent:
             raise TraceBudgetError(self._cache.over_budget(self.name, record), record)
         start = time.perf_counter()
+        if self.follows_sharing and identity_questions.asks(self.python_function):
+            self._tells_apart = sharing.TENSORS
         creation = Creation(self.name, allowed=self._may_create(asked), runs=run)
         entry = self._trace_body(call, creation)
         if creation.variables:
@@ -411,9 +419,11 @@ class Function:
             again = self._trace_body(call, Creation(self.name, allowed=False, again=True))
             entry = again.begin_with(entry) if creation.drew else again
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
+        array_changes.warn(self.name, entry, call)
         explainer.current().warn_of_leaks(self, self._tracer)
         self._created_state = self._created_state or creation.any
         self._closed_over |= entry.closed_over
+        self._tells_apart = max(self._tells_apart, entry.tells_apart)
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
@@ -429,40 +439,11 @@ class Function:
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once under a tracer, which writes a graph."""
         self._runs += 1
-        stack = source_line.user_stack()
         tracer = Tracer(self.name, self.id)
         self._tracer = weakref.ref(tracer)
-        key = call.key
-        paths = self._signature.paths(key.structure, len(call.leaves))
-        seen: dict[int, Variable] = {}
-        leaves = [
-            tracer.add_argument(leaf, part, path, seen)
-            for leaf, part, path in zip(call.leaves, key.parts, paths, strict=True)
-        ]
-        args, kwargs = self._signature.unbind(leaves, key.structure)
-        snapshot = explainer.current().take_snapshot(self.python_function, paths, key.parts)
-        lifter = DrawsInOrder(creation, tracer, call.leaves, lift.get())
-        with (
-            on_create.override(creation.note),
-            lift.override(lifter),
-            outer_scope.override(""),
-            unconverted(self.name),
-            tracer,
-        ):
-            result = self._traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
-            tensors, outputs = structured_outputs.split(result, self.name)
-            graph = tracer.finish(tensors)
-        around = (args, kwargs)
-        changes = argument_changes.changes_of(
-            self.python_function, self._signature, key.structure, leaves, around, result
-        )
-        closed_over = tracer.closed_over.union([x._uid for x in tracer.captures if isinstance(x, Variable)])
-        key = key_by_identity(call, self._closed_over | closed_over).key  # arguments may have turned out to be, too
-        where = str(stack[0]) if stack else "a library thread"
-        entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
-        entry.traced_from(self.python_function, self._signature, snapshot)
-        entry.lost_changes, entry.closed_over = changes, frozenset(closed_over)
-        return entry
+        tells_apart = self._tells_apart if self.follows_sharing else None
+        callee = trace_body.Callee(self.python_function, self._traced, self._signature, tells_apart)
+        return trace_body.trace(callee, call, creation, tracer, self._closed_over)
 
     def _note_trace(self, entry: ConcreteFunction) -> None:
         """Tells the listeners of a new trace."""

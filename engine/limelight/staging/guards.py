@@ -185,6 +185,8 @@ class _Writer:
             self._refuse_if(f"{checks} or len({expression}) != {len(keys)}")
             for key, child in zip(keys, children, strict=True):
                 self._child(f"{expression}[{key!r}]", child)
+        elif isinstance(keys, nest.KeysOfType) or (isinstance(tree, tuple) and hasattr(tree, "__dict__")):
+            raise _NoGuardError  # others of this class may have other attributes
         elif isinstance(tree, (list, tuple)):
             self._refuse_if(f"{checks} or len({expression}) != {len(keys)}")
             self._elements(expression, children)

@@ -24,6 +24,7 @@ class Key(NamedTuple):
     parts: tuple[Part, ...]
     structure: Structure | None  # None: flat positional arguments
     device: Device | None
+    shared: str = ""  # which parts of the arguments are one and the same, where the function makes a difference of it
 
     def covers(self, other: Key) -> bool:
         """Whether a trace for this key, whose shapes may have unknown sizes, serves a call with `other`."""
@@ -52,7 +53,7 @@ class Key(NamedTuple):
 
     def _is_alike(self, other: Key) -> bool:
         alike = self.structure == other.structure and self.device is other.device
-        return alike and len(self.parts) == len(other.parts)
+        return alike and self.shared == other.shared and len(self.parts) == len(other.parts)
 
 
 def _generalised(old: Part, new: Part) -> Part | None:
@@ -71,16 +72,22 @@ class LookupKey(NamedTuple):
     parts: tuple[BarePart, ...]
     structure: Structure | None
     device: Device | None
+    shared: str = ""
 
     def typed(self) -> Key:
-        return Key(typed(self.parts), self.structure, self.device)
+        return Key(typed(self.parts), self.structure, self.device, self.shared)
 
 
 class Call(NamedTuple):
-    """The arguments of a call, canonical: `leaves` in order, and what to look the call up by."""
+    """The arguments of a call, canonical: `leaves` in order, and what to look the call up by.
+
+    `args` and `kwargs` are the arguments themselves, bound to the parameters; none where specs stand for them.
+    """
 
     leaves: list[Any]
     lookup: LookupKey
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] | None = None
 
     @property
     def key(self) -> Key:
@@ -88,7 +95,7 @@ class Call(NamedTuple):
         return self.lookup.typed()
 
     def with_key(self, key: Key) -> Call:
-        return Call(self.leaves, LookupKey(*key))
+        return self._replace(lookup=LookupKey(*key))
 
 
 def key_by_identity(call: Call, closed_over: Collection[int]) -> Call:
@@ -98,7 +105,7 @@ def key_by_identity(call: Call, closed_over: Collection[int]) -> Call:
     another when they are not.
     """
     parts = with_identities(call.lookup.parts, call.leaves, closed_over)
-    return Call(call.leaves, call.lookup._replace(parts=parts))
+    return call._replace(lookup=call.lookup._replace(parts=parts))
 
 
 def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | None:

@@ -138,6 +138,6 @@ def run(function: Any, signature: Signature, call: Call, creation: Creation) -> 
     with on_create.override(creation.note):
         result = function(*args, **kwargs)
     changes = changes_of(function, signature, call.key.structure, leaves, (args, kwargs), result)
-    warn(signature.name, changes)
+    warn(signature.name, changes.lost)
     tensors, shape = structured_outputs.split(result, signature.name)
     return shape.rebuild(unaliased(tensors, leaves))

@@ -82,7 +82,7 @@ class Signature:
             else:
                 return None
         device = device_scopes.requested_device() if dispatch.scopes else None
-        return Call(list(args), LookupKey(tuple(parts), None, device))
+        return Call(list(args), LookupKey(tuple(parts), None, device), args)
 
     def _general_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool) -> Call:
         # The form depends on the parameters alone: f((1,), {"x": 2}) must not look like f(1, x=2).
@@ -92,7 +92,8 @@ class Signature:
         seen: dict[int, int] = {}
         parts = tuple([self._part(x, i, structure, seen, abstract) for i, x in enumerate(leaves)])
         leaves = [_copied(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
-        return Call(leaves, LookupKey(parts, None if flat else structure, device_scopes.requested_device()))
+        lookup = LookupKey(parts, None if flat else structure, device_scopes.requested_device())
+        return Call(leaves, lookup, args, kwargs)
 
     def _part(self, x: Any, index: int, structure: Structure, seen: dict[int, int], abstract: bool) -> BarePart:
         try:

@@ -16,6 +16,7 @@ from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import DTypeError, SignatureError
+from limelight.staging.sharing import Sharing, rebuilt
 from limelight.user_code import source_line
 
 _NUMBERS = (bool, int, float, complex)
@@ -27,6 +28,7 @@ class Outputs(NamedTuple):
     structure: Structure
     static: tuple[Any, ...]  # for each leaf: _TENSOR, None, or a weak reference to a generator
     bare: bool  # whether the result is one tensor and nothing else
+    sharing: Sharing = Sharing()  # which of its parts are one and the same: of a function's
 
     @property
     def are_tensors(self) -> list[bool]:
@@ -49,10 +51,10 @@ class Outputs(NamedTuple):
         if self.bare:
             return tensors[0]
         remaining = iter(tensors)
-        return nest.unflatten(
-            self.structure,
-            [next(remaining) if leaf is _TENSOR else None if leaf is None else leaf() for leaf in self.static],
-        )
+        leaves = [next(remaining) if leaf is _TENSOR else None if leaf is None else leaf() for leaf in self.static]
+        for again, first in self.sharing.leaves.items():
+            leaves[again] = leaves[first]
+        return rebuilt(self.structure, leaves, self.sharing)
 
 
 def outputs_like(result: Any, marker: type, count: int) -> Outputs:

@@ -122,6 +122,24 @@ class SymbolicTensor(Tensor):
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
+def _noting(name: str) -> Any:
+    """A method for `x += y` and the like: takes note of it, and leaves it to Python to make a new tensor of `x + y`.
+
+    An array of NumPy's, for which a symbolic tensor may stand, is changed by it.
+    """
+
+    def method(self: SymbolicTensor, other: Any) -> Any:
+        self._tracer.changed_in_place.append((self._value, source_line.user_line()))
+        return NotImplemented
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    setattr(SymbolicTensor, f"__i{_name}__", _noting(f"__i{_name}__"))
+
+
 def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightError:
     """The error for asking a symbolic tensor for data: it leaked out of its trace, or the trace is still going on.
 

@@ -72,6 +72,7 @@ class Tracer(dispatch.Interpreter):
         self.scope: str = scope
         self.calls: ModuleCalls = calls or ModuleCalls()
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
+        self.changed_in_place: list[tuple[Value, source_line.Source | None]] = []  # by `x += y`; new tensors, here
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._fragments: dict[tuple[Any, ...], Fragment | None] = {}  # None: met once

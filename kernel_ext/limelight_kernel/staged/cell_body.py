@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import threading
+import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,8 +39,7 @@ RESULT = "the result"  # no identifier, so no name of the cell's
 class OutputTemplate:
     """What one trace made: a recipe for each name and for the result, and the changes in place.
 
-    A graph returns tensors alone, with these `names`. Functions, strings and numbers that a cell assigns exist from the
-    trace on.
+    A graph returns tensors alone, with these `names`. Strings and numbers that a cell assigns exist from the trace on.
     """
 
     recipes: dict[str, Recipe]
@@ -88,7 +89,8 @@ def split_outputs(
         unconnected: the gradients that are None.
         arrays: the names that mean arrays of NumPy's, and are changed in place.
     """
-    book, changes = RecipeBook(state, functools.partial(where_bound, cell.tree, cell.filename)), state.changes()
+    where = functools.partial(where_bound, cell.tree, cell.filename)
+    book, changes = RecipeBook(state, where, functools.partial(_is_made_in, cell)), state.changes()
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
@@ -103,6 +105,18 @@ def split_outputs(
     return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(
         book.tensors
     )
+
+
+def _is_made_in(cell: Cell, x: Any) -> bool:
+    """Whether a function or a class is written in the cell, so that each run makes it anew.
+
+    A function of another cell's function counts, too: if it had been there before, it would have a place.
+    """
+    if isinstance(x, types.FunctionType):
+        within = x.__module__ == "__main__" and "<locals>" in x.__qualname__
+        return within or x.__code__.co_filename == cell.filename
+    named = isinstance(x, type) and x.__module__ == "__main__"
+    return named and any(isinstance(node, ast.ClassDef) and node.name == x.__name__ for node in ast.walk(cell.tree))
 
 
 def _words(paths: Iterable[str]) -> frozenset[str]:

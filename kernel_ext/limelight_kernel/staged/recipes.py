@@ -2,7 +2,8 @@
 
 A graph returns tensors alone. A `Recipe` says where they go: into containers made afresh, closures, objects of the
 user's classes; what was an input of the trace is the input of the run, the same object. What else a cell makes
-(functions, strings, numbers) exists from the trace on. Sharing is kept: one object of the trace is one of each run.
+(strings, numbers, functions without state) exists from the trace on; classes do, too, and are set back. Sharing is
+kept: one object of the trace is one of each run.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ class Fixed:
 
     def make(self, run: Run) -> Any:
         if id(self) not in run.made:
-            run.made[id(self)] = self.build([(step, recipe.make(run)) for step, recipe in self.parts])
+            parts = [(step, recipe.make(run)) for step, recipe in self.parts]
+            if id(self) not in run.made:  # a function whose closure leads back to it is made by then
+                run.made[id(self)] = self.build(parts)
         return run.made[id(self)]
 
 
@@ -138,11 +141,18 @@ class RecipeBook:
     Args:
         state: what was lent to the trace.
         where: says on which line of the cell a path is made, for messages: " (In[3] line 2: it = iter(xs))".
+        is_made: whether a function or a class is written in the cell.
     """
 
-    def __init__(self, state: BorrowedState, where: Callable[[str], str] = lambda path: "") -> None:
+    def __init__(
+        self,
+        state: BorrowedState,
+        where: Callable[[str], str] = lambda path: "",
+        is_made: Callable[[Any], bool] = lambda x: False,
+    ) -> None:
         self._state = state
         self._where = where
+        self._is_made = is_made
         self._met: dict[int, _Met] = {}
         self._written: dict[int, Recipe] = {}
         self._results: dict[int, int] = {}
@@ -198,10 +208,12 @@ class RecipeBook:
 
         Raises LeakedTensorError for a staged function that closes over a tensor of the cell.
         """
-        met = [one for one in self._met.values() if one.hot and _stays(one.value) and self._place(one.value) is None]
+        met = [one for one in self._met.values() if _stays(one.value) and self._place(one.value) is None]
         return [change for one in met if (change := self._left_in(one)) is not None]
 
     def _left_in(self, met: _Met) -> Change | None:
+        if not met.hot and not (isinstance(met.value, type) and self._is_made(met.value)):
+            return None
         if isinstance(met.value, Function):
             raise LeakedTensorError(
                 f"`{met.name}`, a staged function, closes over a tensor of the cell, which has a value only when the "
@@ -209,6 +221,8 @@ class RecipeBook:
             )
         holder = Holder(met.value, True)
         now = {step.key: x for step, x in met.inside if step.kind == "attribute" and self._is_hot(x)}
+        if isinstance(met.value, type) and self._is_made(met.value):  # a plain cell would make another class
+            now |= {key: x for key, x in attributes(met.value).items() if type(x) in ATOMS or isinstance(x, CONTAINERS)}
         return Change(holder, Itself(met.value, met.name), {}, now, only_adds=False) if now else None
 
     def _is_hot(self, x: Any) -> bool:
@@ -269,12 +283,13 @@ class RecipeBook:
                 "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
                 f"{self._where(name)}"
             )
-        if isinstance(x, CONTAINERS) or (met.hot and _is_object(x)):
+        if isinstance(x, CONTAINERS) or ((met.hot or _is_notebooks(x)) and _is_object(x)):
             composite = Composite(_blank(x))
             self._written[id(x)] = composite
             composite.parts = self._parts(met, name, named)
             return composite
-        build = _builder(x) if met.hot or (met.fresh and isinstance(x, tuple)) else None
+        anew = met.hot or (met.fresh and isinstance(x, tuple)) or (_has_state(x) and self._is_made(x))
+        build = _builder(x) if anew else None
         if build is None:
             return self._written.setdefault(id(x), Constant(x))
         self._written[id(x)] = fixed = Fixed(build)
@@ -314,6 +329,16 @@ def _own(x: Any) -> list[tuple[Step, Any]]:
 def _stays(x: Any) -> bool:
     """Whether an object is the same at each run, whatever it holds."""
     return isinstance(x, type | Function | ll.Module | ll.optim.Optimizer)
+
+
+def _has_state(x: Any) -> bool:
+    """Whether a function may have become another one since: by what it closes over, by defaults or attributes."""
+    return isinstance(x, types.FunctionType) and bool(x.__closure__ or x.__defaults__ or x.__kwdefaults__ or x.__dict__)
+
+
+def _is_notebooks(x: Any) -> bool:
+    """Whether an object is of a class of the notebook's, or the cell of a closure that is made anew."""
+    return isinstance(x, types.CellType) or type(x).__module__ == "__main__"
 
 
 def _is_object(x: Any) -> bool:

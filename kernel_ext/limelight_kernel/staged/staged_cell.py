@@ -72,6 +72,8 @@ class StagedCell(Function):
         loss = step(images, labels).result
     """
 
+    follows_sharing = False  # by itself: by names of the notebook, and it writes back what the cell changes
+
     def __init__(self, shell: InteractiveShell, cell: Cell, options: Options) -> None:
         self.cell = cell
         self.options = options

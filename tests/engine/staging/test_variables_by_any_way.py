@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -111,3 +112,26 @@ def test_a_staged_program_is_the_eager_one(program: list[Any], sequence: list[An
         assert got == pytest.approx(wanted, rel=1e-3, abs=1e-4, nan_ok=True)
     history = step.trace_cache.history
     assert step.trace_count == history.made <= 2 * len(sequence), "no trace is made twice"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda vs, x: {v.name: v * x for v in vs},
+        lambda vs, x: [v * x for v in sorted(vs, key=operator.attrgetter("name"))],
+        lambda vs, x: [v * x * getattr(v, "scale", 1.0) for v in vs],
+    ],
+)
+def test_what_a_variable_is_called_and_has_attached_is_its_own(body):
+    a, b, c = [ll.Variable(value, name=name) for value, name in ((1.0, "a"), (2.0, "b"), (3.0, "c"))]
+    a.scale, b.scale = 10.0, 20.0
+    f, x = ll.function(body), ll.constant(2.0)
+    for variables in ([a, b], [b, a], [a, c], [c, a], [a, b]):
+        plain, staged = [ll.tree.map(lambda y: y.item(), g(variables, x)) for g in (body, f)]
+        assert staged == plain
+
+
+def test_a_name_that_only_the_engine_reads_makes_no_trace():
+    f = ll.function(lambda v, x: (v.assign_add(x), repr(v) and v * x)[1])
+    assert [f(ll.Variable(n, name=f"v{n:.0f}"), ll.constant(2.0)).item() for n in (1.0, 2.0)] == [6.0, 8.0]
+    assert f.trace_count == 1

@@ -20,6 +20,7 @@ class Cause(enum.StrEnum):
     DTYPE = "dtype"
     RANK = "rank"
     ALIASING = "aliasing of variables"
+    SHARING = "which arguments are one and the same"
     VARIABLE = "variable"
     TYPE = "type of value"
     COUNT = "number of values"
@@ -48,6 +49,8 @@ ADVICE: Final = {
     Cause.CONTAINER: "Pass the same kinds of containers in each call.",
     Cause.VARIABLE: "Each shape and dtype of a variable needs a trace of its own.",
     Cause.ALIASING: "Each pattern of equal variables needs a trace of its own: gradients and effects differ.",
+    Cause.SHARING: "Each pattern of arguments that are one and the same needs a trace of its own: the code changes "
+    "them, or asks which they are.",
     Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
     "becomes an argument of the call.",
     Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",

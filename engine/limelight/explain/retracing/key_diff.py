@@ -62,7 +62,7 @@ class Change(NamedTuple):
     @property
     def contrast(self) -> Contrast:
         """The change in words."""
-        what = "the device scope" if self.path == SCOPE else f"argument `{self.path}`"
+        what = _WHOLE.get(self.path) or f"argument `{self.path}`"
         return Contrast(what, show(self.before), show(self.after), self.detail)
 
     def __str__(self) -> str:
@@ -75,6 +75,9 @@ _new_text: Final[Callable[[tuple[Any, ...]], TextPart]] = functools.partial(tupl
 """The same for `TextPart`."""
 SCOPE: Final = "ll.device"
 """The path under which the device scope around a call is listed; no argument can have this name."""
+SHARED: Final = "is"
+"""The same for what is one and the same among the arguments."""
+_WHOLE: Final = {SCOPE: "the device scope", SHARED: "what is one and the same among the arguments"}
 
 
 def show(part: Part | TextPart, limit: int = 60) -> str:
@@ -123,6 +126,9 @@ def differing(before: Key, after: Key, signature: Signature, paths: Sequence[str
     if before.device is not after.device:
         words = [TextPart("none" if d is None else d.short) for d in (before.device, after.device)]
         comparison.changes.append(Change(SCOPE, Cause.DEVICE, words[0], words[1]))
+    if before.shared != after.shared:
+        was, now = [TextPart(words or "nothing") for words in (before.shared, after.shared)]
+        comparison.changes.append(Change(SHARED, Cause.SHARING, was, now))
     comparison.run()
     return comparison.changes
 

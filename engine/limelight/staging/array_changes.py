@@ -1,0 +1,74 @@
+"""Arrays of NumPy's that a traced function changes in place: in the trace tensors stand for them, which do not change.
+
+`arr += 1` changes the array of the caller in Python, also by another name of it, a row, or another view. In a trace it
+makes a new tensor, so that the caller's array would stay as it is, silently. It is noted while tracing, and said where
+the argument is an array.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core import nest
+from limelight.errors import LostChangeWarning
+from limelight.graph.ir import Value
+from limelight.staging.key import Call
+from limelight.staging.tracer import Tracer
+from limelight.user_code import source_line
+from limelight.user_code.source_line import Source
+from limelight.user_code.warn_at import warn_at
+
+_VIEWS: Final = frozenset(["slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"])
+"""Ops whose counterparts in NumPy give views of an array."""
+
+
+class ArrayChange(NamedTuple):
+    """The input of a graph, by number, whose array the Python code would change, and the line that does it."""
+
+    place: int
+    line: Source | None
+
+
+def in_place(tracer: Tracer) -> tuple[ArrayChange, ...]:
+    """What the traced code would change of the arrays among its arguments."""
+    if not tracer.changed_in_place:
+        return ()
+    places = {id(value): i for i, value in enumerate(tracer.inputs)}
+    changes = {places.get(id(_viewed(value)), -1): line for value, line in reversed(tracer.changed_in_place)}
+    return tuple([ArrayChange(place, line) for place, line in changes.items() if place >= 0])
+
+
+def _viewed(value: Value) -> Value:
+    """What a value is a view of, if it were an array's."""
+    node = value.node
+    while node is not None and node.op.name in _VIEWS and value.spec.shape != ():  # type: ignore[union-attr]  # tensors
+        value = node.inputs[0]
+        node = value.node
+    return value
+
+
+def warn(name: str, entry: Any, call: Call) -> None:
+    """Warns of arrays among the arguments of a call that stay as they are, at the line of the first change.
+
+    Args:
+        name: that of the function.
+        entry: the trace that the call has found.
+        call: the call; it holds the arrays as they were given.
+    """
+    if not entry.array_changes:
+        return
+    given = nest.leaves_of((call.args, call.kwargs) if call.kwargs else call.args)
+    inputs = [i for i, part in enumerate(entry.key.parts) if part.is_input]
+    lost = [x for x in entry.array_changes if x.place < len(inputs) and isinstance(given[inputs[x.place]], np.ndarray)]
+    if not lost:
+        return
+    paths = " and ".join(sorted(f"`{entry.paths[inputs[x.place]]}`" for x in lost))
+    line = lost[0].line or source_line.user_line() or Source("<unknown>", 1, "")
+    message = (
+        f"`{name}` changes the NumPy array {paths} in place, and the change is lost: in a staged function a tensor "
+        f"stands for the array, and the caller's stays as it is{source_line.at(line)}. Write `x = x + y` for a new "
+        "tensor in place of `x += y`, return it, and store it outside: `arr[...] = result`"
+    )
+    warn_at(line, message, LostChangeWarning)

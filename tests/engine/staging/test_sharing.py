@@ -1,0 +1,174 @@
+"""What is one and the same among the arguments of a staged function is so to its code, and in its results."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.staging import sharing
+
+T = ll.constant([1.0, 2.0])
+
+
+def appended(a, b, x):
+    b.append(x)
+    return len(a), a, b
+
+
+def replaced(d, e, x):
+    e["w"] = e["w"] * x
+    return d["w"], d, e
+
+
+def moved(rows, row, x):
+    row[0], row[1] = row[1], row[0] + x
+    return rows[0][0] - rows[-1][1], rows, row
+
+
+def asked(a, b, x):
+    return (a is b, x * 1.0) if len(a) == 2 else (b is not a, x)
+
+
+def by_number(a, b, x):
+    return id(a) == id(b), operator.is_not(a, b), x
+
+
+def helped(a, b, x):
+    return is_one(a, b), x
+
+
+def is_one(a, b):
+    return a is b
+
+
+def watched(a, b, x):
+    with ll.GradientTape() as tape:
+        tape.watch(a)
+        y = ll.sum(a * b * x)
+    return tape.gradient(y, a)
+
+
+def lists():
+    one = [ll.ones(2), ll.zeros(2)]
+    return [(one, one), (one, list(one)), (list(one), one), (one, one)]
+
+
+def dictionaries():
+    one = {"w": ll.ones(2)}
+    return [(one, dict(one)), (one, one), (dict(one), one)]
+
+
+def rows():
+    one = [ll.ones(2), ll.zeros(2)]
+    return [([one, one], one), ([one, list(one)], one), ([list(one), one], one), ([one, one], list(one))]
+
+
+def tensors():
+    return [(T, T), (T, T + 1), (T, ll.constant([1.0, 2.0])), (T, T)]
+
+
+def plain_values(result: Any) -> Any:
+    """A result, with arrays for tensors, and with a number for each container: the same for the same."""
+    met: dict[int, int] = {}
+
+    def visit(x: Any) -> Any:
+        if isinstance(x, (list, dict)):
+            number = met.setdefault(id(x), len(met))
+            return number, [visit(item) for item in (x.values() if isinstance(x, dict) else x)]
+        return [visit(item) for item in x] if isinstance(x, tuple) else np.asarray(x).tolist()
+
+    return visit(result)
+
+
+@pytest.mark.parametrize("calls_first", [True, False])
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        (appended, lists), (replaced, dictionaries), (moved, rows), (asked, lists), (asked, tensors),
+        (by_number, tensors), (helped, tensors), (helped, lists), (watched, tensors),
+    ],
+)  # fmt: skip
+def test_a_trace_tells_apart_what_python_does(body: Any, calls: Any, calls_first: bool) -> None:
+    staged = ll.function(body)
+    ways = list(range(len(calls()))) * 3
+    for way in ways if calls_first else reversed(ways):
+        plain = body(*calls()[way], T)
+        assert plain_values(staged(*calls()[way], T)) == plain_values(plain)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_arguments_by_name_and_in_each_other(by_name: bool) -> None:
+    @ll.function
+    def f(a, *, b, **more):
+        b.append(a[0])
+        return len(a), len(more["c"]["k"]), (a, b, more)
+
+    def lengths(a, b, c):
+        result = f(a=a, b=b, c={"k": c}) if by_name else f(a, b=b, c={"k": c})
+        return [int(n) for n in result[:2]]
+
+    one, other = [T], [T]
+    assert lengths(one, one, one) == [2, 2]
+    assert lengths(one, other, other) == [1, 2]
+    assert lengths(other, one, [T]) == [1, 1]
+    assert lengths(one, one, one) == [2, 2]
+    assert f.trace_count == 3
+
+
+def test_a_miss_says_what_is_the_same():
+    f = ll.function(appended)
+    one = [T]
+    f(one, one, T)
+    f(one, [T], T)
+    assert "what is one and the same among the arguments b is a -> nothing" in str(f.trace_cache[1].reason)
+    assert not f.explain([T], [T], T).miss
+    assert f.explain(one, one, T)
+
+
+def test_functions_that_cannot_tell_share_traces():
+    f = ll.function(lambda a, b: a[0] + b[0])
+    one = [T]
+    f(one, one)
+    f(one, [T])
+    f(T, T)
+    f(T, T + 1)
+    assert f.trace_count == 2
+
+
+def test_results_that_are_one_stay_one():
+    @ll.function
+    def f(x):
+        made = [x * 2.0]
+        return made, {"again": made}, made[0], x
+
+    a, b, y, x = f(T)
+    assert a is b["again"]
+    assert y is a[0]
+    assert x is not y
+    with ll.GradientTape() as tape:
+        tape.watch(T)
+        a, b, y, _ = f(T)
+        z = ll.sum(y * b["again"][0])
+    assert tape.gradient(z, T).numpy().tolist() == [8.0, 16.0]
+
+
+def test_branches_keep_their_own_results():
+    @ll.function
+    def f(x):
+        return ll.cond(x[0] > 0, lambda: [x, x], lambda: [x, x * 2.0])
+
+    assert [y.numpy().tolist() for y in f(-T)] == [[-1.0, -2.0], [-2.0, -4.0]]
+    assert [y.numpy().tolist() for y in f(T)] == [[1.0, 2.0]] * 2
+
+
+def test_words_and_places():
+    one = [T, 1.0]
+    found = sharing.of((one, {"k": one, "t": T}), ("a", "b"))
+    assert found.words == 'b["k"] is a, b["t"] is a[0]'
+    assert found.leaves == {2: 0, 3: 1, 4: 0}
+    rebuilt = sharing.rebuilt(sharing.nest.flatten((one, {"k": one, "t": T}))[1], [T, 1.0, T, 1.0, T], found)
+    assert rebuilt[0] is rebuilt[1]["k"]
