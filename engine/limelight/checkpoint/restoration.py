@@ -179,7 +179,9 @@ class Restoration:
                     variable = live(to)
                     if variable is None or all(n in self._matched for n in numbers.values()):
                         continue
-                    if not commit.begun_anew(optimizer, variable, self.order):
+                    if commit.begun_anew(optimizer, variable, self.order):
+                        self.overruled.update(numbers.values())
+                    else:
                         assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
         return assignments
 
@@ -252,8 +254,11 @@ class Restoration:
         warnings.warn(said, CheckpointWarning, stacklevel=2)
 
     def warn_of_missing(self) -> None:
-        """Warns, once, of saved values that no object was given, unless that was said to be meant."""
-        missing = [] if self.silent else self.missing
+        """Warns, once, of saved values that no object was given, unless that was said to be meant.
+
+        Those whose object has its value from a later restore were not lost.
+        """
+        missing = [] if self.silent else [number for number in self.missing if number not in self.overruled]
         self.silent = True
         if not missing:
             return
