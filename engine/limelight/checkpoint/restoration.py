@@ -20,7 +20,7 @@ from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.edge_names import Edge
 from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, shown
-from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
+from limelight.checkpoint.object_graph import LEAVES, Value, child_of, extent, has_slots
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable
@@ -357,7 +357,7 @@ def _size(owner: Any, edges: tuple[Edge, ...]) -> int:
     x = owner
     for edge in edges:
         x = child_of(x, edge)
-    return len(x) if isinstance(x, (list, tuple, dict)) else -1
+    return extent(x)
 
 
 def pending() -> list[Restoration]:

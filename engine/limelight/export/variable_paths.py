@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from limelight.checkpoint.edge_names import Edge, join, split
+from limelight.core.records import fields_of, is_record
 from limelight.core.variable import Variable
 from limelight.errors import ExportError
 from limelight.export.held_containers import HeldDict, HeldList
@@ -46,7 +47,7 @@ def paths_of(module: Module) -> VariablePaths:
                 _refuse_alike(path)
             found.variables[path] = at
             continue
-        if not isinstance(at, Module):
+        if isinstance(at, (list, tuple, dict)):
             found.containers[path] = DICT if isinstance(at, dict) else LIST
         pending += [(join(path, edge), child) for edge, child in reversed(_children(at))]
     above = {"/".join(edges) for path in found.variables for edges in _above(path)}
@@ -59,8 +60,13 @@ def _children(at: Any) -> list[tuple[Edge, Any]]:
     if isinstance(at, (list, tuple)):
         items: Iterable[tuple[Any, Any]] = enumerate(at)
     else:
-        items = (at if isinstance(at, dict) else vars(at)).items()
-    return [(key if type(key) in (int, str) else str(key), x) for key, x in items if isinstance(x, _HOLDERS)]
+        fields = None if isinstance(at, (dict, Module)) else fields_of(at)
+        items = (at if isinstance(at, dict) else vars(at) if fields is None else fields).items()
+    return [
+        (key if type(key) in (int, str) else str(key), x)
+        for key, x in items
+        if isinstance(x, _HOLDERS) or is_record(x)
+    ]
 
 
 def _above(path: str) -> Iterator[list[str]]:
