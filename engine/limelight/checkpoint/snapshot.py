@@ -123,7 +123,9 @@ def _check_elements(node: Node) -> None:
             holder, instead = node.kind, "give it an attribute of its own, or a list without them"
             if node.kind == RECORD:
                 holder = "dataclass"
-                instead = "let the dataclass be an attribute of a ll.Module, where numbers are settings, or be a ll.State"
+                instead = (
+                    "let the dataclass be an attribute of a ll.Module, where numbers are settings, or be a ll.State"
+                )
             raise CheckpointError(
                 f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {holder} among variables or modules, "
                 f"and would not be saved: {instead}"

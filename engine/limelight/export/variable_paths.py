@@ -63,9 +63,7 @@ def _children(at: Any) -> list[tuple[Edge, Any]]:
         fields = None if isinstance(at, (dict, Module)) else fields_of(at)
         items = (at if isinstance(at, dict) else vars(at) if fields is None else fields).items()
     return [
-        (key if type(key) in (int, str) else str(key), x)
-        for key, x in items
-        if isinstance(x, _HOLDERS) or is_record(x)
+        (key if type(key) in (int, str) else str(key), x) for key, x in items if isinstance(x, _HOLDERS) or is_record(x)
     ]
 
 
