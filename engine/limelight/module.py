@@ -75,10 +75,10 @@ def _noted(own: FunctionType) -> Callable[..., Any]:
 class Module:
     """Base class of models and layers: a Python object whose attributes are its state (paper section 4.3).
 
-    Variables, modules, and lists, tuples, dictionaries and dataclasses of them are found through attribute names, which form the
-    edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
-    `call`, or `__call__` itself; calling the module calls it. They need not call `super().__init__()`; its `name` is an
-    attribute, no more.
+    Variables, modules, and lists, tuples, dictionaries and dataclasses of them are found through attribute names, which
+    form the edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses
+    define `call`, or `__call__` itself; calling the module calls it. They need not call `super().__init__()`; its
+    `name` is an attribute, no more.
 
     >>> import limelight as ll
     >>> class Scale(ll.Module):

@@ -1,7 +1,8 @@
 """The graph of objects below one object: what has state, and the edges that lead to it (paper section 4.3).
 
-Nodes are modules and other objects with attributes, containers, dataclasses, and leaves: variables, generators, NumPy arrays,
-objects that give and take their state, and Python values of a `State`. Edges are attributes' names, keys and positions.
+Nodes are modules and other objects with attributes, containers, dataclasses, and leaves: variables, generators, NumPy
+arrays, objects that give and take their state, and Python values of a `State`. Edges are names of attributes and
+fields, keys and positions.
 Everything else (settings, functions, constants) has no node. A node is an object once, however many edges lead to it.
 """
 

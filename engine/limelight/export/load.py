@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.checkpoint.edge_names import split
 from limelight.core import device_scopes, devices
 from limelight.core.tensor import constant
 from limelight.core.variable import Variable
@@ -18,7 +19,7 @@ from limelight.export.loaded import LoadedFunction, LoadedModule, as_old_tree, h
 from limelight.export.nests import Output, decode
 from limelight.export.parameters import signature
 from limelight.export.portable_graph import from_text
-from limelight.export.variable_paths import as_tree
+from limelight.export.variable_paths import as_tree, module_path
 from limelight.random import Generator, default_generator
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.signature import Signature
@@ -84,12 +85,15 @@ class _Content:
         if "containers" in self._content:
             if len(variables) < len(paths):
                 raise ExportError("the file is damaged: two variables have one path")
-            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule)
+            owners = list(dict.fromkeys(module_path(name) for name in functions if module_path(name)))
+            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule, owners)
         else:
-            module = as_old_tree(variables)
-        hold_functions(module, functions)
-        for method, loaded in functions.items():
-            object.__setattr__(module, method, loaded)
+            module, owners = as_old_tree(variables), []
+        own = {name: f for name, f in functions.items() if not (owners and module_path(name))}
+        _give_functions(module, own)
+        for path in owners:
+            below = {name.rpartition("/")[2]: f for name, f in functions.items() if module_path(name) == path}
+            _give_functions(_at(module, path), below)
         return module
 
     def _variable(self, described: Mapping[str, Any]) -> Variable:
@@ -136,6 +140,20 @@ class _Content:
             generator = self._generators[name] = Generator(0)
             generator._data.set(_words(self._arrays[name]))
         return self._generators[name]
+
+
+def _at(module: Any, path: str) -> LoadedModule:
+    for edge in split(path):
+        module = module[edge] if isinstance(module, (list, dict)) else vars(module)[edge]
+    if not isinstance(module, LoadedModule):
+        raise ExportError(f"the file is damaged: it has functions of {path}, which is no module")
+    return module
+
+
+def _give_functions(module: LoadedModule, functions: Mapping[str, LoadedFunction]) -> None:
+    hold_functions(module, functions)
+    for method, loaded in functions.items():
+        object.__setattr__(module, method, loaded)
 
 
 def _words(array: Any) -> Any:

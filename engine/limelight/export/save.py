@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from limelight.checkpoint.edge_names import join
 from limelight.core import nest
 from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor
@@ -19,7 +20,7 @@ from limelight.export.loaded import FUNCTIONS, LoadedFunction, LoadedModule, fun
 from limelight.export.nests import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
-from limelight.export.variable_paths import paths_of
+from limelight.export.variable_paths import dotted, module_path, paths_of
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
@@ -28,6 +29,7 @@ from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, Varia
 from limelight.user_code import source_line
 from limelight.user_code.warn_at import warn_at
 
+_MOST_NAMED: Final = 8
 CALL: Final = "call"
 """The name of the function that calling a saved module, or a saved function, runs."""
 
@@ -41,8 +43,8 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
 
     Args:
         target: what to save. A function made by `ll.function`, a plain function (which is staged for it), a trace
-            (`get_concrete_function`), or a module: then `call`, and each method that is staged. Or a dictionary of
-            functions by name.
+            (`get_concrete_function`), or a module: then `call`, and each method that is staged, its own and those of
+            the modules below it. Or a dictionary of functions by name.
         path: the file; one that exists is replaced.
         signatures: what to trace besides: a list of signatures, each a spec or a tuple of arguments as
             `get_concrete_function` takes them. For a module they are those of its `call`; for a dictionary those of
@@ -58,7 +60,8 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
             signature for which a trace or a loaded function, which have no Python code, were not traced.
 
     Warns:
-        UserWarning: a staged method of a module has neither a trace nor an `input_signature`, and is left out.
+        UserWarning: a staged method of a module has neither a trace nor an `input_signature`, or is one of a module
+            below that cannot travel, and is left out.
 
     >>> import tempfile
     >>> import limelight as ll
@@ -80,13 +83,13 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
     if os.path.isdir(file):  # which raises nothing, of a name that is too long either
         raise ExportError(f"{file} is a folder; give the name of a file in it, {str(file / 'model.ll')!r} for example")
     functions = _functions_of(target, signatures)  # first: a module makes its variables when it is traced
-    saved = _Saved(target if isinstance(target, Module) else None)
+    saved = _Saved(target if isinstance(target, Module) else None, functions)
     content = {
         "made_by": _version(),
         "module": type(target).__name__ if isinstance(target, Module) else None,
         "containers": saved.containers,
         "by_name": isinstance(target, Mapping),
-        "functions": {name: saved.function(traces) for name, traces in functions.items()},
+        "functions": saved.functions(functions),
         "variables": saved.variables,
     }
     function_file.write(file, content, saved.arrays)
@@ -115,7 +118,8 @@ def _functions_of(target: Any, signatures: Any) -> dict[str, list[ConcreteFuncti
             raise ExportError(
                 f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
             )
-        return {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in functions_of(target).items()}
+        own = {name: _traces_of(f, wanted if name == CALL else [], name) for name, f in functions_of(target).items()}
+        return own | _functions_below(target)
     if isinstance(target, Module):
         return _functions_of_module(target, wanted)
     return {CALL: _traces_of(target, wanted, "")}
@@ -139,13 +143,13 @@ def _functions_by_name(target: Mapping[Any, Any], signatures: Any) -> dict[str, 
 
 
 def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[ConcreteFunction]]:
-    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
-    methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
+    methods = _staged_methods(module)
     if wanted:
         methods[CALL] = methods.get(CALL) or _called(module)
     names = sorted(methods, key=lambda name: name != CALL)  # `call` first: others may read the variables that it makes
     given = {CALL: wanted}
     functions = {name: _traces_of(methods[name], given.get(name, []), name, required=False) for name in names}
+    functions |= _functions_below(module)  # after `call`, which may have made some of them
     left_out = [name for name, traces in functions.items() if not traces]
     functions = {name: traces for name, traces in functions.items() if traces}
     if not functions:
@@ -154,17 +158,33 @@ def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[Co
             "ll.save(net, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
         )
     if left_out:
-        _warn_of_left_out(type(module).__name__, left_out)
+        names = ", ".join([f"`{dotted(name)}`" for name in left_out[:_MOST_NAMED]])
+        names += f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        them = "it" if len(left_out) == 1 else "each"
+        _warn(
+            f"ll.save leaves out {names} of the {type(module).__name__}, staged but never called: call {them} once "
+            "before, or write @ll.function(input_signature=[...])"
+        )
     return functions
 
 
-def _warn_of_left_out(module: str, methods: list[str]) -> None:
-    names = ", ".join([f"`{name}`" for name in methods])
-    them = "it" if len(methods) == 1 else "each"
-    message = (
-        f"ll.save leaves out {names} of the {module}, staged but never called: call {them} once before, or write "
-        "@ll.function(input_signature=[...])"
-    )
+def _functions_below(module: Module) -> dict[str, list[ConcreteFunction]]:
+    """The traces of the staged methods of the modules below one, by path and name: "encoder/encode"."""
+    return {
+        join(path, name): _traces_of(method, [], f"{path}/{name}", required=False)
+        for path, one in paths_of(module).modules.items()
+        for name, method in _staged_methods(one).items()
+    }
+
+
+def _staged_methods(module: Module) -> dict[str, Any]:
+    if isinstance(module, LoadedModule):
+        return dict(functions_of(module))
+    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
+    return methods | {name: value for name, value in vars(module).items() if isinstance(value, Function)}
+
+
+def _warn(message: str) -> None:
     stack = source_line.user_stack(limit=1)
     if stack:
         warn_at(stack[0], message, UserWarning)
@@ -236,18 +256,33 @@ def _check_covered(loaded: LoadedFunction, signature: Any) -> None:
 class _Saved:
     """What a file holds: variables and arrays, each once, and what they are called."""
 
-    def __init__(self, module: Module | None) -> None:
+    def __init__(self, module: Module | None, functions: Mapping[str, Any]) -> None:
         self.arrays: dict[str, Any] = {}
         self.variables: list[dict[str, Any]] = []
         self._module = module
         if module is not None and FUNCTIONS in vars(module) and not isinstance(module, LoadedModule):
             raise ExportError(f"a module with an attribute {FUNCTIONS!r} cannot be saved: call it something else")
-        variables, self.containers = ({}, {}) if module is None else paths_of(module)
+        owners = {module_path(name) for name in functions if module_path(name)}
+        variables, self.containers = ({}, {}) if module is None else paths_of(module, owners)[:2]
         self._paths = {v._uid: path for path, v in variables.items()}
         self._numbers: dict[int, int] = {}
         self._tensors: dict[int, str] = {}
         for variable in variables.values():
             self._variable(variable)
+
+    def functions(self, functions: Mapping[str, list[ConcreteFunction]]) -> dict[str, Any]:
+        """All of them, by name. Raises ExportError for one of the target's own; others are left out with a warning."""
+        described = {}
+        for name, traces in functions.items():
+            arrays, tensors = dict(self.arrays), dict(self._tensors)
+            try:
+                described[name] = self.function(traces)
+            except ExportError as error:
+                if self._module is None or not module_path(name):
+                    raise
+                self.arrays, self._tensors = arrays, tensors
+                _warn(f"ll.save leaves out `{dotted(name)}` of the {type(self._module).__name__}: {error.bare}")
+        return described
 
     def function(self, traces: list[ConcreteFunction]) -> dict[str, Any]:
         """One function, with all its traces. Raises ExportError."""
