@@ -41,7 +41,8 @@ FRESH = """
     assert "model_of_the_test" not in sys.modules
     for i, arguments in enumerate([{}, {"scale": 3.0}]):
         for sign in (1.0, -1.0):
-            np.testing.assert_array_equal(loaded(x=sign * ll.constant(given["x"]), **arguments)["y"], given[f"{i}{sign}"])
+            y = loaded(x=sign * ll.constant(given["x"]), **arguments)["y"]
+            np.testing.assert_array_equal(y, given[f"{i}{sign}"])
     assert loaded.steps.item() == int(given["steps"]) + 4
     print(loaded.functions["call"].__signature__)
 """
@@ -54,7 +55,7 @@ def test_101_a_saved_model_runs_in_a_process_without_its_source(
     (tmp_path / "model_of_the_test.py").write_text(textwrap.dedent(MODEL))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "model_of_the_test", raising=False)
-    import model_of_the_test  # noqa: PLC0415  # which has just been written
+    import model_of_the_test
 
     x = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
     model = model_of_the_test.Model()
@@ -176,7 +177,7 @@ def test_103_an_unknown_signature_lists_those_there_are(tmp_path: Path) -> None:
 def test_104_restoring_a_loaded_module_keeps_its_trace_count(tmp_path: Path) -> None:
     model = ll.nn.Dense(1)
     loaded = ll.load(ll.save(model, tmp_path / "m.ll", ll.TensorSpec((None, 2))))
-    step = ll.function(lambda x: loaded(x))
+    step = ll.function(loaded)
     x = ll.ones((1, 2))
     first = step(x).item()
     checkpoint = ll.Checkpoint(model=loaded)

@@ -42,7 +42,9 @@ def test_what_waits_is_matched_when_it_is_built(saved):
     views = [checkpoint(status), checkpoint(saved[1], holder)]
     assert [view.state()["counts"] for view in views] == [{"waiting": 4, "matched": 1}] * 2
     marks = [fold_of(view).since(0)[1] for view in views]
-    assert [fold_of(view).since(mark) for view, mark in zip(views, marks, strict=True)] == [({}, mark) for mark in marks]
+    assert [fold_of(view).since(mark) for view, mark in zip(views, marks, strict=True)] == [
+        ({}, mark) for mark in marks
+    ]
     other(ll.ones((1, 3)))
     for view, mark in zip(views, marks, strict=True):
         update, now = fold_of(view).since(mark)

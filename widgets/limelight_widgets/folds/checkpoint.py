@@ -6,6 +6,7 @@ other than before, the files on disk and how many variables there are.
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -121,5 +122,7 @@ def _cell(name: str, record: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
+        if value == math.inf:
+            return "from zeros"
         return f"{value:.2%}" if name == "relative" else f"{value:.3g}"
     return str(value)
