@@ -7,7 +7,6 @@ what is there and is not saved.
 
 from __future__ import annotations
 
-import functools
 import types
 import warnings
 from collections.abc import Iterable, Iterator
@@ -108,7 +107,6 @@ def _may_hold(x: Any) -> bool:
     return not isinstance(x, _NO_HOLDERS) and _is_plain(type(x))
 
 
-@functools.lru_cache(1 << 10)
 def _is_plain(kind: type) -> bool:
     """Whether objects of a class are somebody's own, with attributes."""
     own = kind.__module__.partition(".")[0].partition("_")[0] not in _LIBRARY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import weakref
 from typing import Any, Final
 
 _LIBRARY: Final = ("limelight.", "limelight_")
@@ -33,8 +33,18 @@ def is_record(x: Any) -> bool:
     return _names(type(x)) is not None
 
 
-@functools.lru_cache(1 << 10)
+_known: Final[weakref.WeakKeyDictionary[type, tuple[str, ...] | None]] = weakref.WeakKeyDictionary()
+
+
 def _names(kind: type) -> tuple[str, ...] | None:
+    try:
+        return _known[kind]
+    except KeyError:
+        names = _known[kind] = _field_names(kind)
+        return names
+
+
+def _field_names(kind: type) -> tuple[str, ...] | None:
     if kind.__module__.startswith(_LIBRARY) or getattr(kind, "__limelight_leaf__", False):
         return None
     if dataclasses.is_dataclass(kind):

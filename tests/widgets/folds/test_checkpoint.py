@@ -31,7 +31,7 @@ def test_contents_are_rows(saved):
     state = checkpoint(saved[1]).state()
     assert state["columns"] == ["saved at", "value", "kind"]
     assert ["model/layers/0/kernel", "f32[3,2]", "variable"] in state["rows"]
-    assert state["headline"] == "a.safetensors: 5 values, 40 bytes of arrays" or "5 values" in state["headline"]
+    assert state["headline"].partition(",")[0] == "a.safetensors: 5 values"
     assert json.dumps(state)
 
 
