@@ -8,6 +8,7 @@ import { emptyState, widget } from "../tables/table-view.js";
 
 const CHARACTER = 7.4; // pixels of a character, about
 const WIDEST = 340;
+const SIGN = 26; // pixels of a sign before a word, and of the word's being bold
 const ROW = 26; // pixels; the style sheet says the same
 const SIGNS = /** @type {Record<string, string>} */ ({
   matched: "✓", equal: "=", waiting: "…", unused: "∅", mismatched: "✗", new: "+", added: "+", removed: "−", changed: "≠",
@@ -54,7 +55,8 @@ class SavedTable {
     if (!(this.only in state.counts)) this.only = "";
     const widths = state.columns.map((/** @type {string} */ name, /** @type {number} */ i) => {
       const longest = state.rows.reduce((/** @type {number} */ most, /** @type {string[]} */ row) => Math.max(most, row[i].length), name.length);
-      return Math.min(Math.ceil(longest * CHARACTER) + 22, WIDEST);
+      const sign = state.rows.some((/** @type {string[]} */ row, /** @type {number} */ at) => row[i] && row[i] === state.states[at]) ? SIGN : 0;
+      return Math.min(Math.ceil(longest * CHARACTER) + 22 + sign, WIDEST);
     });
     const template = widths.map((/** @type {number} */ width) => `minmax(${width}px, ${width}fr)`).join(" ");
     this.grid.style.setProperty("--ll-columns", template);
