@@ -6,10 +6,7 @@ It is a module, not a package: the views' own modules have one name only, so tha
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from limelight_widgets import *  # noqa: F403  # what follows, for type checkers
+from typing import Any, Final
 
 _views: Final = importlib.import_module("limelight_widgets")
 

@@ -172,7 +172,7 @@ def child_of(x: Any, edge: Edge) -> Any:
         return _itself(x.get(edge, MISSING))
     fields = None if isinstance(x, (Module, Attributes)) else fields_of(x)
     if fields is not None:
-        return _itself(fields.get(edge, MISSING))  # type: ignore[call-overload]  # a number is none of them
+        return _itself(fields.get(edge, MISSING)) if isinstance(edge, str) else MISSING
     if not isinstance(edge, str) or edge not in vars(x) or edge in getattr(type(x), "untracked", ()):
         return MISSING
     if isinstance(x, Attributes) and edge.startswith("_"):

@@ -109,5 +109,6 @@ def _may_hold(x: Any) -> bool:
 
 def _is_plain(kind: type) -> bool:
     """Whether objects of a class are somebody's own, with attributes."""
-    own = kind.__module__.partition(".")[0].partition("_")[0] not in _LIBRARY
+    home = kind.__module__.partition(".")[0]
+    own = home not in _LIBRARY and not home.startswith("limelight_")
     return own and (getattr(kind, "__dictoffset__", 0) != 0 or any(map(_slots, kind.__mro__)))

@@ -143,6 +143,7 @@ class _Content:
 
 
 def _at(module: Any, path: str) -> LoadedModule:
+    edge: Any  # of a list a position, by the reader's own check an index error
     for edge in split(path):
         module = module[edge] if isinstance(module, (list, dict)) else vars(module)[edge]
     if not isinstance(module, LoadedModule):

@@ -158,11 +158,11 @@ def _functions_of_module(module: Module, wanted: list[Any]) -> dict[str, list[Co
             "ll.save(net, path, ll.TensorSpec((None, 3))) for example, with None for sizes that change"
         )
     if left_out:
-        names = ", ".join([f"`{dotted(name)}`" for name in left_out[:_MOST_NAMED]])
-        names += f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        shown = ", ".join([f"`{dotted(name)}`" for name in left_out[:_MOST_NAMED]])
+        shown += f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         them = "it" if len(left_out) == 1 else "each"
         _warn(
-            f"ll.save leaves out {names} of the {type(module).__name__}, staged but never called: call {them} once "
+            f"ll.save leaves out {shown} of the {type(module).__name__}, staged but never called: call {them} once "
             "before, or write @ll.function(input_signature=[...])"
         )
     return functions

@@ -69,7 +69,7 @@ class Rows:
             values[~missing] = self._array[found[~missing]]
             if default is not None:
                 values[missing] = default
-        return values, [keys[i] for i in np.flatnonzero(missing)] if default is None else []
+        return values, [keys[i] for i in np.flatnonzero(missing).tolist()] if default is None else []
 
     def drop(self, keys: Iterable[Hashable]) -> None:
         """Removes keys; what is not there is no error."""
