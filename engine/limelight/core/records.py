@@ -15,6 +15,7 @@ def fields_of(x: Any) -> dict[str, Any] | None:
     >>> from dataclasses import dataclass
     >>> @dataclass
     ... class Weights:
+    ...     __module__ = "__main__"  # of the user's
     ...     w: float
     >>> fields_of(Weights(2.0)), fields_of(2.0)
     ({'w': 2.0}, None)
