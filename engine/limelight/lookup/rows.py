@@ -42,7 +42,10 @@ class Rows:
                 new = dict.fromkeys([key for key, place in zip(keys, places, strict=True) if place is None])
                 self._grow(len(new) - len(self._free))
                 fresh = dict(zip(new, reversed(self._free[-len(new) :]), strict=True))
-                places = [fresh[key] if place is None else place for key, place in zip(keys, places, strict=True)]
+                if len(fresh) == len(keys):  # all are new, and each is there once: the quickest way to build a table
+                    places = list(fresh.values())
+                else:
+                    places = [fresh[key] if place is None else place for key, place in zip(keys, places, strict=True)]
             self._array[places] = values  # of an index that is there twice the last value counts
             if fresh:  # after the values, lest an interrupt leave a key without one, or a place with two keys
                 del self._free[-len(fresh) :]
