@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
+from limelight.core.records import fields_of, is_record
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError
@@ -75,10 +76,10 @@ def _noted(own: FunctionType) -> Callable[..., Any]:
 class Module:
     """Base class of models and layers: a Python object whose attributes are its state (paper section 4.3).
 
-    Variables, modules, and lists, tuples and dictionaries of them are found through attribute names, which form the
-    edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses define
-    `call`, or `__call__` itself; calling the module calls it. They need not call `super().__init__()`; its `name` is an
-    attribute, no more.
+    Variables, modules, and lists, tuples, dictionaries and dataclasses of them are found through attribute names, which
+    form the edges of a graph (the paper's Figure 1). A variable without a name gets that of the attribute. Subclasses
+    define `call`, or `__call__` itself; calling the module calls it. They need not call `super().__init__()`; its
+    `name` is an attribute, no more.
 
     >>> import limelight as ll
     >>> class Scale(ll.Module):
@@ -320,3 +321,6 @@ def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _children(f"{name}/{key}", item)
+    elif is_record(value):
+        for field, item in (fields_of(value) or {}).items():
+            yield from _children(f"{name}/{field}", item)

@@ -21,6 +21,7 @@ step(ll.ones((3, 2)))
 step(ll.ones((5, 2)))
 with ll.device("cpu:1"):
     copied = w * 2.0
+path = ll.Checkpoint(w=w, epoch=3, layer=ll.State(v=ll.Variable(1.0))).write("contrast.safetensors")
 with ll.GradientTape() as tape:
     y = ll.sum(w * w)"""
 
@@ -80,7 +81,8 @@ MEASURE = """view => {
 
 
 def test_everything_can_be_read(open_cells):
-    page = open_cells(PROGRAM, "ll.widgets.graph(step)", "ll.widgets.trace_cache(step)", "ll.widgets.tape(tape)")
+    cells = ["graph(step)", "trace_cache(step)", "tape(tape)", "checkpoint(path, ll.Checkpoint(w=w, later=3, v=w))"]
+    page = open_cells(PROGRAM, *[f"ll.widgets.{cell}" for cell in cells])
     run_all(page)
     graph = output(page, 1).locator(".ll-graph-view")
     expect(graph.locator(".ll-fused")).to_have_count(1)
@@ -89,7 +91,7 @@ def test_everything_can_be_read(open_cells):
     graph.locator(".ll-outline-pane summary").click()
     for theme in (LIGHT, DARK):
         set_theme(page, theme)
-        for index, name in enumerate(["devices", "graph", "cache", "tape"]):
+        for index, name in enumerate(["devices", "graph", "cache", "tape", "checkpoint"]):
             count, poor = output(page, index).locator(f".ll-{name}-view").evaluate(MEASURE)
             assert count > 5, (name, theme)
             assert poor == [], (name, theme)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
 from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
 from limelight_widgets.players.steps import steps as steps
+from limelight_widgets.views.checkpoint import CheckpointView as CheckpointView
+from limelight_widgets.views.checkpoint import checkpoint as checkpoint
 from limelight_widgets.views.dashboard import DashboardView as DashboardView
 from limelight_widgets.views.dashboard import close_dashboard as close_dashboard
 from limelight_widgets.views.dashboard import dashboard as dashboard
@@ -32,7 +34,15 @@ from limelight_widgets.views.trace_cache import CacheView as CacheView
 from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
 
-VIEWS: tuple[type[View], ...] = (CacheView, DashboardView, DevicesView, ExplainView, GraphView, TapeView)
+VIEWS: tuple[type[View], ...] = (
+    CacheView,
+    CheckpointView,
+    DashboardView,
+    DevicesView,
+    ExplainView,
+    GraphView,
+    TapeView,
+)
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
 OTHERS = ("TensorTile", "tensor_tile", "steps", "close_dashboard")

@@ -33,7 +33,12 @@ DTYPES: Final[dict[str, DType]] = {
     "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64,
 }  # fmt: skip
 _CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
+MOST_PADDING: Final = 1 << 30  # bytes: of half a million scalars
+PADDING: Final = "~padding"
+"""The name of bytes that make a file as large as its description asks for (`header_limits`); no reader has them."""
 _METADATA: Final = "__metadata__"
+_LONGEST: Final = 1300  # bytes that the description of an array of a short name takes
+_DENSEST: Final = 135  # bytes that a character of JSON takes at most, about
 _SMALL: Final = 1 << 12  # bytes: reading such an array takes less time than asking the system for it
 _AHEAD: Final = 1 << 18  # bytes that are read at a time for arrays that are small
 _FIRST: Final = re.compile(rf'\{{"{_METADATA}":\{{"([a-z_.]+)":"')  # how our files begin: with a string of JSON
@@ -71,8 +76,26 @@ def as_bytes(array: Array) -> memoryview:
     return memoryview(flat.view(np.uint8).data)
 
 
-def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> None:
-    """Writes a whole file: arrays with the widest elements first, so that all are aligned."""
+def padding_of(arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> int:
+    """How many bytes of nothing a file needs beside its arrays, lest its description take far more memory than it has.
+
+    Of 40,000 arrays and more there is more to say than there is in them, if they are scalars.
+    """
+    if len(arrays) * _LONGEST + sum(map(len, metadata.values())) * _DENSEST < header_limits.ALLOWANCE:
+        return 0
+    return _header_of(arrays, metadata).lacks
+
+
+class _Header(NamedTuple):
+    """The header of a file to be written, the names of its arrays in order, and how many bytes it lacks to be read."""
+
+    text: bytes
+    ordered: list[str]
+    lacks: int
+
+
+def _header_of(arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> _Header:
+    """The header, with arrays of the widest elements first, so that all are aligned."""
     as_stored = {name: stored(*array[:2]) for name, array in arrays.items()}
     ordered = sorted(arrays, key=lambda name: -as_stored[name][0].itemsize)
     header: dict[str, Any] = {}
@@ -85,22 +108,31 @@ def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapp
     first = f'{{"{_METADATA}":{json.dumps(dict(metadata), separators=(",", ":"))}'
     text = (f"{first},{top[1:]}" if header else f"{first}}}").encode("ascii")
     text += b" " * (-len(text) % 8)
+    needed = max(header_limits.size_for_header(text), *map(header_limits.size_for, (top, *metadata.values())))
+    return _Header(text, ordered, max(0, needed - 8 - len(text) - end))
+
+
+def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> None:
+    """Writes a whole file, as large as reading its description asks for."""
+    header = _header_of(arrays, metadata)
+    if 0 < header.lacks <= MOST_PADDING:
+        nothing = np.zeros(header.lacks + 2 * _LONGEST, np.uint8)  # which is described in the header, too
+        arrays = {**arrays, PADDING: Unwritten(nothing.dtype, nothing.shape, lambda: nothing)}
+        header = _header_of(arrays, metadata)
+    text = header.text
     if len(text) > MOST_HEADER:
         raise CheckpointError(
             f"{writer.path.name}: the description of {len(arrays)} arrays takes {len(text) / 1e6:.0f} MB, and a file "
             "may have 100 MB of it: save parts of the program in checkpoints of their own"
         )
-    size = 8 + len(text) + end
-    if not header_limits.fits_as_text(text, size) or not all(
-        header_limits.fits(json, size) for json in (top, *metadata.values())
-    ):
+    if header.lacks:
         raise CheckpointError(
             f"{writer.path.name}: the description of {len(arrays)} arrays and of what belongs to them would take far "
             "more memory than the file, and no reader would accept it: join small arrays and long lists to a few "
             "large arrays, or save parts of the program in checkpoints of their own"
         )
     writer.write(len(text).to_bytes(8, "little") + text)
-    for name in ordered:
+    for name in header.ordered:
         if arrays[name].nbytes:
             writer.write(as_bytes(arrays[name].get()))
 
@@ -167,6 +199,7 @@ class ArrayFile:
             self._refuse("its metadata is not a dictionary of strings")
         entries = {name: self._checked(name, pairs) for name, pairs in header.items()}
         self._check_places(entries, size - 8 - length)
+        entries.pop(PADDING, None)
         self._ask_library()
         return metadata, entries, 8 + length
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from limelight.checkpoint import file_system
-from limelight.checkpoint.array_files import Array, ArrayFile, Entry, Unwritten, write_arrays
+from limelight.checkpoint.array_files import Array, ArrayFile, Entry, Unwritten, padding_of, write_arrays
 from limelight.checkpoint.file_system import Reader, Writer
 from limelight.checkpoint.manifest import Manifest, parse
 from limelight.checkpoint.object_paths import WITHIN
@@ -54,7 +54,11 @@ def write(path: Path, manifest: Manifest, arrays: Mapping[str, Unwritten], most_
         if len(parts) > 1:
             _write_parts(path, manifest, parts, writers)
         writers.append(Writer(path))
-        write_arrays(writers[-1], parts[0] if len(parts) == 1 else {}, {GRAPH: manifest.dumps()})
+        here = parts[0] if len(parts) == 1 else {}
+        text = manifest.dumps()
+        if any(padding_of(part, {}) for part in parts) or padding_of(here, {GRAPH: text}):
+            text = manifest.dumps(padded=True)
+        write_arrays(writers[-1], here, {GRAPH: text})
         writers[-1].commit()
     except OSError as error:
         raise CheckpointError(file_system.cannot_write(path, error, named=_abandon(writers))) from error

@@ -25,12 +25,22 @@ def fits(text: str, size: int) -> bool:
     >>> fits('{"a":1}', 100), fits("[" * 1_000_000, 100)
     (True, False)
     """
+    return size_for(text) <= size
+
+
+def size_for(text: str) -> int:
+    """The size of the smallest file that may have a JSON text in its header; below zero where any may."""
     tokens = sum(cost * text.count(token) for token, cost in _COSTS.items())
     strings = len(text) * (_WIDE if "\\u" in text or not text.isascii() else 1)
-    return tokens + strings + len(text) <= size + ALLOWANCE
+    return tokens + strings + len(text) - ALLOWANCE
 
 
 def fits_as_text(header: bytes, size: int) -> bool:
     """Whether a header may be decoded, with a long string within it: that is there twice then."""
+    return size_for_header(header) <= size
+
+
+def size_for_header(header: bytes) -> int:
+    """The size of the smallest file that may have a header."""
     width = 1 if header.isascii() and b"\\u" not in header.replace(b"\\\\", b"") else 2 * _WIDE
-    return (1 + width) * len(header) <= size + ALLOWANCE
+    return (1 + width) * len(header) - ALLOWANCE

@@ -16,8 +16,8 @@ from limelight.checkpoint.values import array_keys
 from limelight.errors import CheckpointError
 
 FORMAT: Final = "limelight.checkpoint"
-VERSION: Final = 2
-_NEW: Final = '"~":"list"'  # all that version 1 lacks
+VERSION: Final = 3
+_NEW: Final = '"~":"list"'  # all that version 1 lacks of version 2
 _FILE_NAME: Final = re.compile(r"[^/\\:\x00-\x1f]+\.[0-9a-f]{8}-[0-9]{5}-of-[0-9]{5}\.safetensors")
 
 
@@ -46,15 +46,15 @@ class Manifest:
     files: dict[str, list[str]] = field(default_factory=dict)
     """The names of files with arrays, where these are not in the file itself, and the keys in each."""
 
-    def dumps(self) -> str:
+    def dumps(self, *, padded: bool = False) -> str:
+        """The JSON, of the first version that knows what is in it; of files that are padded that is the third."""
         data: dict[str, Any] = {"format": FORMAT, "version": VERSION, "id": self.id, "info": self.info}
         if self.files:
             data["files"] = self.files
         data["nodes"] = [_as_json(node) for node in self.nodes]
         text = json.dumps(data, separators=(",", ":"))
-        if _NEW in text:  # in a string it would be escaped
-            return text
-        return text.replace(f'"version":{VERSION},', '"version":1,', 1)  # for readers of before
+        version = VERSION if padded else 2 if _NEW in text else 1  # in a string it would be escaped
+        return text.replace(f'"version":{VERSION},', f'"version":{version},', 1)  # for readers of before
 
     def array_keys(self) -> list[str]:
         """The keys of all arrays."""

@@ -17,12 +17,17 @@ import numpy as np
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
     BRANCHES,
+    HOLDERS,
+    LEAVES,
     MISSING,
     OBJECT,
+    RECORD,
     Attributes,
     Value,
     child_of,
+    extent,
     has_slots,
+    is_empty,
     is_reserved,
     kind_of,
 )
@@ -142,9 +147,9 @@ class Planner:
         node, kind = self._nodes[number], kind_of(x)
         if kind is None:
             return  # a function, a setting: nothing that could be given a value
-        if (kind == OBJECT or kind not in BRANCHES) and not self._claim(number, x, path):
+        if kind not in HOLDERS and not self._claim(number, x, path):
             return
-        if node.kind in BRANCHES and kind in BRANCHES:
+        if node.kind in BRANCHES and kind not in LEAVES:
             above = (x, number, ()) if kind == OBJECT else owner
             for edge, child in reversed(node.children):
                 self._follow(number, edge, child, x, path, above)
@@ -181,7 +186,7 @@ class Planner:
         ):
             self._renew(number, edge, child, x, path)
             return
-        if kind_of(live) in (*BRANCHES[1:], None):
+        if kind_of(live) in (*HOLDERS, None):
             self._wait(None, owner)  # a container may grow, and a setting be replaced by a variable
         else:
             self.plan.done.add((number, edge))
@@ -189,8 +194,8 @@ class Planner:
 
     def _wait(self, x: Any, owner: Around) -> None:
         self.plan.owners[id(owner[0]), owner[1]] = owner[0]
-        if isinstance(x, (list, dict)):
-            self.plan.growing[id(owner[0]), *owner[1:]] = (owner[0], len(x))
+        if kind_of(x) in ("list", "dict", RECORD):
+            self.plan.growing[id(owner[0]), *owner[1:]] = (owner[0], extent(x))
 
     def _takes(self, array: np.ndarray[Any, Any], node: SavedNode) -> bool:
         """Whether a NumPy array can be changed to what was saved, in place."""
@@ -199,7 +204,7 @@ class Planner:
 
     def _renew(self, number: int, edge: Edge, child: int, x: Any, path: str) -> None:
         """Has an attribute made anew, where it is one."""
-        if isinstance(x, (list, tuple, dict)):
+        if kind_of(x) in HOLDERS:
             node = self._nodes[child]
             self.plan.misfits[child] = (
                 f"{shown(node.path)} was saved as {described(self._file, node)}, and cannot be changed to that in place"
@@ -276,12 +281,8 @@ def _same(a: Any, b: Any) -> bool:
 def _is_absent(x: Any, node: SavedNode) -> bool:
     """Whether nothing is there yet, for what was saved; an empty list may still be given elements."""
     if isinstance(x, Value):
-        return node.kind != "value" and (x.value is None or _is_empty(x.value))
+        return node.kind != "value" and (x.value is None or is_empty(x.value))
     return x is MISSING or x is None
-
-
-def _is_empty(x: Any) -> bool:
-    return isinstance(x, (list, tuple, dict)) and not x
 
 
 def fits(file: Source, node: SavedNode, shape: Shape, dtype: DType) -> bool:

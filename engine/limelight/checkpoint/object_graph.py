@@ -1,7 +1,8 @@
 """The graph of objects below one object: what has state, and the edges that lead to it (paper section 4.3).
 
-Nodes are modules and other objects with attributes, containers, and leaves: variables, generators, NumPy arrays,
-objects that give and take their state, and Python values of a `State`. Edges are attributes' names, keys and positions.
+Nodes are modules and other objects with attributes, containers, dataclasses, and leaves: variables, generators, NumPy
+arrays, objects that give and take their state, and Python values of a `State`. Edges are names of attributes and
+fields, keys and positions.
 Everything else (settings, functions, constants) has no node. A node is an object once, however many edges lead to it.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from limelight.checkpoint.object_paths import SLOTS, Edge, below, join
 from limelight.checkpoint.state_protocols import is_stateful
 from limelight.core import dtypes
+from limelight.core.records import fields_of, is_record
 from limelight.core.spec import GENERATOR
 from limelight.core.variable import Resource, Variable, itself
 from limelight.module import Module
@@ -25,6 +27,10 @@ Kind: TypeAlias = str
 OBJECT: Final = "object"
 CONTAINERS: Final = ("list", "tuple", "dict")
 BRANCHES: Final = (OBJECT, *CONTAINERS)
+"""The kinds of what has edges in a file."""
+RECORD: Final = "record"
+"""A dataclass: an object in a file, and among live objects like a container, as nothing tells when a field is set."""
+HOLDERS: Final = (*CONTAINERS, RECORD)
 LEAVES: Final = ("variable", "generator", "array", "state", "value")
 _DTYPES: Final = frozenset(dtypes.ALL)
 
@@ -100,7 +106,7 @@ class ObjectGraph:
         self.nodes.append(node)
         self._numbers[_identity(x)] = node.number
         self._kept.append(x)
-        if kind in BRANCHES:
+        if kind not in LEAVES:
             self._pending.append(node)
         return node.number
 
@@ -138,7 +144,9 @@ def kind_of(x: Any) -> Kind | None:
         return "dict"
     if is_stateful(x):
         return "state"
-    return OBJECT if isinstance(x, (Module, Attributes)) else None
+    if isinstance(x, (Module, Attributes)):
+        return OBJECT
+    return RECORD if is_record(x) else None
 
 
 def children_of(x: Any) -> Iterable[tuple[Edge, Any]]:
@@ -149,6 +157,9 @@ def children_of(x: Any) -> Iterable[tuple[Edge, Any]]:
         return [(_key(key), _itself(value)) for key, value in x.items() if kind_of(value) is not None]
     if isinstance(x, Attributes):
         return [(name, _state(x, name, value)) for name, value in vars(x).items() if not name.startswith("_")]
+    fields = None if isinstance(x, Module) else fields_of(x)
+    if fields is not None:
+        return [(name, _itself(value)) for name, value in fields.items()]
     untracked = getattr(type(x), "untracked", ())
     return [(name, _itself(value)) for name, value in vars(x).items() if name not in untracked]
 
@@ -159,6 +170,9 @@ def child_of(x: Any, edge: Edge) -> Any:
         return _itself(x[edge]) if isinstance(edge, int) and 0 <= edge < len(x) else MISSING
     if isinstance(x, dict):
         return _itself(x.get(edge, MISSING))
+    fields = None if isinstance(x, (Module, Attributes)) else fields_of(x)
+    if fields is not None:
+        return _itself(fields.get(edge, MISSING)) if isinstance(edge, str) else MISSING
     if not isinstance(edge, str) or edge not in vars(x) or edge in getattr(type(x), "untracked", ()):
         return MISSING
     if isinstance(x, Attributes) and edge.startswith("_"):
@@ -167,6 +181,14 @@ def child_of(x: Any, edge: Edge) -> Any:
 
 
 MISSING: Final = object()
+
+
+def extent(x: Any) -> int:
+    """How much is in a container or a record that may be given more; -1 of what is neither."""
+    if isinstance(x, (list, tuple, dict)):
+        return len(x)
+    fields = None if isinstance(x, (Module, Attributes)) else fields_of(x)
+    return -1 if fields is None else sum(value is not None for value in fields.values())
 
 
 def is_reserved(owner: Attributes, name: Edge) -> bool:
@@ -183,22 +205,43 @@ def _itself(x: Any) -> Any:
 
 def _state(owner: Any, name: str, value: Any) -> Any:
     """An attribute of a `State`: as a value unless it is, or holds, something with a node of its own."""
-    return _itself(value) if _has_node(value) else Value(owner, name, value)
+    return _itself(value) if _has_node(value) or _is_unset(value) else Value(owner, name, value)
+
+
+def _is_unset(x: Any) -> bool:
+    """Whether `x` is a record of which no field has a value yet."""
+    return is_record(x) and not any(value is not None and not is_empty(value) for value in _values(x))
+
+
+def is_empty(x: Any) -> bool:
+    """Whether `x` is a container without elements."""
+    return isinstance(x, (list, tuple, dict)) and not x
 
 
 def _has_node(x: Any) -> bool:
-    if not isinstance(x, (list, tuple, dict)):
-        return kind_of(x) is not None
+    kind = kind_of(x)
+    if kind not in HOLDERS:
+        return kind is not None
     seen, pending = {id(x)}, [x]  # a list may be in several, and in itself
     for container in pending:
-        for item in container.values() if isinstance(container, dict) else container:
-            if isinstance(item, (list, tuple, dict)):
+        for item in _values(container):
+            if type(item) in PLAIN or isinstance(item, np.ndarray):
+                continue
+            kind = kind_of(item)
+            if kind in HOLDERS:
                 if id(item) not in seen:
                     seen.add(id(item))
                     pending.append(item)
-            elif type(item) not in PLAIN and not isinstance(item, np.ndarray) and kind_of(item) is not None:
+            elif kind is not None:
                 return True
     return False
+
+
+def _values(x: Any) -> Iterable[Any]:
+    if isinstance(x, (list, tuple)):
+        return x
+    held: dict[Any, Any] = (x if isinstance(x, dict) else fields_of(x)) or {}
+    return held.values()
 
 
 PLAIN: Final = frozenset([int, float, str, bool, bytes, complex, type(None)])

@@ -19,7 +19,7 @@ from typing import Any, Final
 from limelight.checkpoint import commit
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, matched_slots, shown
-from limelight.checkpoint.object_graph import LEAVES, Value, child_of, has_slots
+from limelight.checkpoint.object_graph import LEAVES, Value, child_of, extent, has_slots
 from limelight.checkpoint.object_paths import Edge
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
@@ -173,8 +173,11 @@ class Restoration:
 
         assignments = []
         for optimizer, variable, numbers in matched_slots(self.nodes, self._with_slots, live):
-            done = all(n in self._matched for n in numbers.values())
-            if not done and not commit.begun_anew(optimizer, variable, self.order):
+            if all(n in self._matched for n in numbers.values()):
+                continue
+            if commit.begun_anew(optimizer, variable, self.order):
+                self.overruled.update(numbers.values())
+            else:
                 assignments += commit.slots(self.file, plan, optimizer, variable, numbers, self._decided)
         return assignments
 
@@ -247,8 +250,11 @@ class Restoration:
         warnings.warn(said, CheckpointWarning, stacklevel=2)
 
     def warn_of_missing(self) -> None:
-        """Warns, once, of saved values that no object was given, unless that was said to be meant."""
-        missing = [] if self.silent else self.missing
+        """Warns, once, of saved values that no object was given, unless that was said to be meant.
+
+        Those whose object has its value from a later restore were not lost.
+        """
+        missing = [] if self.silent else [number for number in self.missing if number not in self.overruled]
         self.silent = True
         if not missing:
             return
@@ -347,7 +353,7 @@ def _size(owner: Any, edges: tuple[Edge, ...]) -> int:
     x = owner
     for edge in edges:
         x = child_of(x, edge)
-    return len(x) if isinstance(x, (list, tuple, dict)) else -1
+    return extent(x)
 
 
 def pending() -> list[Restoration]:

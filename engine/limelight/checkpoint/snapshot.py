@@ -19,19 +19,22 @@ from limelight.checkpoint.checkpoint_file import COMPLEX
 from limelight.checkpoint.list_order import Orders, orders_of
 from limelight.checkpoint.manifest import Manifest, SavedNode
 from limelight.checkpoint.object_graph import (
-    BRANCHES,
-    CONTAINERS,
+    HOLDERS,
     LEAVES,
+    OBJECT,
     PLAIN,
+    RECORD,
     Attributes,
     Node,
     ObjectGraph,
     UnkeepableKey,
     Value,
+    children_of,
     has_slots,
 )
 from limelight.checkpoint.object_paths import WITHIN, below, join
 from limelight.checkpoint.state_protocols import get_state
+from limelight.checkpoint.unseen import warn_of_unseen
 from limelight.checkpoint.values import encode
 from limelight.core import backends, dtypes
 from limelight.core.tensor import Tensor
@@ -57,10 +60,14 @@ def take(root: Any, *, copied: bool = False, **info: Any) -> Snapshot:
 
     Raises:
         CheckpointError: there is state that a file cannot keep.
+
+    Warns:
+        CheckpointWarning: there are variables that are not saved, in objects that are no modules.
     """
     graph = ObjectGraph(root)
     _check_slots(graph)
     _check_mixed(graph)
+    warn_of_unseen(graph)
     kept = _with_state(graph)
     numbers = {node.number: i for i, node in enumerate(kept)}
     arrays: dict[str, Unwritten] = {}
@@ -100,27 +107,35 @@ def _check_mixed(graph: ObjectGraph) -> None:
     seen = {node.number for node in states}
     for node in states:  # which grows by the containers below
         for _, child in node.children:
-            if graph.nodes[child].kind in CONTAINERS and child not in seen:
+            if graph.nodes[child].kind in HOLDERS and child not in seen:
                 seen.add(child)
                 states.append(graph.nodes[child])
-        if node.kind in CONTAINERS:
+        if node.kind in HOLDERS:
             _check_elements(node)
 
 
 def _check_elements(node: Node) -> None:
-    items = node.object.items() if isinstance(node.object, dict) else enumerate(node.object)
+    x = node.object
+    items = x.items() if isinstance(x, dict) else children_of(x)
     for key, x in items:
         edge = key if isinstance(key, (int, str)) else str(key)
         if x is not None and (type(x) in PLAIN or isinstance(x, (set, frozenset, bytearray, np.generic, Tensor))):
+            holder, instead = node.kind, "give it an attribute of its own, or a list without them"
+            if node.kind == RECORD:
+                holder = "dataclass"
+                instead = (
+                    "let the dataclass be an attribute of a ll.Module, where numbers are settings, or be a ll.State"
+                )
             raise CheckpointError(
-                f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {node.kind} among variables or modules, "
-                "and would not be saved: give it an attribute of its own, or a list without them"
+                f"{join(node.path, edge)!r} is a plain {type(x).__name__} in a {holder} among variables or modules, "
+                f"and would not be saved: {instead}"
             )
 
 
 def _saved(node: Node, numbers: dict[int, int], arrays: dict[str, Unwritten], copied: bool) -> SavedNode:
-    saved = SavedNode(node.kind, "" if node.kind == "value" else type(node.object).__name__, path=node.path)
-    if node.kind in BRANCHES:
+    kind = OBJECT if node.kind == RECORD else node.kind
+    saved = SavedNode(kind, "" if node.kind == "value" else type(node.object).__name__, path=node.path)
+    if node.kind not in LEAVES:
         saved.children = [(_edge(edge, node), numbers[to]) for edge, to in node.children if to in numbers]
         saved.slots = [(numbers[to], {k: numbers[n] for k, n in names.items()}) for to, names in node.slots]
     elif node.kind in ("value", "state"):

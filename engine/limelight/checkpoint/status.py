@@ -7,7 +7,7 @@ from typing import Any, Self
 from limelight.checkpoint.match_plan import ARRAYS, described, shown, spec_text
 from limelight.checkpoint.match_tree import MatchRecord, MatchTree
 from limelight.checkpoint.object_graph import (
-    CONTAINERS,
+    HOLDERS,
     LEAVES,
     MISSING,
     Attributes,
@@ -190,7 +190,7 @@ class _Report:
         if isinstance(owner, tuple) and child is MISSING:
             return "unused", f"the tuple has {len(owner)} elements"
         if child is MISSING or child is None or (isinstance(child, Value) and child.value is None):
-            if kind_of(owner) not in CONTAINERS and vars(owner).get("features") is not None:
+            if kind_of(owner) not in HOLDERS and vars(owner).get("features") is not None:
                 return "unused", f"this {name} is built, and has none"
             return "waiting", f"until {name} has {edge!r}"
         if kind_of(child) is None:

@@ -32,6 +32,11 @@ def live_storages() -> list[Storage]:
     return [storage for reference in _live.valuerefs() if (storage := reference()) is not None]
 
 
+def count_live() -> int:
+    """How many storages there are."""
+    return len(_live)
+
+
 class Storage:
     """Where a variable's value is: replaced on assignment, never written into, so a read is a snapshot for free.
 

@@ -14,6 +14,7 @@ from limelight.core.nest import Structure, paths
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.data import foreign
+from limelight.data.columns import stacked_items
 from limelight.data.element import Element, element_of, structure_of, texts_in
 from limelight.data.epoch import Epoch
 from limelight.data.stage import END, Cursor, End, Stage, State, View
@@ -147,6 +148,13 @@ class _Items(View):
 
     def item(self, i: int) -> Element:
         return element_of(called(lambda: self._items[i]), "from_sequence")
+
+    def rows(self, places: np.ndarray[Any, Any] | slice) -> Element | None:
+        if type(self._items) is not list:  # others run code of the user's, item by item
+            return None
+        if isinstance(places, slice):
+            return stacked_items(self._items[places])
+        return stacked_items([self._items[i] for i in places.tolist()])
 
 
 def called(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -3,6 +3,7 @@
     metadata of the safetensors file: {"limelight.functions": JSON}
     JSON      ::= {"format": "limelight functions", "version": 1, "made_by": version of limelight,
                    "functions": {name: function, ...}, "variables": [variable, ...], "module": class name or null,
+                   (the name of a method of a module below begins with the path of that: "blocks/0/encode")
                    "by_name": whether a dictionary of functions was saved,
                    "containers": {path: "list" or "dict", ...}, of a module; what else has variables below is a module,
                    "complex": [names of complex128 arrays, whose last axis is real and imaginary part]}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from limelight.checkpoint.object_paths import split
 from limelight.core import device_scopes, devices
 from limelight.core.tensor import constant
 from limelight.core.variable import Variable
@@ -16,7 +17,7 @@ from limelight.export.loaded import LoadedFunction, LoadedModule, as_old_tree, h
 from limelight.export.nest_json import Output, decode
 from limelight.export.parameters import signature
 from limelight.export.portable_graph import from_text
-from limelight.export.variable_paths import as_tree
+from limelight.export.variable_paths import as_tree, module_path
 from limelight.ops.random._draws import is_state
 from limelight.random import Generator, default_generator
 from limelight.staging.concrete_function import ConcreteFunction
@@ -83,12 +84,15 @@ class _Content:
         if "containers" in self._content:
             if len(variables) < len(paths):
                 raise ExportError("the file is damaged: two variables have one path")
-            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule)
+            owners = list(dict.fromkeys(module_path(name) for name in functions if module_path(name)))
+            module: LoadedModule = as_tree(variables, self._content["containers"], LoadedModule, owners)
         else:
-            module = as_old_tree(variables)
-        hold_functions(module, functions)
-        for method, loaded in functions.items():
-            object.__setattr__(module, method, loaded)
+            module, owners = as_old_tree(variables), []
+        own = {name: f for name, f in functions.items() if not (owners and module_path(name))}
+        _give_functions(module, own)
+        for path in owners:
+            below = {name.rpartition("/")[2]: f for name, f in functions.items() if module_path(name) == path}
+            _give_functions(_at(module, path), below)
         return module
 
     def _variable(self, described: Mapping[str, Any]) -> Variable:
@@ -137,6 +141,21 @@ class _Content:
                 raise ExportError("the file is damaged: it has a generator whose state is none")
             generator._data.set(self._arrays[name])
         return self._generators[name]
+
+
+def _at(module: Any, path: str) -> LoadedModule:
+    edge: Any  # of a list a position, by the reader's own check an index error
+    for edge in split(path):
+        module = module[edge] if isinstance(module, (list, dict)) else vars(module)[edge]
+    if not isinstance(module, LoadedModule):
+        raise ExportError(f"the file is damaged: it has functions of {path}, which is no module")
+    return module
+
+
+def _give_functions(module: LoadedModule, functions: Mapping[str, LoadedFunction]) -> None:
+    hold_functions(module, functions)
+    for method, loaded in functions.items():
+        object.__setattr__(module, method, loaded)
 
 
 def _check(graph: Any, key: Any, captures: Sequence[Any]) -> None:

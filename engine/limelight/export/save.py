@@ -17,8 +17,8 @@ from limelight.export.loaded import FUNCTIONS, LoadedModule
 from limelight.export.nest_json import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
-from limelight.export.traces_to_write import traces_by_name
-from limelight.export.variable_paths import paths_of
+from limelight.export.traces_to_write import traces_by_name, warn_of_save
+from limelight.export.variable_paths import dotted, module_path, paths_of
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
@@ -34,8 +34,8 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
 
     Args:
         target: what to save. A function made by `ll.function`, a plain function (which is staged for it), a trace
-            (`get_concrete_function`), or a module: then `call`, and each method that is staged. Or a dictionary of
-            functions by name.
+            (`get_concrete_function`), or a module: then `call`, and each method that is staged, its own and those of
+            the modules below it. Or a dictionary of functions by name.
         path: the file; one that exists is replaced.
         signatures: what to trace besides: a list of signatures, each a spec or a tuple of arguments as
             `get_concrete_function` takes them. For a module they are those of its `call`; for a dictionary those of
@@ -51,7 +51,8 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
             signature for which a trace or a loaded function, which have no Python code, were not traced.
 
     Warns:
-        UserWarning: a staged method of a module has neither a trace nor an `input_signature`, and is left out.
+        UserWarning: a staged method of a module has neither a trace nor an `input_signature`, or is one of a module
+            below that cannot travel, and is left out.
 
     >>> import tempfile
     >>> import limelight as ll
@@ -66,13 +67,13 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
     """
     file = destination(path, "ll.save", "model.ll")
     functions = traces_by_name(target, signatures)  # first: a module makes its variables when it is traced
-    saved = _Saved(target if isinstance(target, Module) else None)
+    saved = _Saved(target if isinstance(target, Module) else None, functions)
     content = {
         "made_by": _version(),
         "module": type(target).__name__ if isinstance(target, Module) else None,
         "containers": saved.containers,
         "by_name": isinstance(target, Mapping),
-        "functions": {name: saved.function(traces) for name, traces in functions.items()},
+        "functions": saved.functions(functions),
         "variables": saved.variables,
     }
     function_file.write(file, content, saved.arrays)
@@ -91,18 +92,33 @@ def _version() -> str:
 class _Saved:
     """What a file holds: variables and arrays, each once, and what they are called."""
 
-    def __init__(self, module: Module | None) -> None:
+    def __init__(self, module: Module | None, functions: Mapping[str, Any]) -> None:
         self.arrays: dict[str, Any] = {}
         self.variables: list[dict[str, Any]] = []
         self._module = module
         if module is not None and FUNCTIONS in vars(module) and not isinstance(module, LoadedModule):
             raise ExportError(f"a module with an attribute {FUNCTIONS!r} cannot be saved: call it something else")
-        variables, self.containers = ({}, {}) if module is None else paths_of(module)
+        owners = {module_path(name) for name in functions if module_path(name)}
+        variables, self.containers = ({}, {}) if module is None else paths_of(module, owners)[:2]
         self._paths = {v._uid: path for path, v in variables.items()}
         self._numbers: dict[int, int] = {}
         self._tensors: dict[int, str] = {}
         for variable in variables.values():
             self._variable(variable)
+
+    def functions(self, functions: Mapping[str, list[ConcreteFunction]]) -> dict[str, Any]:
+        """All of them, by name. Raises ExportError for one of the target's own; others are left out with a warning."""
+        described = {}
+        for name, traces in functions.items():
+            arrays, tensors = dict(self.arrays), dict(self._tensors)
+            try:
+                described[name] = self.function(traces)
+            except ExportError as error:
+                if self._module is None or not module_path(name):
+                    raise
+                self.arrays, self._tensors = arrays, tensors
+                warn_of_save(f"ll.save leaves out `{dotted(name)}` of the {type(self._module).__name__}: {error.bare}")
+        return described
 
     def function(self, traces: list[ConcreteFunction]) -> dict[str, Any]:
         """One function, with all its traces. Raises ExportError."""

@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
+from limelight.checkpoint.object_paths import join
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ExportError
 from limelight.export.loaded import LoadedFunction, LoadedModule, functions_of
+from limelight.export.variable_paths import dotted, paths_of
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function, function
@@ -21,6 +23,7 @@ from limelight.user_code import source_line
 from limelight.user_code.warn_at import warn_at
 
 _SAVE: Final = "ll.save"
+_MOST_NAMED: Final = 8
 CALL: Final = "call"
 """The name of the function that calling a saved module, or a saved function, runs."""
 
@@ -116,7 +119,8 @@ def _functions_of(target: Any, wanted: list[Any], caller: str) -> dict[str, list
             raise ExportError(
                 f"{type(target).__name__} was loaded without a trace of its call; save it without signatures"
             )
-        return {name: _traces_of(f, wanted if name == CALL else [], name, caller) for name, f in functions.items()}
+        own = {name: _traces_of(f, wanted if name == CALL else [], name, caller) for name, f in functions.items()}
+        return own | _functions_below(target, caller)
     if isinstance(target, Module):
         return _functions_of_module(target, wanted, caller)
     return {CALL: _traces_of(target, wanted, "", caller)}
@@ -140,13 +144,13 @@ def _functions_by_name(target: Mapping[Any, Any], signatures: Any) -> dict[str, 
 
 
 def _functions_of_module(module: Module, wanted: list[Any], caller: str) -> dict[str, list[ConcreteFunction]]:
-    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
-    methods |= {name: value for name, value in vars(module).items() if isinstance(value, Function)}
+    methods = _staged_methods(module)
     if wanted:
         methods[CALL] = methods.get(CALL) or staged_call(module)
     names = sorted(methods, key=lambda name: name != CALL)  # `call` first: others may read the variables that it makes
     given = {CALL: wanted}
     functions = {name: _traces_of(methods[name], given.get(name, []), name, caller, required=False) for name in names}
+    functions |= _functions_below(module, caller)  # after `call`, which may have made some of them
     if not any(functions.values()):
         raise ExportError(
             f"{type(module).__name__} has no trace to save: give {caller} the signature of its call, "
@@ -155,13 +159,34 @@ def _functions_of_module(module: Module, wanted: list[Any], caller: str) -> dict
     return functions
 
 
+def _functions_below(module: Module, caller: str) -> dict[str, list[ConcreteFunction]]:
+    """The traces of the staged methods of the modules below one, by path and name: "encoder/encode"."""
+    return {
+        join(path, name): _traces_of(method, [], f"{path}/{name}", caller, required=False)
+        for path, one in paths_of(module).modules.items()
+        for name, method in _staged_methods(one).items()
+    }
+
+
+def _staged_methods(module: Module) -> dict[str, Any]:
+    if isinstance(module, LoadedModule):
+        return dict(functions_of(module))
+    methods = {name: getattr(module, name) for name in dir(type(module)) if _is_staged_method(type(module), name)}
+    return methods | {name: value for name, value in vars(module).items() if isinstance(value, Function)}
+
+
 def _warn_of_left_out(module: str, methods: list[str]) -> None:
-    names = ", ".join([f"`{name}`" for name in methods])
+    names = ", ".join([f"`{dotted(name)}`" for name in methods[:_MOST_NAMED]])
+    names += f" and {len(methods) - _MOST_NAMED} more" if len(methods) > _MOST_NAMED else ""
     them = "it" if len(methods) == 1 else "each"
-    message = (
+    warn_of_save(
         f"ll.save leaves out {names} of the {module}, staged but never called: call {them} once before, or write "
         "@ll.function(input_signature=[...])"
     )
+
+
+def warn_of_save(message: str) -> None:
+    """Warns at the user's line."""
     stack = source_line.user_stack(limit=1)
     if stack:
         warn_at(stack[0], message, UserWarning)

@@ -6,10 +6,11 @@ A path is that of a checkpoint (`checkpoint.object_paths`): a key "a/b" is anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from limelight.checkpoint.object_paths import Edge, join, split
+from limelight.core.records import fields_of, is_record
 from limelight.core.variable import Variable
 from limelight.errors import ExportError
 from limelight.export.held_containers import HeldDict, HeldList
@@ -22,18 +23,23 @@ _MOST_BRANCHES: Final = 1_000_000  # and some for each variable: a hostile file 
 
 
 class VariablePaths(NamedTuple):
-    """The variables below a module by path, and the paths of lists (tuples count as such) and dictionaries."""
+    """The variables and modules below a module by path, and the paths of lists (so of tuples) and dictionaries."""
 
     variables: dict[str, Variable]
     containers: dict[str, str]
+    modules: dict[str, Module]
 
 
-def paths_of(module: Module) -> VariablePaths:
+def paths_of(module: Module, wanted: Iterable[str] = ()) -> VariablePaths:
     """The variables as `Module.named_variables` has them, each once.
+
+    Args:
+        module: the root, which is not among the modules.
+        wanted: paths of modules that are of interest without variables, too: what is above them counts.
 
     Raises ExportError where two keys would be alike: those that are neither strings nor integers travel as text.
     """
-    found = VariablePaths({}, {})
+    found = VariablePaths({}, {}, {})
     seen: set[int] = set()
     pending: list[tuple[str, Any]] = [("", module)]
     while pending:
@@ -46,10 +52,12 @@ def paths_of(module: Module) -> VariablePaths:
                 _refuse_alike(path)
             found.variables[path] = at
             continue
-        if not isinstance(at, Module):
+        if isinstance(at, (list, tuple, dict)):
             found.containers[path] = DICT if isinstance(at, dict) else LIST
+        elif path and isinstance(at, Module):
+            found.modules[path] = at
         pending += [(join(path, edge), child) for edge, child in reversed(_children(at))]
-    above = {"/".join(edges) for path in found.variables for edges in _above(path)}
+    above = {"/".join(edges) for path in (*found.variables, *wanted) for edges in _above(path)}
     for path in above & found.variables.keys():
         _refuse_alike(path)
     return found._replace(containers={path: kind for path, kind in found.containers.items() if path in above})
@@ -59,8 +67,32 @@ def _children(at: Any) -> list[tuple[Edge, Any]]:
     if isinstance(at, (list, tuple)):
         items: Iterable[tuple[Any, Any]] = enumerate(at)
     else:
-        items = (at if isinstance(at, dict) else vars(at)).items()
-    return [(key if type(key) in (int, str) else str(key), x) for key, x in items if isinstance(x, _HOLDERS)]
+        fields = None if isinstance(at, (dict, Module)) else fields_of(at)
+        items = (at if isinstance(at, dict) else vars(at) if fields is None else fields).items()
+    return [
+        (key if type(key) in (int, str) else str(key), x) for key, x in items if isinstance(x, _HOLDERS) or is_record(x)
+    ]
+
+
+def module_path(function: str) -> str:
+    """The path of the module below the saved one that a function belongs to; empty for one of its own.
+
+    >>> module_path("encoder/encode"), module_path("call")
+    ('encoder', '')
+    """
+    return function.rpartition("/")[0]
+
+
+def dotted(function: str) -> str:
+    """What messages call a function.
+
+    >>> dotted("blocks/0/encode")
+    'blocks[0].encode'
+    """
+    shown = ""
+    for edge in split(function):
+        shown += f".{edge}" if type(edge) is str and edge.isidentifier() else f"[{edge!r}]"
+    return shown.removeprefix(".")
 
 
 def _above(path: str) -> Iterator[list[str]]:
@@ -76,13 +108,19 @@ def _refuse_alike(path: str) -> NoReturn:
     )
 
 
-def as_tree(variables: Mapping[str, Variable], containers: Mapping[str, str], module: Callable[[], Any]) -> Any:
+def as_tree(
+    variables: Mapping[str, Variable],
+    containers: Mapping[str, str],
+    module: Callable[[], Any],
+    modules: Collection[str] = (),
+) -> Any:
     """The inverse of `paths_of`.
 
     Args:
         variables: by path.
         containers: by path, `LIST` or `DICT`; the others are modules.
         module: makes one.
+        modules: paths of modules that are there without variables, too.
 
     Returns:
         A module. Lists of which not all items have variables are dictionaries by position.
@@ -91,7 +129,7 @@ def as_tree(variables: Mapping[str, Variable], containers: Mapping[str, str], mo
         ValueError, TypeError: the paths are not those of one tree.
     """
     nested: dict[Edge, Any] = {}
-    room = _MOST_BRANCHES + 4 * len(variables)
+    room = _MOST_BRANCHES + 4 * (len(variables) + len(modules))
     for path, variable in variables.items():
         room -= path.count("/")
         if room < 0:
@@ -103,6 +141,15 @@ def as_tree(variables: Mapping[str, Variable], containers: Mapping[str, str], mo
         if last in place:
             raise ValueError(f"two variables are at {path}")
         place[last] = variable
+    for path in modules:
+        room -= path.count("/")
+        if room < 0:
+            raise ValueError("its paths are far longer than those of any model")
+        place = nested
+        for edge in split(path):
+            place = place.setdefault(edge, {})
+            if not isinstance(place, dict):
+                raise ValueError(f"a variable is above the module {path}")
     return _grown(nested, "", containers, module)
 
 

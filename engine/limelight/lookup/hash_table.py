@@ -240,7 +240,8 @@ class HashTable:
                 f"{self.value_spec}"
             )
         keys = list(state["keys"]) if self._text else np.asarray(state["keys"]).tolist()
-        if any(isinstance(key, str) is not self._text for key in keys) or len(keys) != len(values):
+        kinds = set(map(type, keys))
+        if any(issubclass(kind, str) is not self._text for kind in kinds) or len(keys) != len(values):
             raise ArgumentError(f"{self!r}: the saved keys are not those of such a table")
         for i in state.get("bytes", ()):
             keys[int(i)] = keys[int(i)].encode("latin-1")

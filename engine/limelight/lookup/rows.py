@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Hashable, Iterable, Sequence
@@ -35,19 +36,24 @@ class Rows:
         """Sets one value for each key; of equal keys the last one counts."""
         with self.lock:
             self.changes += 1
-            new = len(set(keys) - self._places.keys()) - len(self._free)
-            if new > 0:
-                self._grow(new)
-            for key, value in zip(keys, values, strict=True):
-                place = self._places.get(key)
-                if place is not None:
-                    self._array[place] = value
+            places: list[Any] = list(map(self._places.get, keys))
+            fresh: dict[Hashable, int] = {}
+            if None in places:
+                new = dict.fromkeys([key for key, place in zip(keys, places, strict=True) if place is None])
+                self._grow(len(new) - len(self._free))
+                fresh = dict(zip(new, reversed(self._free[-len(new) :]), strict=True))
+                if len(fresh) == len(keys):  # all are new, and each is there once: the quickest way to build a table
+                    places = list(fresh.values())
                 else:
-                    place = self._free.pop()
-                    self._array[place] = value  # before its key is there, lest an interrupt leave a key without one
-                    self._places[key] = place
+                    places = [fresh[key] if place is None else place for key, place in zip(keys, places, strict=True)]
+            self._array[places] = values  # of an index that is there twice the last value counts
+            if fresh:  # after the values, lest an interrupt leave a key without one, or a place with two keys
+                del self._free[-len(fresh) :]
+                self._places.update(fresh)
 
     def _grow(self, by: int) -> None:
+        if by <= 0:
+            return
         before = len(self._array)
         after = max(2 * before, before + by, 8)
         array = np.empty((after, *self._array.shape[1:]), self._array.dtype)
@@ -56,10 +62,9 @@ class Rows:
         self._free = [*range(after - 1, before - 1, -1), *self._free]
 
     def get(self, keys: Sequence[Hashable], default: Any) -> tuple[np.ndarray[Any, Any], list[Any]]:
-        """The values of keys, `default` for those that are not there; and these keys."""
+        """The values of keys, `default` for those that are not there; without one, these keys."""
         with self.lock:
-            places = [self._places.get(key, -1) for key in keys]
-            found = np.array(places, np.intp)
+            found = np.fromiter(map(self._places.get, keys, itertools.repeat(-1)), np.intp, len(keys))
             missing = found < 0
             if not missing.any():
                 return self._array[found], []
@@ -67,7 +72,7 @@ class Rows:
             values[~missing] = self._array[found[~missing]]
             if default is not None:
                 values[missing] = default
-        return values, [key for key, place in zip(keys, places, strict=True) if place < 0]
+        return values, [keys[i] for i in np.flatnonzero(missing).tolist()] if default is None else []
 
     def drop(self, keys: Iterable[Hashable]) -> None:
         """Removes keys; what is not there is no error."""
@@ -80,7 +85,7 @@ class Rows:
 
     def has(self, keys: Sequence[Hashable]) -> np.ndarray[Any, Any]:
         with self.lock:
-            return np.array([key in self._places for key in keys], np.bool_)
+            return np.fromiter(map(self._places.__contains__, keys), np.bool_, len(keys))
 
     def all(self) -> tuple[list[Any], np.ndarray[Any, Any]]:
         """All keys, in the order in which they came, and their values."""
@@ -92,7 +97,7 @@ class Rows:
         with self.lock:
             self.changes += 1
             self._array = np.array(values)
-            self._places, self._free = {key: i for i, key in enumerate(keys)}, []
+            self._places, self._free = dict(zip(keys, range(len(keys)), strict=True)), []
 
 
 _alive: Final[weakref.WeakSet[Rows]] = weakref.WeakSet()

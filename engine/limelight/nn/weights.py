@@ -7,10 +7,11 @@ PyTorch's, whose layers call their weights otherwise and keep them transposed.
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -18,10 +19,13 @@ from limelight.checkpoint import RestoreStatus
 from limelight.checkpoint.array_files import ArrayFile, Unwritten, write_arrays
 from limelight.checkpoint.array_mapping import ArrayMapping, Offered
 from limelight.checkpoint.checkpoint import as_path
+from limelight.checkpoint.checkpoint_file import FUNCTIONS, GRAPH
 from limelight.checkpoint.file_system import Reader, Writer, cannot_write
+from limelight.checkpoint.manifest import checked_json, parse
 from limelight.checkpoint.object_graph import child_of, kind_of
 from limelight.checkpoint.object_paths import Edge
 from limelight.checkpoint.restoration import Restoration
+from limelight.core import dtypes
 from limelight.core.dtypes import dtype
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
@@ -32,6 +36,8 @@ from limelight.nn.layers.sequential import Sequential
 
 Rename: TypeAlias = Mapping[str, str | None] | Callable[[str], str | None]
 _LAYOUTS: Final = ("limelight", "torch")
+PAIRS: Final = "limelight.complex128"
+"""The key of a file's metadata under which the names of arrays that are complex128 stand, as a list in JSON."""
 
 
 def load_weights(
@@ -55,7 +61,8 @@ def load_weights(
 
     Raises:
         MissingCheckpointError: there is no such file.
-        CheckpointError: it is no such file, a value does not fit, two names lead to one variable, or none leads to any.
+        CheckpointError: it is no such file, or one of `ll.save`; a value does not fit, two names lead to one variable,
+            or none leads to any.
         ArgumentError: an argument is not as above.
 
     >>> import limelight as ll, numpy as np
@@ -86,6 +93,8 @@ def load_weights(
 
 def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Path:
     """Writes the variables of a module to a plain safetensors file, by their paths joined by dots.
+
+    The format lacks complex128: such arrays are pairs of float64, which `load_weights` takes back.
 
     Args:
         module: a module whose variables have been made.
@@ -129,7 +138,7 @@ def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Pat
     writer = None
     try:
         writer = Writer(target)
-        write_arrays(writer, arrays, {"format": "pt" if layout == "torch" else "np"})
+        write_arrays(writer, arrays, _metadata(arrays, layout))
         writer.commit()
     except OSError as error:
         named = writer is not None and writer.has_its_name
@@ -138,6 +147,13 @@ def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Pat
         if writer is not None:
             writer.discard()
     return target
+
+
+def _metadata(arrays: Mapping[str, Unwritten], layout: str) -> dict[str, str]:
+    """What other readers ask for, and which pairs of float64 are complex128."""
+    pairs = [name for name, array in arrays.items() if array.dtype == dtypes.complex128]
+    told = {"format": "pt" if layout == "torch" else "np"}
+    return {**told, PAIRS: json.dumps(pairs)} if pairs else told
 
 
 def _check(module: Any, layout: str, name: str) -> None:
@@ -152,10 +168,43 @@ def _offered(source: Any) -> tuple[Path, dict[str, Offered]]:
         return Path("weights"), {str(name): _of_value(str(name), value) for name, value in source.items()}
     path = as_path(source)
     file = ArrayFile(Reader(path))
-    return path, {
-        name: Offered(entry.shape, entry.dtype, functools.partial(file.array, name))
-        for name, entry in file.entries.items()
-    }
+    if FUNCTIONS in file.metadata:
+        file.reader.close()
+        raise CheckpointError(
+            f"load_weights: {path} has functions that ll.save wrote, and not weights alone: read it by "
+            f"loaded = ll.load({str(path)!r}), whose variables are attributes, and "
+            "load_weights(module, dict(loaded.named_variables())) takes over"
+        )
+    pairs = _pairs(path, file)
+    return path, {name: _of_file(file, name, paired=name in pairs) for name in file.entries}
+
+
+def _of_file(file: ArrayFile, name: str, *, paired: bool) -> Offered:
+    entry = file.entries[name]
+    if not paired:
+        return Offered(entry.shape, entry.dtype, functools.partial(file.array, name))
+    shape = entry.shape[:-1]
+    return Offered(shape, dtypes.complex128, lambda: file.array(name).view(dtypes.complex128).reshape(shape))
+
+
+def _pairs(path: Path, file: ArrayFile) -> frozenset[str]:
+    """The arrays that are complex128, which the format lacks: pairs of float64 by a list in the metadata."""
+
+    def refuse(why: str) -> NoReturn:
+        raise CheckpointError(f"load_weights: {path} says wrongly what is complex128: {why}")
+
+    if GRAPH in file.metadata:  # a checkpoint, whose object graph says so
+        manifest = parse(file.metadata[GRAPH], str(path), file.reader.size)
+        names = [node.array for node in manifest.nodes if node.dtype]
+    else:
+        names = checked_json(file.metadata.get(PAIRS, "[]"), file.reader.size, refuse)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            refuse("it is no list of names")
+    for name in names:
+        entry = file.entries.get(name)
+        if entry is None or entry.dtype != dtypes.float64 or entry.shape[-1:] != (2,):
+            refuse(f"{name[:80]!r} is no array of pairs of float64")
+    return frozenset(names)
 
 
 def _of_value(name: str, value: Any) -> Offered:

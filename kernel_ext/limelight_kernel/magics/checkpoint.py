@@ -9,12 +9,13 @@ from IPython.core.error import UsageError
 from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
 
+import limelight_widgets as views
 from limelight import checkpoint as checkpoints
 from limelight.errors import ArgumentError, CheckpointError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
-from limelight_kernel.magics.magic import LimelightMagic, PlainText
-from limelight_widgets.figures.checkpoint import checkpoint_figure
+from limelight_kernel.magics.magic import LimelightMagic
+from limelight_widgets.views.checkpoint import matched
 
 
 @magics_class
@@ -36,21 +37,22 @@ class CheckpointMagic(LimelightMagic):
             %checkpoint run/model-1.safetensors run/model-2.safetensors
             %checkpoint status
 
-        From Python: limelight.checkpoint.contents(path), .preview(path, object), .compare(path, path), status.tree()
+        From Python: limelight_widgets.checkpoint(path, object), limelight.checkpoint.contents(path),
+        .preview(path, object), .compare(path, path), status.tree()
         """
         given = arguments.parse(self.checkpoint, line)
         if given.path is None:
             return self._nothing(given, "Which file? %checkpoint run/model.safetensors, or with an object: ... model")
         try:
-            answer = self._answer(arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None)
+            view = self._view(arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None)
         except (CheckpointError, ArgumentError) as error:
             raise UsageError(f"%checkpoint: {error.bare}") from None
-        return self._say(given, PlainText(answer) if given.text else checkpoint_figure(answer))
+        return self._show(given, view)
 
-    def _answer(self, path: str, other: str | None) -> Any:
+    def _view(self, path: str, other: str | None) -> views.CheckpointView:
         named = self._named(path)
         if isinstance(named, checkpoints.RestoreStatus):
-            return named.tree()
+            return views.checkpoint(named)
         if isinstance(named, checkpoints.CheckpointManager):
             raise UsageError(f"%checkpoint: {path} is a manager of many files: name one, such as {_newest(named)}")
         if not (named is None or isinstance(named, (str, os.PathLike))):
@@ -59,13 +61,13 @@ class CheckpointMagic(LimelightMagic):
             )
         file = path if named is None else named
         if other is None:
-            return checkpoints.contents(file)
+            return views.checkpoint(file)
         target = self._named(other)
         if target is None and not os.path.exists(other):
             target = self.session.value(other)
         if target is None or isinstance(target, (str, os.PathLike)):
-            return checkpoints.compare(file, other if target is None else target)
-        return checkpoints.preview(file, _checkpoint_of(file, other, target))
+            return views.checkpoint(file, other if target is None else target)
+        return matched(file, target, lambda x: _checkpoint_of(file, other, x))
 
     def _named(self, word: str) -> Any:
         """The object of the notebook that a word means, where it is not a file's name."""

@@ -61,9 +61,9 @@ def test_a_pipe_where_a_file_should_be(tmp_path):
 
 
 def test_a_newer_version(tmp_path):
-    path = with_graph(ll.Checkpoint(v=ll.Variable(1.0)).write(tmp_path / "x"), lambda graph: graph.update(version=3))
+    path = with_graph(ll.Checkpoint(v=ll.Variable(1.0)).write(tmp_path / "x"), lambda graph: graph.update(version=4))
     with pytest.raises(
-        CheckpointError, match=r"is of version 3 of the format.*versions up to 2: read it with the lime"
+        CheckpointError, match=r"is of version 4 of the format.*versions up to 3: read it with the lime"
     ):
         ll.Checkpoint(v=ll.Variable(1.0)).restore(path)
 

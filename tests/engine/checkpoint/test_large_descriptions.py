@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.checkpoint import array_files, header_limits
 from limelight.checkpoint.array_files import parse_json
+from limelight.checkpoint.checkpoint_file import CheckpointFile
+from limelight.checkpoint.file_system import Reader
 from limelight.errors import CheckpointError
 
 
@@ -17,7 +20,7 @@ class Model(ll.Module):
     pass
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # 30,000 objects
 def test_thirty_thousand_nodes_are_read_again(tmp_path):
     model, optimizer = Model(), ll.optim.Adam(0.1)
     model.scalars = [ll.Variable(float(i)) for i in range(10_000)]
@@ -27,6 +30,41 @@ def test_thirty_thousand_nodes_are_read_again(tmp_path):
     model.scalars[7].assign(0.0)
     checkpoint.restore(path).assert_consumed()
     assert model.scalars[7].item() == 7.0
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_files_of_many_scalars_are_as_large_as_reading_them_asks_for(tmp_path, monkeypatch, files):
+    """As if 48 MiB were 2: with them 42,000 scalars fit a file without padding."""
+    monkeypatch.setattr(header_limits, "ALLOWANCE", 2 << 20)
+    model = Model()
+    model.scalars = [ll.Variable(float(i)) for i in range(3_000)]
+    path = ll.Checkpoint(model=model).write(tmp_path / "x.safetensors", most_bytes=12_000 // files)
+    again = Model()
+    again.scalars = [ll.Variable(0.0) for _ in range(3_000)]
+    ll.Checkpoint(model=again).restore(path).assert_consumed()
+    assert [v.item() for v in again.scalars] == list(range(3_000))
+    sizes = [p.stat().st_size for p in tmp_path.iterdir()]
+    assert len(sizes) == (1 if files == 1 else 4)
+    assert 1 << 20 < sum(sizes) < 3_000 * 2_000
+    assert b'"version\\":3,' in path.read_bytes()
+    if files == 1:
+        assert array_files.PADDING not in array_files.ArrayFile(Reader(path)).entries
+        tracemalloc.start()
+        CheckpointFile(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < path.stat().st_size + (2 << 20)
+
+
+@pytest.mark.slow  # seconds, and 85 MB
+def test_a_hundred_thousand_scalars_are_read_again(tmp_path):
+    model = Model()
+    model.scalars = [ll.Variable(float(i)) for i in range(100_000)]
+    checkpoint = ll.Checkpoint(model=model)
+    path = checkpoint.write(tmp_path / "many.safetensors")
+    model.scalars[70_000].assign(0.0)
+    checkpoint.restore(path).assert_consumed()
+    assert model.scalars[70_000].item() == 70_000
 
 
 @pytest.mark.parametrize("count", [500_000, 1_000_000])
@@ -64,11 +102,11 @@ def test_files_without_long_lists_are_of_version_1(tmp_path):
         assert f'\\"version\\":{version},'.encode() in path.read_bytes()
 
 
-@pytest.mark.slow
-def test_what_no_reader_would_accept_is_refused_before_anything_is_replaced(tmp_path):
+def test_what_no_reader_would_accept_is_refused_before_anything_is_replaced(tmp_path, monkeypatch):
     checkpoint = ll.Checkpoint(values=[1])
     path = checkpoint.write(tmp_path / "x.safetensors")
     checkpoint.values = [[] for _ in range(600_000)]
+    monkeypatch.setattr(array_files, "MOST_PADDING", 1 << 20)
     with pytest.raises(CheckpointError, match="no reader would accept it"):
         checkpoint.write(path)
     checkpoint.values = []
@@ -96,8 +134,6 @@ JSON = {
 
 @pytest.mark.parametrize("name", JSON)
 def test_json_takes_no_more_memory_than_is_foreseen(monkeypatch, name):
-    from limelight.checkpoint import header_limits
-
     text = json.dumps(JSON[name], separators=(",", ":"))
     monkeypatch.setattr(header_limits, "ALLOWANCE", 0)
     low, high = 0, 100_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 
 import numpy as np
@@ -182,3 +183,35 @@ def test_what_several_initial_values_drew_is_given_back(tmp_path):
     ll.CheckpointManager({"n": again}, tmp_path).restore()
     np.testing.assert_array_equal(again(x).numpy(), network(x).numpy())
     assert ll.random.normal(()).item() == expected
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (1, 0)])
+def test_a_restore_that_a_later_one_overruled_gives_no_warning(tmp_path, steps):
+    one, _ = trained(tmp_path, "one.safetensors", steps[0])
+    two, _ = trained(tmp_path, "two.safetensors", steps[1])
+    model, optimizer = ll.nn.Dense(1), ll.optim.Adam(0.1)
+    checkpoint = ll.Checkpoint(m=model, o=optimizer)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        checkpoint.restore(one)
+        checkpoint.restore(two)
+        model(ll.ones((1, 2)))
+        del model, optimizer, checkpoint
+        gc.collect()
+    assert not told
+
+
+def restored_in_vain(path):
+    model = ll.nn.Dense(1)
+    ll.Checkpoint(m=model).restore(path)
+    ll.Checkpoint(m=ll.nn.Dense(1)).restore(path).expect_partial()
+    model(ll.ones((1, 2)))
+    del model
+    gc.collect()
+
+
+def test_values_that_neither_restore_could_give_are_told_of(tmp_path):
+    path, _ = trained(tmp_path, "one.safetensors", 1)
+    with pytest.warns(CheckpointWarning, match="6 saved values were given to no object") as told:
+        restored_in_vain(path)
+    assert len(told) == 1

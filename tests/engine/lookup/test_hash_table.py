@@ -183,3 +183,41 @@ def test_removed_rows_are_used_again() -> None:
         table.remove(key - 3)
     assert len(table) == 3
     assert len(table._rows._array) == 8
+
+
+class Unwalked(dict):
+    """A table's places, of which nobody may go through all."""
+
+    def refused(self, *_):
+        raise AssertionError("all keys were gone through")
+
+    keys = values = items = __iter__ = copy = refused
+
+
+@pytest.mark.parametrize("use", ["insert", "lookup", "contains", "remove"])
+def test_one_key_takes_no_look_at_the_others(use):
+    table = ll.lookup.HashTable("int64", "float32", default_value=0.0)
+    table.insert(range(100), np.arange(100, dtype="float32"))
+    table._rows._places = Unwalked(zip(range(100), range(100), strict=True))
+    arguments = ([7, 200, 200], [1.0, 2.0, 3.0]) if use == "insert" else ([7, 200],)
+    getattr(table, use)(*arguments)
+    assert table.lookup([7, 200]).tolist() == {"insert": [1.0, 3.0], "remove": [0.0, 0.0]}.get(use, [7.0, 0.0])
+    assert len(table) == {"insert": 101, "remove": 99}.get(use, 100)
+
+
+def test_places_that_were_removed_are_used_again():
+    table, expected = ll.lookup.HashTable("int64", "float32", default_value=-1.0), {}
+    draw = np.random.default_rng(3)
+    for step in range(200):
+        keys = draw.integers(0, 60, draw.integers(1, 20)).tolist()
+        if step % 3 == 2:
+            table.remove(keys)
+            expected = {key: x for key, x in expected.items() if key not in keys}
+        else:
+            values = draw.normal(size=len(keys)).astype("float32")
+            table.insert(keys, values)
+            expected |= dict(zip(keys, values.tolist(), strict=True))
+        found, values = table.export()
+        assert dict(zip(found.tolist(), values.tolist(), strict=True)) == expected
+        assert list(expected) == found.tolist()
+    assert len(table._rows._array) <= 128

@@ -138,3 +138,46 @@ def test_wrong_arguments(tmp_path):
         ll.nn.load_weights(layer, tmp_path / "x")
     with pytest.raises(CheckpointError, match="this Dense has no variables yet: call it once"):
         ll.nn.save_weights(layer, tmp_path / "x")
+
+
+def test_a_file_of_functions_names_what_reads_it(tmp_path):
+    net = ll.nn.Dense(2)
+    path = ll.save(net, tmp_path / "net.ll", ll.TensorSpec((None, 3)))
+    again = ll.nn.Dense(2)
+    again(ll.ones((1, 3)))
+    with pytest.raises(CheckpointError, match=r"ll\.load\(.*net\.ll") as caught:
+        ll.nn.load_weights(again, path)
+    loaded = ll.load(path)
+    assert "load_weights(module, dict(loaded.named_variables()))" in str(caught.value)
+    ll.nn.load_weights(again, dict(loaded.named_variables())).assert_consumed()
+    np.testing.assert_array_equal(again.kernel.numpy(), net.kernel.numpy())
+
+
+class Wave(ll.Module):
+    def __init__(self, values):
+        self.phase, self.size = ll.Variable(values), ll.Variable([1.0, 2.0])
+        self.inner = ll.nn.Dense(2)
+        self.inner(ll.ones((1, 3)))
+        self.inner.kernel = ll.Variable(np.sum(values) * np.arange(6).reshape(3, 2))
+
+
+@pytest.mark.parametrize("layout", ["limelight", "torch", "checkpoint"])
+def test_complex128_is_taken_back(layout, tmp_path):
+    values = np.arange(6).reshape(2, 3) * (1 + 2j)
+    wave, other = Wave(values), Wave(np.zeros((2, 3), complex))
+    path = tmp_path / "wave.safetensors"
+    if layout == "checkpoint":
+        ll.Checkpoint(**vars(wave)).write(path)
+    else:
+        ll.nn.save_weights(wave, path, layout=layout)
+    ll.nn.load_weights(other, path, layout="torch" if layout == "torch" else "limelight").assert_consumed()
+    for a, b in zip(wave.variables, other.variables, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("told", ['["b"]', '["a"]', "7", "{", '["x"]'])
+def test_what_is_wrongly_called_complex_is_refused(told, tmp_path):
+    arrays = {"a": np.zeros((2, 3)), "b": np.zeros(2, "float32")}
+    save_file(arrays, tmp_path / "x", {"limelight.complex128": told})
+    with pytest.raises(CheckpointError, match="complex128"):
+        ll.nn.load_weights(Wave(np.zeros(2, complex)), tmp_path / "x")

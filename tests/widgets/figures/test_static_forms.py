@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+import limelight as ll
+import limelight_widgets
 from limelight_widgets import VIEWS, ExplainView
 from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.devices import devices_figure
@@ -25,7 +27,7 @@ ALLOWED = {"figure", "figcaption", "img", "details", "summary", "table", "thead"
 
 
 @pytest.fixture
-def figures(network, staged, fake_tape):
+def figures(network, staged, fake_tape, tmp_path):
     tape = fake_tape(40, 80)
     staged.add(network, reason="first call")
     staged.add(network, signature="x: f32[17,3]", reason="argument `x` f32[2,3] -> f32[17,3]", hits=3)
@@ -35,6 +37,7 @@ def figures(network, staged, fake_tape):
         "trace_cache": cache_figure(CacheFold((staged,), only=True).state()),
         "tape": tape_figure(TapeFold(tape).state()),
         "devices": devices_figure(devices.state()),
+        "checkpoint": limelight_widgets.checkpoint(ll.Checkpoint(v=ll.Variable([1.0])).write(tmp_path / "x")).static(),
     }
     return shown | {"dashboard": dashboard_figure(shown)}
 

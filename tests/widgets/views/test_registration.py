@@ -17,7 +17,8 @@ FILES = {path.stem for path in Path(base.__file__).parent.glob("*.py")} - {"__in
 def test_every_view_is_registered():
     assert sorted(view.name for view in VIEWS) == sorted(FILES)
     assert set(limelight_widgets.__all__) == {
-        "CacheView", "DevicesView", "ExplainView", "GraphView", "TapeView", "View", "devices", "explain", "graph",
+        "CacheView", "CheckpointView", "checkpoint", "DevicesView", "ExplainView",
+        "GraphView", "TapeView", "View", "devices", "explain", "graph",
         "steps", "tape", "trace_cache", "TensorTile", "tensor_tile", "DashboardView", "dashboard", "close_dashboard",
     }  # fmt: skip
 
