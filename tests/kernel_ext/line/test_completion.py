@@ -10,7 +10,8 @@ from limelight_kernel.magics.registry import MAGICS
 
 FLAGS = {"-d", "--device", "-i", "--inputs", "--no-run", "-o", "--output", "-q", "--quiet", "-s", "--spec", "--static"}
 FLAGS |= {"--relax", "--max-traces", "--strict", "--autograph", "-g", "--grad", "-a", "--annotate", "-t", "--time"}
-FLAGS |= {"-f", "--force", "--no-relax", "-O", "--without", "--list", "--source", "--drop", "--json", "--save"}
+FLAGS |= {"-f", "--force", "--no-relax", "-O", "--passes"}
+FLAGS |= {"--without", "--list", "--source", "--drop", "--json", "--save"}
 
 
 @pytest.fixture
