@@ -82,7 +82,7 @@ class StageMagic(LimelightMagic):
         nargs="?",
         default=False,
         const=True,
-        help="show the gradients of the result, and the graph that makes them: by these inputs and variables, or by all",
+        help="show the gradients of the result by these inputs and variables, or by all, and the graph that makes them",
     )
     @argument(
         "-a",
@@ -215,7 +215,7 @@ def _passes(given: Namespace) -> tuple[str, ...]:
         checked(given.level or 0, names)
     except ArgumentError as error:
         raise UsageError(f"%%stage {flag}: {error.bare.removeprefix('without=')}") from None
-    return names if given.passes is None else tuple([one for one in pipeline.names() if one not in names])
+    return tuple([one for one in pipeline.names() if (one in names) == (given.passes is None)])
 
 
 def _devices() -> list[str]:

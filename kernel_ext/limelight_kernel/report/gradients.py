@@ -1,7 +1,8 @@
 """`%%stage --grad`: the gradients of a cell's result, and the graph that computes them.
 
 The result is differentiated by all floating inputs and by all trainable variables that the cell reads, or by those of
-some names, in the run itself, under a tape: so nothing runs twice. The graph that is shown is traced on the side and never run.
+some names, in the run itself, under a tape: so nothing runs twice. The graph that is shown is traced on the side and
+never run.
 """
 
 from __future__ import annotations
@@ -184,9 +185,7 @@ class Recording:
     def _why(self, result: Tensor, source: Any, name: str, scope: Mapping[str, Any]) -> str:
         return str(explain.why_none(self._tape, result, source, scope={**scope, "result": result, name: source}))
 
-    def _function(
-        self, entry: Any, gradients: tuple[Gradient, ...], wanted: Sequence[bool]
-    ) -> GradientFunction | None:
+    def _function(self, entry: Any, gradients: tuple[Gradient, ...], wanted: Sequence[bool]) -> GradientFunction | None:
         outputs = self._staged.output_names(entry)
         if "result" not in outputs or not any(wanted):
             return None
@@ -216,7 +215,9 @@ def _leads_to(name: str, path: str) -> bool:
 
 
 def _nowhere(name: str) -> Gradient:
-    said = f"`{name}` has no gradient: it is, or holds, no floating tensor and no trainable variable that the cell read."
+    said = (
+        f"`{name}` has no gradient: it is, or holds, no floating tensor and no trainable variable that the cell read."
+    )
     return Gradient(name, None, said)
 
 
