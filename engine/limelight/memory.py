@@ -81,7 +81,7 @@ class DeviceWatch:
 
     Meanwhile peaks are exact, temporaries of staged calls included, and `ll.explain.live_tensors` knows the line of
     each buffer made, and with `watch=` what was alive at a moment that has passed. It costs each op some 3 µs, and
-    10 µs for each buffer. A `with` block closes it.
+    14 µs for each buffer. A `with` block closes it.
 
     >>> import limelight as ll
     >>> with ll.memory.DeviceWatch() as watch:
