@@ -65,7 +65,9 @@ def test_the_theme_of_views_that_are_open_and_of_later_ones(notebook):
         assert widget.theme == "auto"
         notebook("%stageconfig theme=dark -q")
         assert widget.theme == "dark"
-        assert notebook("views.trace_cache(double).widget.theme").value == "dark"
+        later = notebook("views.trace_cache(double).widget").value
+        assert later.theme == "dark"
+        later.close()
         assert "theme is auto, light or dark, not 'night'" in notebook("%stageconfig theme=night", fails=True).err
         notebook("%stageconfig --reset -q")
         assert widget.theme == "auto"
