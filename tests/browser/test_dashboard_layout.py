@@ -40,10 +40,6 @@ def panel_of(page: Page):
     return panel
 
 
-def tabs(panel) -> list[str]:
-    return panel.get_by_role("tab").all_inner_texts()
-
-
 def places(page: Page) -> tuple[dict, dict]:
     notebook, docked = (page.locator(one).first.bounding_box() for one in (".jp-NotebookPanel", ".ll-docked"))
     assert notebook is not None
@@ -56,7 +52,7 @@ def test_views_and_place_are_as_asked_for_and_remembered(lab, picture):
     expect(page.locator(".ll-docked")).to_have_count(0)
     run_cell(page, 1)
     panel = panel_of(page)
-    assert tabs(panel) == ["Tape", "Devices"]
+    expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
     notebook, docked = places(page)
     assert docked["y"] >= notebook["y"] + notebook["height"] - 2, "below the notebook"
     panel.get_by_role("tab", name="Devices").click()
@@ -65,7 +61,7 @@ def test_views_and_place_are_as_asked_for_and_remembered(lab, picture):
     page.evaluate("() => window.jupyterapp.commands.execute('limelight:dashboard')")  # asks for nothing
     panel = panel_of(page)
     expect(panel.get_by_role("tab", name="Devices")).to_have_attribute("aria-selected", "true")
-    assert tabs(panel) == ["Tape", "Devices"]
+    expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
     notebook, docked = places(page)
     assert docked["y"] >= notebook["y"] + notebook["height"] - 2
     assert page.evaluate("() => window.jupyterapp.shell.widgets('main').next().value.content.widgets.length") == 4
@@ -80,7 +76,7 @@ def test_one_view_alone_another_place_and_reset(lab, picture):
         "%dashboard --reset",
     )
     panel = panel_of(page)
-    assert tabs(panel) == ["Traces", "Tape", "Devices"]
+    expect(panel.get_by_role("tab")).to_have_text(["Traces", "Tape", "Devices"])
     run_cell(page, 2)
     expect(panel.get_by_role("tab")).to_have_text(["Tape"])
     expect(panel.locator(".ll-graph-view")).to_have_count(0)

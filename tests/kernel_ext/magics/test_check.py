@@ -21,8 +21,9 @@ ANSWERS = {
     "1.5 'more', 'fewer'": "the tape, too", "1.5 1": "give two words",
     "2.4 1, 1": "✓", "2.4 2, 2": "finds its trace", "2.4 1, 2": "as print is", "2.4 2, 1": "prints nothing",
     "2.4 5": "two numbers",
-    "2.5 'hit', 'miss', 'miss'": "✓", "2.5 'miss', 'miss', 'miss'": "serves it", "2.5 'hit', 'hit', 'miss'": 
-    "another shape", "2.5 'hit', 'miss', 'hit'": "its value is part", "2.5 'hit', 'hit', 'hit'": "one of them", "2.5 1": "three words",
+    "2.5 'hit', 'miss', 'miss'": "✓", "2.5 'miss', 'miss', 'miss'": "serves it", "2.5 1": "three words",
+    "2.5 'hit', 'hit', 'miss'": "another shape", "2.5 'hit', 'miss', 'hit'": "its value is part",
+    "2.5 'hit', 'hit', 'hit'": "one of them",
     "2.6 5, 2": "✓", "2.6 5, 1": "the first trace", "2.6 5, 5": "have varied", "2.6 1, 1": "part of the key",
     "2.6 2, 2": "as it is", "2.6 0": "two numbers",
     "2.7 '--autograph'": "✓", "2.7 ll.cond": "✓", "2.7 'x.item()'": "no value", "2.7 3": "name one",

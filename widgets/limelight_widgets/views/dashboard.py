@@ -92,8 +92,8 @@ class DashboardView(View):
         self._dock = ""
         self._feed.change(lambda fold: fold.put(panels=list(PANELS), asked=False))
         if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
+            self._made.send({"type": "reset"})  # first: where it is docked then is no more what is remembered
             self._made.dock = ""
-            self._made.send({"type": "reset"})
 
     def state(self) -> State:
         """What each of its views shows, by its name, and what is chosen."""

@@ -8,7 +8,7 @@ import { Part } from "./part.js";
 const NAMES = /** @type {Record<string, string>} */ ({ graph: "Graph", cache: "Traces", tape: "Tape", devices: "Devices" });
 const WIDE = 900; // pixels from which on panes stand side by side
 const NARROW = 400; // pixels below which there is one pane
-const LOW = 420; // pixels of height below which there is one pane
+const LOW = 420; // pixels of height below which panes do not stand one below the other
 
 export const OPEN = "limelight-open"; // asks for a view by its name: JupyterLab's command palette does
 
@@ -67,6 +67,7 @@ export class Dashboard {
   reset() {
     this.remembered.forget();
     this.current = "cache";
+    this.state &&= { ...this.state, panels: Object.keys(NAMES), asked: false }; // as the kernel will say in a moment
     this.rearrange();
   }
 
@@ -79,6 +80,7 @@ export class Dashboard {
 
   /** Opens a view wherever it stands. @param {string} name */
   turnTo(name) {
+    if (!this.state) return void (this.current = name);
     if (!this.names.includes(name)) return /** @type {HTMLElement | null} */ (this.first.querySelector("[tabindex='0']"))?.focus();
     this.open(name);
     this.keepTab();
@@ -102,7 +104,7 @@ export class Dashboard {
     const { clientWidth: width, clientHeight: height } = this.root;
     if (!this.state || !width) return;
     const { panels } = this;
-    const single = !panels.includes("graph") || panels.length < 2 || width < NARROW || height < LOW;
+    const single = !panels.includes("graph") || panels.length < 2 || width < NARROW || (height < LOW && width < WIDE);
     const layout = single ? "one" : width >= WIDE ? "beside" : "below";
     this.fill();
     if (layout === this.layout) return;

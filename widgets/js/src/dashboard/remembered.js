@@ -11,32 +11,31 @@ export class Remembered {
   /** @param {string} path the notebook's */
   constructor(path) {
     this.key = PREFIX + path;
-    /** @type {Layout} */
-    this.layout = {};
+  }
+
+  /** As it is now: another part of the page may have written it. @returns {Layout} */
+  get layout() {
     try {
-      this.layout = JSON.parse(localStorage.getItem(this.key) ?? "{}");
+      return JSON.parse(localStorage.getItem(this.key) ?? "{}");
     } catch {
-      // no storage here, or not ours: nothing is remembered
+      return {}; // no storage here, or not ours: nothing is remembered
     }
   }
 
   /** @param {Layout} changed */
   keep(changed) {
-    this.layout = { ...this.layout, ...changed };
-    this.write();
+    try {
+      localStorage.setItem(this.key, JSON.stringify({ ...this.layout, ...changed }));
+    } catch {
+      // it is not remembered
+    }
   }
 
   forget() {
-    this.layout = {};
-    this.write();
-  }
-
-  write() {
     try {
-      if (Object.keys(this.layout).length) localStorage.setItem(this.key, JSON.stringify(this.layout));
-      else localStorage.removeItem(this.key);
+      localStorage.removeItem(this.key);
     } catch {
-      // it holds for this page alone
+      // there was nothing
     }
   }
 }

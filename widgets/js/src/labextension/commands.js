@@ -5,6 +5,7 @@
 const CATEGORY = "Limelight";
 const CODE = "import limelight as ll\nll.widgets.dashboard()";
 const VIEWS = { "": "Open the Dashboard", graph: "Dashboard: Graph", cache: "Dashboard: Traces", tape: "Dashboard: Tape", devices: "Dashboard: Devices" };
+const PATIENCE = 20_000; // milliseconds for a cell that has been run to show what it shows
 const OPEN = "limelight-open"; // as in src/dashboard/dashboard.js
 
 /** @param {any} app @param {any} palette null where there is none @param {(notebook: string) => any} placeOf the panel of a notebook's dashboard */
@@ -24,12 +25,22 @@ export function commands(app, palette, placeOf) {
         const place = panel && placeOf(panel.id);
         if (place) app.shell.activateById(place.id);
         else if (panel) await added(app, panel);
-        const opened = panel && placeOf(panel.id);
-        if (view) opened?.node.querySelector(".ll-dashboard")?.dispatchEvent(new CustomEvent(OPEN, { detail: view }));
+        const dashboard = view && panel ? await shown(() => placeOf(panel.id)?.node.querySelector(".ll-dashboard")) : null;
+        dashboard?.dispatchEvent(new CustomEvent(OPEN, { detail: view }));
       },
     });
     palette?.addItem({ command, category: CATEGORY });
   }
+}
+
+/** What `find` gives, as soon as it gives something; null where that takes too long. @param {() => Element | null | undefined} find */
+async function shown(find) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; ) {
+    const element = find();
+    if (element) return element;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return null;
 }
 
 /** Adds a cell that opens the dashboard, and runs it. @param {any} app @param {any} panel */

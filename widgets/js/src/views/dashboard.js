@@ -73,6 +73,7 @@ export default lent(() => {
         };
         dock();
         own.on("change:dock", dock);
+        own.on("msg:custom", (/** @type {any} */ content) => content?.type === "reset" && place.move("right"));
         draw(place.node, host, place.show, () => undefined, place.path);
         el.replaceChildren(note("The dashboard stands beside the notebook.", "Show it", place.show));
         own.on("msg:custom", (/** @type {any} */ content) => content?.type === "dismissed" && place.close());
