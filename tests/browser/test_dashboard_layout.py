@@ -82,7 +82,8 @@ def test_one_view_alone_another_place_and_reset(lab, picture):
     expect(panel.locator(".ll-graph-view")).to_have_count(0)
     notebook, docked = places(page)
     assert docked["x"] + docked["width"] <= notebook["x"] + 2, "left of the notebook"
-    picture(panel, "dashboard-tape-alone-light")
+    expect(panel.locator(".ll-title").first).to_have_text("Dashboard predict")
+    picture(page, "dashboard-tape-alone-light")
     run_cell(page, 4)
     expect(panel_of(page).get_by_role("tab")).to_have_text(["Traces", "Tape", "Devices"])
     notebook, docked = places(page)

@@ -51,7 +51,7 @@ def _level(text: str) -> int:
 
 
 def _theme(text: str) -> Theme:
-    return THEMES[THEMES.index(text)]  # type: ignore[arg-type]  # a ValueError where it is none
+    return THEMES[[*map(str, THEMES)].index(text)]  # a ValueError where it is none
 
 
 def _count(text: str) -> int | None:

@@ -41,7 +41,7 @@ def test_names_of_staged_functions_come_first(complete, run):
 
 
 def test_values_of_a_flag(complete, run):
-    assert complete("%graph f --which ") == ["traced", "optimised"]
+    assert complete("%graph f --which ") == ["traced", "optimised", "backward"]
     assert complete("%graph f --which o") == ["optimised"]
     run("import limelight as ll\nstep = ll.function(lambda x: x)")
     assert complete("%trace_cache --would s") == complete("%explain --nan s") == ["step"]

@@ -181,6 +181,8 @@ def test_it_has_the_views_that_were_asked_for_where_and_as_often_as(double):
     state = view.state()
     assert (state["panels"], list(state["views"])) == (["graph", "devices"], ["graph", "devices"])
     assert "Tape" not in view.static().text
+    limelight_widgets.dashboard(rate=4)
+    assert view.state()["title"] == "double", "it shows the same things"
     assert (view.widget.dock, view.views["tape"]._interval) == ("bottom", 0.25)
     limelight_widgets.dashboard()
     assert view.state()["panels"] == ["graph", "devices"], "what is not asked for stays"

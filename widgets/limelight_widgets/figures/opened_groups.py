@@ -28,7 +28,7 @@ def opened_to(state: State, root: int, depth: int) -> frozenset[str]:
 
 def _level(state: State, root: int, wanted: int) -> Iterator[tuple[str, int]]:
     """The groups and calls of one level, 0 for the outermost, each with the number of what is directly in it."""
-    waiting = [("", root, (root,), 0)]
+    waiting: list[tuple[str, int, tuple[int, ...], int]] = [("", root, (root,), 0)]
     for path, index, chain, above in waiting:
         graph = state["graphs"][index]
         levels = [-1] * len(graph["groups"])

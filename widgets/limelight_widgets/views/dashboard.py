@@ -169,7 +169,7 @@ def dashboard(
 ) -> DashboardView:
     """The dashboard of this kernel; a second call shows other things in the one that is open.
 
-    JupyterLab remembers for each notebook which views it had, where it stood and which tab was open.
+    A call with nothing but `panels`, `dock` or `rate` shows the same things otherwise. JupyterLab remembers for each notebook which views it had, where it stood and which tab was open.
 
     Args:
         function: a staged function whose graph and trace cache it shows; None for whatever was traced last.
@@ -204,7 +204,8 @@ def dashboard(
     if rate is not None and not RATES[0] <= rate <= RATES[1]:
         raise ArgumentError(f"rate={rate}: a view is drawn {RATES[0]} to {RATES[1]:g} times a second")
     if _open and _open[0].is_open:
-        _open[0].bind(function, tape)
+        if (panels, dock, rate) == (None, None, None) or (function, tape) != (None, None):
+            _open[0].bind(function, tape)
     else:
         close_dashboard()
         _open[:] = [DashboardView(function, tape)]

@@ -4,7 +4,7 @@
 
 const CATEGORY = "Limelight";
 const CODE = "import limelight as ll\nll.widgets.dashboard()";
-const VIEWS = { "": "Open the Dashboard", graph: "Dashboard: Graph", cache: "Dashboard: Traces", tape: "Dashboard: Tape", devices: "Dashboard: Devices" };
+const VIEWS = { "": "Limelight Dashboard", graph: "Limelight Dashboard: Graph", cache: "Limelight Dashboard: Traces", tape: "Limelight Dashboard: Tape", devices: "Limelight Dashboard: Devices" };
 const PATIENCE = 20_000; // milliseconds for a cell that has been run to show what it shows
 const OPEN = "limelight-open"; // as in src/dashboard/dashboard.js
 
