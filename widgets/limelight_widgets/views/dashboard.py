@@ -169,7 +169,8 @@ def dashboard(
 ) -> DashboardView:
     """The dashboard of this kernel; a second call shows other things in the one that is open.
 
-    A call with nothing but `panels`, `dock` or `rate` shows the same things otherwise. JupyterLab remembers for each notebook which views it had, where it stood and which tab was open.
+    A call with nothing but `panels`, `dock` or `rate` shows the same things otherwise. JupyterLab remembers for
+    each notebook which views it had, where it stood and which tab was open.
 
     Args:
         function: a staged function whose graph and trace cache it shows; None for whatever was traced last.

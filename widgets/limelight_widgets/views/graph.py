@@ -182,8 +182,8 @@ def graph(
     >>> import limelight as ll
     >>> F = ll.function(lambda x: -(-x) + x)
     >>> y = F(ll.ones((2,)))
-    >>> graph(F, "traced", find="op:neg").static().text.splitlines()[0].partition("; ")[2]
-    '2 of 3 ops match op:neg'
+    >>> "2 of 3 ops match op:neg" in " ".join(graph(F, "traced", find="op:neg").static().text.split())
+    True
     """
     if overlay is not None and overlay not in OVERLAYS:
         raise ArgumentError(f"overlay={overlay!r}: a graph view tells {', '.join(OVERLAYS)}")
