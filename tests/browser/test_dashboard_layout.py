@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -88,8 +90,8 @@ def test_one_view_alone_another_place_and_reset(lab, picture):
     expect(panel_of(page).get_by_role("tab")).to_have_text(["Traces", "Tape", "Devices"])
     notebook, docked = places(page)
     assert docked["x"] >= notebook["x"] + notebook["width"] - 2, "to the right again"
-    stored = "() => Object.keys(localStorage).filter((key) => key.startsWith('limelight-dashboard')).length"
-    assert page.evaluate(stored) == 0
+    stored = "() => Object.entries(localStorage).filter(([key]) => key.startsWith('limelight-dashboard')).at(-1)[1]"
+    assert set(json.loads(page.evaluate(stored))) == {"reset"}
 
 
 def test_the_palette_opens_the_dashboard_and_each_view(lab, picture):

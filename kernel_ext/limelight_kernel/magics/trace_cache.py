@@ -23,7 +23,7 @@ from limelight_kernel.run.expected_traces import Traces, run_and_count
 from limelight_kernel.staged.session import Session, position, refuse_loaded
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.trace_diff import differences
-from limelight_widgets.folds.trace_cache import SORTS
+from limelight_widgets.folds.trace_cache import SORTS, Sort
 from limelight_widgets.format import counted
 
 _MOST = 12  # traces that a message names
@@ -85,7 +85,7 @@ class TraceCacheMagic(LimelightMagic):
             value, traces = _run_expecting(self.session, given, line, cell)
             self._display(given, PlainText(traces))
             return value
-        sort = given.sort or "time"
+        sort: Sort = given.sort or "time"
         if given.name is None and _shows_all(given):
             return self._show(given, views.trace_cache(sort=sort, internals=given.all))
         if given.all:

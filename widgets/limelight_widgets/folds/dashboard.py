@@ -32,7 +32,14 @@ class DashboardFold:
     kinds: tuple[type[events.Event], ...] = ()
 
     def __init__(self, panels: tuple[str, ...]) -> None:
-        self._state: State = {"kind": "dashboard", "panels": list(panels), "asked": False, "title": "", "selection": {}}
+        self._state: State = {
+            "kind": "dashboard",
+            "panels": list(panels),
+            "asked": False,
+            "reset": "",
+            "title": "",
+            "selection": {},
+        }
         self._version = 1
 
     def apply(self, event: events.Event) -> bool:

@@ -6,6 +6,7 @@ widget like any other. What is chosen in one of its views is shown by the others
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any, Final, Literal, get_args
 
@@ -90,10 +91,10 @@ class DashboardView(View):
         """Shows all views again at the usual rate, and has the page forget how the reader had it."""
         self.arrange(rate=RATE)
         self._dock = ""
-        self._feed.change(lambda fold: fold.put(panels=list(PANELS), asked=False))
         if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
-            self._made.send({"type": "reset"})  # first: where it is docked then is no more what is remembered
             self._made.dock = ""
+        # In the state, not a message: a page that is only just coming hears of it, too; by a name it knows it the next time.
+        self._feed.change(lambda fold: fold.put(panels=list(PANELS), asked=False, reset=uuid.uuid4().hex))
 
     def state(self) -> State:
         """What each of its views shows, by its name, and what is chosen."""

@@ -17,6 +17,7 @@ export class Dashboard {
   constructor(root, model, host, signal, remembered) {
     this.root = root;
     this.remembered = remembered;
+    this.onReset = () => {}; // puts it back to its usual place
     this.model = model;
     this.host = host;
     this.title = h("span", { class: "ll-title" });
@@ -49,6 +50,7 @@ export class Dashboard {
   show(state) {
     const panels = String(this.panels);
     this.state = state;
+    if (state.reset && state.reset !== this.remembered.layout.reset) this.reset(state.reset);
     if (state.asked) this.remembered.keep({ panels: state.panels });
     this.title.replaceChildren(h("b", {}, "Dashboard"), " ", h("span", { class: "ll-quiet" }, state.title));
     if (panels !== String(this.panels)) this.rearrange();
@@ -63,11 +65,12 @@ export class Dashboard {
     return all.some((name) => before.includes(name)) ? all.filter((name) => before.includes(name)) : all;
   }
 
-  /** Forgets how the reader had it. */
-  reset() {
+  /** Forgets how the reader had it, once for each time that the kernel was asked to. @param {string} asked */
+  reset(asked) {
     this.remembered.forget();
+    this.remembered.keep({ reset: asked });
     this.current = "cache";
-    this.state &&= { ...this.state, panels: Object.keys(NAMES), asked: false }; // as the kernel will say in a moment
+    this.onReset();
     this.rearrange();
   }
 

@@ -19,21 +19,19 @@ export default lent(() => {
   /** What shows it now: its end, and how to bring it to sight. @type {{stop: AbortController, show: () => void} | null} */
   let shown = null;
 
-  /** Draws it in `node`, and nowhere else any more. @param {HTMLElement} node @param {any} host @param {() => void} show @param {() => void} gone @param {string} [path] the notebook's */
-  const draw = (node, host, show, gone, path = location.pathname) => {
+  /** Draws it in `node`, and nowhere else any more. @param {HTMLElement} node @param {any} host @param {() => void} show @param {() => void} gone @param {string} [path] the notebook's @param {() => void} [usual] puts it where it stands at first */
+  const draw = (node, host, show, gone, path = location.pathname, usual = () => {}) => {
     shown?.stop.abort();
     const stop = new AbortController();
     shown = { stop, show };
     const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard", "data-lm-suppress-shortcuts": "true" });
     node.replaceChildren(root);
     const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path));
-    const reset = (/** @type {any} */ content) => content?.type === "reset" && dashboard.reset();
-    own.on("msg:custom", reset);
+    dashboard.onReset = usual;
     const paint = () => themed(node, own);
     own.on("change:theme", paint);
     paint();
     stop.signal.addEventListener("abort", () => {
-      own.off("msg:custom", reset);
       own.off("change:theme", paint);
       root.remove();
       gone();
@@ -73,8 +71,7 @@ export default lent(() => {
         };
         dock();
         own.on("change:dock", dock);
-        own.on("msg:custom", (/** @type {any} */ content) => content?.type === "reset" && place.move("right"));
-        draw(place.node, host, place.show, () => undefined, place.path);
+        draw(place.node, host, place.show, () => undefined, place.path, () => place.move("right"));
         el.replaceChildren(note("The dashboard stands beside the notebook.", "Show it", place.show));
         own.on("msg:custom", (/** @type {any} */ content) => content?.type === "dismissed" && place.close());
         own.on("destroy", () => place.node.isConnected && lost(place.node));
