@@ -93,7 +93,7 @@ class DashboardView(View):
         self._dock = ""
         if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
             self._made.dock = ""
-        # In the state, not a message: a page that is only just coming hears of it, too; by a name it knows it the next time.
+        # In the state, since a page that is only just coming hears no message; with a name, by which it is known again.
         self._feed.change(lambda fold: fold.put(panels=list(PANELS), asked=False, reset=uuid.uuid4().hex))
 
     def state(self) -> State:
