@@ -56,10 +56,11 @@ class Lifetimes:
                 changes += [(one.died, -one.nbytes)] if one.died != math.inf else []
                 changes += [(one.born, one.nbytes)] if one.born != -math.inf else []
         best, when, live = now, math.inf, now
-        for moment, change in sorted(changes, reverse=True):
-            live -= change  # what was alive just before
+        changes.sort(reverse=True)
+        for i, (_, change) in enumerate(changes):
+            live -= change  # what was alive before this change, and after the one before it
             if live > best:
-                best, when = live, math.nextafter(moment, -math.inf)
+                best, when = live, changes[i + 1][0] if i + 1 < len(changes) else self.since
         return when
 
     def close(self) -> None:

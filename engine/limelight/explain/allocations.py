@@ -103,6 +103,7 @@ def live_tensors(
     >>> [one.names for one in then.records if one.nbytes == 2097152]  # doctest: +ELLIPSIS
     [('x',), ('gone ... later',)]
     """
+    present = time.perf_counter()  # before the walk over what lives, which takes a while
     place = None if device is None else devices.find(device)
     named: dict[int, list[str]] = {}
     for name, value in list((scope or {}).items()):
@@ -113,7 +114,7 @@ def live_tensors(
         found.setdefault(id(live_buffers.base(data)), []).append((handle, data))
     gone: list[LiveTensor] = []
     if watch is not None or at != 0.0:
-        since, gone = _then(watch, at, place, sum(_size(handles) for handles in found.values()))
+        since, gone = _then(watch, at, present, place, sum(_size(handles) for handles in found.values()))
         found = {key: handles for key, handles in found.items() if key not in since}
     saved = _saved_by_tapes(scope or {})
     owners = {id(v._data): v.name for v in heap.living({Variable: "_data"}) if v.name}
@@ -127,13 +128,20 @@ def live_tensors(
 
 
 def _then(
-    watch: Watch | None, at: float | Literal["peak"], place: Device | None, now: int
+    watch: Watch | None, at: float | Literal["peak"], present: float, place: Device | None, now: int
 ) -> tuple[Collection[int], list[LiveTensor]]:
-    """The buffers born since a moment, by id, and a record for each that was alive then and has gone."""
+    """The buffers born since a moment, by id, and a record for each that was alive then and has gone.
+
+    Args:
+        watch: what has followed them.
+        at: the moment.
+        present: the time that it is counted back from.
+        place: the device, None for all.
+        now: the bytes alive there.
+    """
     if watch is None:
         raise ArgumentError("what was alive at a moment is known to a watch: watch = ll.memory.DeviceWatch(), before")
     device = None if place is None else place.short
-    present = time.perf_counter()
     moment = watch.lifetimes.peak(device, now) if at == "peak" else present - at
     if moment < watch.lifetimes.since:
         raise ArgumentError(f"at={at}: the watch began {present - watch.lifetimes.since:.1f} s ago; give fewer seconds")

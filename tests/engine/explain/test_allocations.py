@@ -70,9 +70,9 @@ def test_what_was_alive_at_a_moment_that_has_passed():
         kept = ll.ones((62, 1000))
         gone = ll.ones((63, 1000))
         late_gone = before
-        time.sleep(0.02)
+        time.sleep(0.05)
         moment = time.perf_counter()
-        time.sleep(0.02)
+        time.sleep(0.05)
         del gone, before
         late_gone = None
         after = ll.ones((64, 1000))
