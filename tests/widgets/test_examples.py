@@ -21,11 +21,14 @@ from limelight_widgets import format as formats
 from limelight_widgets.figures import graph_files, overlays
 from limelight_widgets.figures.box_text import words
 from limelight_widgets.figures.first_sight import first_sight
+from limelight_widgets.figures.graph_search import matches
 from limelight_widgets.figures.nested_layout import draw
+from limelight_widgets.figures.opened_groups import opened_to
 from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import GraphFold
 
 FILES = (graph_files.dot, graph_files.model_explorer, graph_files.listing)
+QUERIES = ("op:ex", "line:3 dtype:f32", "exp", "dev:cpu:1", "%3", "call f", "nowhere:1")
 FILE = Path(__file__).parents[2] / "widgets" / "js" / "test" / "examples.json"
 
 
@@ -41,6 +44,8 @@ def example(name, graph, opened=()):
         "words": [[text.title, text.detail, text.kind] for text in (words(state, box) for box in picture.boxes)],
         "frames": [[frame.name, frame.label, frame.parent] for frame in picture.frames],
         "again": sorted(list(edge) for edge in picture.again),
+        "depths": [sorted(opened_to(state, 0, depth)) for depth in range(3)],
+        "searches": {query: [matches(node, query) for node in state["graphs"][0]["nodes"]] for query in QUERIES},
         "files": {write.__name__: write(state | {"title": name}, "traced") for write in FILES},
         "edges": [[source, target, count] for (source, target), count in picture.edges.items()],
         "places": {

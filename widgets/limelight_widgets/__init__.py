@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 
 from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
 from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
+from limelight_widgets.live.widget import set_theme as set_theme
 from limelight_widgets.players.steps import steps as steps
 from limelight_widgets.views.checkpoint import CheckpointView as CheckpointView
 from limelight_widgets.views.checkpoint import checkpoint as checkpoint
 from limelight_widgets.views.dashboard import DashboardView as DashboardView
 from limelight_widgets.views.dashboard import close_dashboard as close_dashboard
 from limelight_widgets.views.dashboard import dashboard as dashboard
+from limelight_widgets.views.dashboard import reset_dashboard as reset_dashboard
 from limelight_widgets.views.devices import DevicesView as DevicesView
 from limelight_widgets.views.devices import devices as devices
 from limelight_widgets.views.explain import ExplainView as ExplainView
@@ -45,8 +47,8 @@ VIEWS: tuple[type[View], ...] = (
 )
 """Every view, imported above and registered here; which names, magics and scripts there must be follows from it."""
 
-OTHERS = ("TensorTile", "tensor_tile", "steps", "close_dashboard")
-"""What shows a single value or a recording, which follow nothing and so are no views; and what closes one."""
+OTHERS = ("TensorTile", "tensor_tile", "steps", "close_dashboard", "reset_dashboard", "set_theme")
+"""What shows a single value or a recording, which follow nothing and so are no views; and what changes views."""
 
 if not TYPE_CHECKING:  # type checkers read the imports above
     names = [*(view.__name__ for view in VIEWS), *(view.name for view in VIEWS)]

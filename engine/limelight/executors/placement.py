@@ -6,7 +6,7 @@ on CPU:0, and which names no device, is taken as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,10 +27,14 @@ Build = Callable[..., Runnable]
 
 
 class Placed(NamedTuple):
-    """A graph in which each node that is not on CPU:0 says so, and the devices of its outputs."""
+    """A graph in which each node that is not on CPU:0 says so, and the devices of its outputs.
+
+    `origin` has the node of the graph before for each that was made anew; copies between devices come from none.
+    """
 
     graph: Graph
     outputs: tuple[Device, ...]
+    origin: Mapping[Node, Node]
 
 
 def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build: Build) -> Placed:
@@ -53,7 +57,7 @@ def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build:
         DeviceError: variables on different devices meet in one op.
     """
     if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _names_devices(graph):
-        return Placed(graph, (CPU0,) * len(graph.outputs))
+        return Placed(graph, (CPU0,) * len(graph.outputs), {})
     return _Placement(graph, inputs, build).run(deliver)
 
 
@@ -95,7 +99,8 @@ class _Placement:
             input_names=placed.input_names,
             n_captures=placed.n_captures,
         )
-        return Placed(graph, tuple([self._device_of.get(value, CPU0) for value in outputs]))
+        origin = {new: old for old, new in self._rewriter.rewired.items()}
+        return Placed(graph, tuple([self._device_of.get(value, CPU0) for value in outputs]), origin)
 
     def _place(self, node: Node) -> None:
         if node.op is constant_op and node.device is None:

@@ -26,7 +26,7 @@ class Observer(Protocol):
         """That function has ended, or failed."""
 
     def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """`node` has run on these payloads."""
+        """`node`, of the graph that was given or of a function in it, or a copy between devices, has run on these."""
 
 
 class Steps(Iterator[tuple[Node, tuple[Any, ...]]]):
@@ -42,7 +42,7 @@ class Steps(Iterator[tuple[Node, tuple[Any, ...]]]):
     """
 
     def __init__(self, placed: Placed, payloads: Sequence[Any], observer: Observer | None = None) -> None:
-        self.graph, self.output_devices = placed
+        self.graph, self.output_devices, self._origin = placed
         if len(payloads) != len(self.graph.inputs):
             raise ArgumentError(f"graph {self.graph.name} takes {len(self.graph.inputs)} inputs, got {len(payloads)}")
         self.values: dict[Value, Any] = dict(zip(self.graph.inputs, payloads, strict=True))
@@ -66,7 +66,7 @@ class Steps(Iterator[tuple[Node, tuple[Any, ...]]]):
         outputs = tuple(result) if node.op.multiple else (result,)
         self.values.update(zip(node.outputs, outputs, strict=True))
         if observer is not None:
-            observer.ran(node, operands, outputs)
+            observer.ran(self._origin.get(node, node), operands, outputs)
         return node, outputs
 
     @property

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from limelight.autodiff import tape
 from limelight.autodiff.tape_entries import saved_in
 from limelight.core import devices, heap, live_buffers
+from limelight.core.buffer_lifetimes import Lifetimes
 from limelight.core.devices import Device
 from limelight.core.storage import Storage
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.errors import ArgumentError
 from limelight.user_code import source_line
 from limelight.user_code.holders import first_holder
 from limelight.user_code.source_line import Source
@@ -21,6 +23,12 @@ from limelight.user_code.source_line import Source
 _SECONDS: Final = 0.1
 _IN_ALL: Final = 2.0
 """How long the holder of one buffer is looked for, and of all of them."""
+
+
+class Watch(Protocol):
+    """What has followed buffers for some time: a `ll.memory.DeviceWatch`, which lies above this room."""
+
+    lifetimes: Lifetimes
 
 
 class LiveTensor(NamedTuple):
@@ -59,7 +67,12 @@ class LiveTensors:
 
 
 def live_tensors(
-    device: str | Device | None = None, top: int = 20, scope: Mapping[str, Any] | None = None
+    device: str | Device | None = None,
+    top: int = 20,
+    scope: Mapping[str, Any] | None = None,
+    *,
+    watch: Watch | None = None,
+    at: float | Literal["peak"] = 0.0,
 ) -> LiveTensors:
     """The largest buffers that live, each with its names and the line that made it.
 
@@ -71,16 +84,26 @@ def live_tensors(
         device: one device; None: all.
         top: how many are listed.
         scope: names that are looked at first.
+        watch: a `ll.memory.DeviceWatch` that follows buffers, for a moment that has passed.
+        at: that moment: so many seconds ago, or "peak", when most bytes were alive since the watch began. Of what has
+            gone since then size and line are known; what a staged call needs inside is not among it.
 
     Raises:
         DeviceError: there is no such device.
+        ArgumentError: there is no watch, or it did not follow the buffers yet.
 
     >>> import limelight as ll
     >>> x = ll.zeros((512, 1024))
     >>> found = ll.explain.live_tensors(top=3, scope={"x": x})
     >>> [(one.spec, one.nbytes) for one in found.records if "x" in one.names]
     [('f32[512,1024]', 2097152)]
+    >>> with ll.memory.DeviceWatch() as watch:
+    ...     y = (x + 1.0).sum()
+    ...     then = ll.explain.live_tensors(top=3, scope={"x": x}, watch=watch, at="peak")
+    >>> [one.names for one in then.records if one.nbytes == 2097152]  # doctest: +ELLIPSIS
+    [('x',), ('gone ... later',)]
     """
+    present = time.perf_counter()  # before the walk over what lives, which takes a while
     place = None if device is None else devices.find(device)
     named: dict[int, list[str]] = {}
     for name, value in list((scope or {}).items()):
@@ -89,13 +112,59 @@ def live_tensors(
     found: dict[int, list[tuple[Any, Any]]] = {}
     for handle, data in _payloads(place):
         found.setdefault(id(live_buffers.base(data)), []).append((handle, data))
+    gone: list[LiveTensor] = []
+    if watch is not None or at != 0.0:
+        since, gone = _then(watch, at, present, place, sum(_size(handles) for handles in found.values()))
+        found = {key: handles for key, handles in found.items() if key not in since}
     saved = _saved_by_tapes(scope or {})
     owners = {id(v._data): v.name for v in heap.living({Variable: "_data"}) if v.name}
-    sizes = {key: int(getattr(live_buffers.base(handles[0][1]), "nbytes", 0)) for key, handles in found.items()}
+    sizes = {key: _size(handles) for key, handles in found.items()}
     largest = sorted(found, key=lambda key: -sizes[key])[:top]
     end = time.perf_counter() + _IN_ALL
     records = [_record(found[key], sizes[key], named, owners, saved.get(key, ()), end) for key in largest]
-    return LiveTensors(tuple(records), len(found), sum(sizes.values()))
+    records = sorted([*records, *gone], key=lambda one: -one.nbytes)[:top]
+    count, nbytes = len(found) + len(gone), sum(sizes.values()) + sum(one.nbytes for one in gone)
+    return LiveTensors(tuple(records), count, nbytes)
+
+
+def _then(
+    watch: Watch | None, at: float | Literal["peak"], present: float, place: Device | None, now: int
+) -> tuple[Collection[int], list[LiveTensor]]:
+    """The buffers born since a moment, by id, and a record for each that was alive then and has gone.
+
+    Args:
+        watch: what has followed them.
+        at: the moment.
+        present: the time that it is counted back from.
+        place: the device, None for all.
+        now: the bytes alive there.
+    """
+    if watch is None:
+        raise ArgumentError("what was alive at a moment is known to a watch: watch = ll.memory.DeviceWatch(), before")
+    device = None if place is None else place.short
+    moment = watch.lifetimes.peak(device, now) if at == "peak" else present - at
+    if moment < watch.lifetimes.since:
+        raise ArgumentError(f"at={at}: the watch began {present - watch.lifetimes.since:.1f} s ago; give fewer seconds")
+    try:
+        since, gone = watch.lifetimes.at(moment)
+    except LookupError as error:
+        raise ArgumentError(f"at={at}: {error}; give fewer seconds") from None
+    return since, [
+        LiveTensor((f"gone {_after(one.died - moment)} later",), "", one.nbytes, one.device, one.line)
+        for one in gone
+        if device in (None, one.device)
+    ]
+
+
+def _after(seconds: float) -> str:
+    """A length of time, in the unit that suits it."""
+    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
+    return f"{seconds * factor:.3g} {unit}"
+
+
+def _size(handles: list[tuple[Any, Any]]) -> int:
+    """The bytes of the buffer that some handles share."""
+    return int(getattr(live_buffers.base(handles[0][1]), "nbytes", 0))
 
 
 def _payloads(place: Device | None) -> Iterator[tuple[Any, Any]]:

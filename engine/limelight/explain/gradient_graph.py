@@ -32,6 +32,24 @@ def chosen_inputs(asker: str, asked: Any, graph: Graph, inputs: Sequence[Any]) -
     return chosen
 
 
+def gradient_of_sum(graph: Graph) -> Graph:
+    """`graph` and then the gradient of the sum of its floating results by its floating inputs, in one graph.
+
+    Of variables by the trainable ones. Raises ArgumentError where there are none, or where none of them is led to.
+    """
+    wanted = [
+        i
+        for i, value in enumerate(graph.inputs)
+        if getattr(value.spec, "dtype", None) in INEXACT and getattr(value.spec, "trainable", True)
+    ]
+    if not wanted:
+        raise ArgumentError(f"{graph.name} has no floating input and no trainable variable to differentiate by")
+    made = with_gradient(graph, wanted)
+    if len(made.outputs) == len(graph.outputs):
+        raise ArgumentError(f"no floating result of {graph.name} depends on its inputs: there is no gradient to show")
+    return made
+
+
 def with_gradient(graph: Graph, wanted: Sequence[int]) -> Graph:
     """`graph` and then its gradient by some inputs, in one graph."""
     with dispatch.fresh_stack(), device_scopes.device(None), Tracer(graph.name) as tracer:

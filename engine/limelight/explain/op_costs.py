@@ -93,7 +93,7 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
     entry = F._find(call.lookup) or F._trace_once(call, run=False)
     graph = entry.function.optimised.graph
     inputs = inputs_of(entry, call)
-    watches = [_Watch(look=n == 0) for n in range(RUNS)]
+    watches = [_Watch(graph, look=n == 0) for n in range(RUNS)]
     for watch in watches:
         with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
             for _ in begin(graph, inputs, watch):
@@ -106,7 +106,8 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
 class _Watch:
     """Takes the time of each op of the graph itself; what it calls counts as its own."""
 
-    def __init__(self, look: bool) -> None:
+    def __init__(self, graph: Graph, look: bool) -> None:
+        self._nodes = frozenset(graph.nodes)
         self.seconds: dict[Node, float] = {}
         self.looked: dict[Node, tuple[int, int, float | None]] = {}
         self._look = look
@@ -122,7 +123,7 @@ class _Watch:
 
     def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
         took = time.perf_counter() - self._last
-        if self._depth:
+        if self._depth or node not in self._nodes:  # a copy between devices counts for the op that needs it
             self._inner += took
         else:
             self.seconds[node] = took + self._inner

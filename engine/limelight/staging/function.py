@@ -492,9 +492,9 @@ def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Fu
     return Function(python_function, **options)
 
 
-def alive() -> list[Function]:
-    """The staged functions that exist and have been traced, oldest first."""
-    return sorted((f for f in _alive if len(f.trace_cache)), key=lambda f: f.id)
+def alive(*, untraced: bool = False) -> list[Function]:
+    """The staged functions that exist and have been traced, oldest first; with those that have no trace, if asked."""
+    return sorted((f for f in _alive if untraced or len(f.trace_cache)), key=lambda f: f.id)
 
 
 @overload

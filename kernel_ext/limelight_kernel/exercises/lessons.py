@@ -67,6 +67,28 @@ def _mended(answer: Any) -> Verdict:
     return Verdict(True, "the logarithm never sees zero, so neither its value nor its gradient is infinite.")
 
 
+def _largest_gradient(answer: Any) -> Verdict:
+    """The variable of lesson 1 whose gradient has the most numbers, as itself or by its name."""
+    name = str(getattr(answer, "name", answer))
+    if name == "w1":
+        return Verdict(True, "a gradient has the shape of its variable, and w1 has 64 by 48 numbers.")
+    if name == "loss":
+        return Verdict(False, "the loss is what is differentiated: it is one number, and no variable.")
+    if name in ("w2", "b1", "b2"):
+        return Verdict(False, "a gradient has the shape of its variable, and there is one with more numbers.")
+    return Verdict(False, "give one of w1, b1, w2, b2")
+
+
+def _offered(answer: Any) -> Verdict:
+    """What the error of a Python `if` on a tensor offers."""
+    words = str(getattr(answer, "__name__", answer)).lower()
+    if "autograph" in words or any(name in words for name in ("cond", "where")):
+        return Verdict(True, "ll.cond and ll.where put the choice into the graph; --autograph rewrites the `if` so.")
+    if "item" in words or "numpy" in words:
+        return Verdict(False, "while the cell is traced the tensor has no value that could be asked for.")
+    return Verdict(False, "name one of the ways that the error offers, as a string")
+
+
 _TRACED_ONCE: Final = (
     "a trace serves all arguments of the same types, but the last batch has 29 pictures: another shape."
 )
@@ -92,6 +114,34 @@ EXERCISES: Final[Mapping[str, Exercise]] = {
         ("Is print an op of the graph?", "Python's own statements run when the cell is traced, and then never again.",
          "So it prints once a trace: see exercise 1.1."),
     ),
+    "1.3": Exercise(
+        "Which of w1, b1, w2, b2 has the gradient with the most numbers in it?",
+        _largest_gradient,
+        ("What shape has a gradient?", "It has the shape of what is differentiated by.",
+         "Which variable has the most numbers itself? w1 is 64 by 48."),
+    ),
+    "1.4": Exercise(
+        "train_step is called with labels of another dtype, int32. Which input does --why name, and which dtypes, "
+        'before and after? Three strings, as in "x", "float32", "float64"',
+        _is(("labels", "int64", "int32"), "a dtype is part of a tensor's type: another one is another trace.",
+            {("labels", "int32", "int64"): "before comes what the closest trace was made for, then what the call gave.",
+             ("labels", "i64", "i32"): "these are the right ones; write them as NumPy does: int64, int32.",
+             ("images", "int64", "int32"): "the pictures are what they were; what was cast?"},
+            "run the first staged cell again, make the call, and read %trace_cache train_step --why"),
+        ("Run the first staged cell again, and then the call.", "%trace_cache train_step --why names the input.",
+         "The sentence has the form: argument `labels` i64[32] -> ...; i64 is int64."),
+    ),
+    "1.5": Exercise(
+        "ll.function is taken off network, and the cell staged again: has its graph more or fewer ops of its own, and "
+        'the tape of one eager step more or fewer entries? Two of "more", "fewer"',
+        _is(("more", "more"), "a staged function is one call in the graph and on the tape; else each op is there.",
+            {("fewer", "fewer"): "the call goes, but all that it stood for comes in its place.",
+             ("fewer", "more"): "the graph, too, has all ops of network where it had one call.",
+             ("more", "fewer"): "the tape, too, notes each op of network where it noted one call."},
+            'give two words, as in "more", "fewer"'),
+        ("What is the box of network in the graph?", "It is one call; what is in it when you open it?",
+         "Count the boxes in the open call: without ll.function they are ops of the step itself."),
+    ),
     "2.1": Exercise(
         "After the first run and two more of `training`: how many entries has history, and how many traces are there?",
         _is((3, 1), "what a cell changes in place is changed anew by each run, hit or miss.",
@@ -114,6 +164,44 @@ EXERCISES: Final[Mapping[str, Exercise]] = {
         ("Ask %explain --nan entropy(ll.constant([0.5, 0.5, 0.0])).",
          "Choose before the logarithm, not after it: what would it be given instead of 0?",
          "Two uses of ll.where: one inside the logarithm that puts 1 for 0, one around the product."),
+    ),
+    "2.4": Exercise(
+        "After two runs of the cell step: how often has it printed, and how many values has noise had? Two numbers.",
+        _is((1, 1), "print and np.random.normal are Python: both ran once, while the cell was traced.",
+            {(2, 2): "the second run finds its trace, and Python does not run: the graph does.",
+             (1, 2): "np.random.normal is Python as print is: the graph has the number that it gave.",
+             (2, 1): "print is no op of the graph either: the second run prints nothing."},
+            "give two numbers, as in 2, 2"),
+        ("Which lines does the annotated cell warn of?", "What is marked as run while tracing does not run on a hit.",
+         "The second run is a cache hit: no Python of the cell runs."),
+    ),
+    "2.5": Exercise(
+        'What do power(x + 1.0), power(ll.ones((5, 2))) and power(x, exponent=3) do? Three of "hit", "miss"',
+        _is(("hit", "miss", "miss"), "values of tensors are no part of the key; shapes are, and plain numbers.",
+            {("miss", "miss", "miss"): "x + 1.0 has other numbers, but the type of x: that trace serves it.",
+             ("hit", "hit", "miss"): "ll.ones((5, 2)) has another shape than x.",
+             ("hit", "miss", "hit"): "exponent is a plain number: its value is part of the key.",
+             ("hit", "hit", "hit"): "one of them has another shape, another a plain number of another value."},
+            'give three words, as in "hit", "hit", "miss"'),
+        ("What of a tensor is part of the key, what of a number?", "Shape and dtype of tensors; the value of numbers.",
+         "%trace_cache --would CALL says it for each."),
+    ),
+    "2.6": Exercise(
+        "Five sizes come, one after the other: how many traces does a function make that is staged as power is, and "
+        "how many one that is staged as relaxed is? Two numbers.",
+        _is((5, 2), "each size is a trace; with reduce_retracing the second one leaves the size open.",
+            {(5, 1): "the first trace has the size that came; only at the second is it known to vary.",
+             (5, 5): "reduce_retracing leaves sizes open that have varied.",
+             (1, 1): "shapes are part of the key.", (2, 2): "power keeps each size as it is."},
+            "give two numbers, as in 3, 3"),
+        ("What is open in the second trace of relaxed?", "Look at its signature in %trace_cache relaxed.",
+         "The second trace has ? for the size: it serves all that follow."),
+    ),
+    "2.7": Exercise(
+        "if x.sum() > 0: y = x is staged without --autograph. What does the error offer? Name one way, as a string.",
+        _offered,
+        ("Run it, and read the last lines of the error.", "How would the graph itself choose?",
+         "It names functions of ll, and a flag of %%stage."),
     ),
 }  # fmt: skip
 

@@ -63,10 +63,12 @@ class Options:
 class Shown:
     """What `%%stage` shows besides the cell: which parts of the annotation (of `PARTS`), the gradient, the times.
 
-    `force` is no matter of showing but of the run: what was traced before is forgotten.
+    `wrt` are the inputs and variables by which is differentiated; none: by all of them. `force` is no matter of showing
+    but of the run: what was traced before is forgotten.
     """
 
     annotate: tuple[str, ...] = ()
     grad: bool = False
+    wrt: tuple[str, ...] = ()
     time: bool = False
     force: bool = False

@@ -1,7 +1,7 @@
 """What `%stageconfig` sets: how the magics of one notebook behave where their line does not say.
 
-Colours, contrast and motion are no matter of this table: views take them from the front end's theme and from the
-system's settings.
+Contrast and motion are no matter of this table: views take them from the system's settings. There is one palette, of
+colours that people tell apart however they see them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import limelight as ll
 from limelight.errors import ArgumentError
 from limelight_kernel.line.options import PARTS
 from limelight_widgets.live import front_end
+from limelight_widgets.live.widget import THEMES, Theme, set_theme
 
 FILE: Final = "limelight.json"
 
@@ -49,6 +50,10 @@ def _level(text: str) -> int:
     return int(text)
 
 
+def _theme(text: str) -> Theme:
+    return THEMES[[*map(str, THEMES)].index(text)]  # a ValueError where it is none
+
+
 def _count(text: str) -> int | None:
     if text == "none":
         return None
@@ -76,6 +81,9 @@ KNOWN: Final[dict[str, Preference]] = {
     ),
     "static": Preference(
         False, "on or off", _switch, front_end.without_widgets, "show pictures and tables instead of live views"
+    ),
+    "theme": Preference(
+        "auto", "auto, light or dark", _theme, set_theme, "the views' colours; auto: those of the front end"
     ),
 }  # fmt: skip
 

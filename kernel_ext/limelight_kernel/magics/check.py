@@ -46,7 +46,7 @@ class CheckMagic(LimelightMagic):
             return self._show(given, PlainText(_listed()))
         if not given.answer:
             return self._show(given, PlainText(_question(given.id)))
-        text = " ".join(map(arguments.unquoted, given.answer))
+        text = line.partition(given.id)[2].strip().removesuffix(";")  # as typed: words lose their quotes in `given`
         try:
             answer = eval(text, self.shell.user_global_ns, self.shell.user_ns)
         except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read

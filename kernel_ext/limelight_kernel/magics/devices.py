@@ -15,6 +15,7 @@ from limelight import explain, memory
 from limelight.core.devices import list_devices
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
 from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText
@@ -29,7 +30,15 @@ class DevicesMagic(LimelightMagic):
     """`%devices` and `%%devices`."""
 
     @magic_arguments()
-    @argument("--live", action="store_true", help="the largest live tensors, by name, with the line that made each")
+    @argument(
+        "--live",
+        metavar="T",
+        nargs="?",
+        default=False,
+        const=True,
+        help="the largest live tensors, by name, with the line that made each; of T seconds ago, or of the peak, where "
+        "--watch had begun",
+    )
     @argument(
         "--copies",
         action="store_true",
@@ -60,6 +69,8 @@ class DevicesMagic(LimelightMagic):
             %devices --copies
             %devices --place x
             %devices --watch
+            %devices --live 0.01
+            %devices --live peak
             %devices --mem
             %devices --reset
 
@@ -71,7 +82,8 @@ class DevicesMagic(LimelightMagic):
             %%devices --fail-on-copy --budget 512MB
             y = x + 1.0
 
-        From Python: limelight_widgets.devices(), limelight.explain.live_tensors(), .who_holds(x), .Copies(forbid=True),
+        From Python: limelight_widgets.devices(), limelight.explain.live_tensors(watch=watch, at=0.5), .who_holds(x),
+        .Copies(forbid=True),
         limelight.memory_info("cpu:0"), limelight.memory.DeviceWatch(), limelight.memory.reset()
         """
         given = arguments.parse(self.devices, line, cell)
@@ -87,13 +99,26 @@ class DevicesMagic(LimelightMagic):
         )
         if given.live:
             device = arguments.device(given.device, "%devices -d")
-            answer = explain.live_tensors(device, given.top, self.shell.user_ns)
+            answer = self._live(given.live, device, given.top)
             return self._told(given, answer, live_figure(answer))
         if given.watch or given.reset or given.mem:
             return self._counted(given)
         if given.copies:
             return self._show(given, Cards(explain.Copies.recent()))
         return self._say(given, self._place(given.place)) if given.place else self._show(given, views.devices())
+
+    def _live(self, when: Any, device: str | None, top: int) -> Any:
+        """What lives now, or lived at a moment, in seconds ago or "peak"."""
+        names = self.shell.user_ns
+        if when is True:
+            return explain.live_tensors(device, top, names)
+        at = when if when == "peak" else _seconds(when)
+        if self.session.device_watch is None:
+            raise UsageError(f"%devices --live {when}: nobody has counted; write %devices --watch first, and run again")
+        try:
+            return explain.live_tensors(device, top, names, watch=self.session.device_watch, at=at)
+        except ArgumentError as error:
+            raise UsageError(f"%devices --live: {error.bare.removeprefix('at=')}") from None
 
     def _of_cell(self, given: Namespace, line: str, cell: str) -> Any:
         __tracebackhide__ = True
@@ -125,6 +150,17 @@ class DevicesMagic(LimelightMagic):
             raise UsageError(f"%devices --place: {name!r} is a {type(value).__name__}, and lives on no device")
         said = f"{name}, {value.nbytes:,} bytes, is on {value.device}"
         return PlainText("\n".join([said, str(explain.who_holds(value))]))
+
+
+def _seconds(text: str) -> float:
+    """Seconds ago, of "2.5" or "2.5s"; raises UsageError for anything else."""
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(f"%devices --live: {text!r} is no moment; write how many seconds ago, or peak")
+    return seconds
 
 
 def _size(text: str) -> int:

@@ -11,6 +11,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import limelight_widgets as views
 from limelight import explain
+from limelight.errors import ArgumentError
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.magics.call_on_line import answer_about_call
@@ -26,7 +27,17 @@ class GraphMagic(LimelightMagic):
 
     @magic_arguments()
     @argument("name", nargs="*", metavar="NAME", help="a staged function or a call; default: the last staged cell")
-    @argument("--which", choices=("traced", "optimised"), default="optimised", help="the version shown first")
+    @argument(
+        "--which",
+        choices=("traced", "optimised", "backward"),
+        default="optimised",
+        help="the version shown first; backward: as traced, and the gradient of the sum of its results behind it",
+    )
+    @argument("--find", metavar="QUERY", default="", help="what is sought at first: 'op:matmul dtype:f32 line:7'")
+    @argument("--depth", type=int, metavar="N", help="how many levels of groups and functions are open at first")
+    @argument(
+        "--pass", dest="after", metavar="PASS", help="as this pass left it: its name, or how many had changed something"
+    )
     @argument(
         "--trace", type=int, metavar="N", help="trace #N, -1 for the last; default: the newest, and those to come"
     )
@@ -46,6 +57,8 @@ class GraphMagic(LimelightMagic):
 
             %graph double --which traced
             %graph double --overlay time
+            %graph double --find op:add --depth 1
+            %graph double --which backward
 
         --save puts the file in the place of one that is there; it also writes .dot, and .me.json for Model Explorer.
 
@@ -66,7 +79,16 @@ class GraphMagic(LimelightMagic):
                 position(function, given.diff[0], "%graph --diff"),
                 position(function, given.diff[1], "%graph --diff"),
             )
-        view = views.graph(function, which=given.which, trace=trace, costs=costs, overlay=given.overlay, diff=diff)
+        after = int(given.after) if (given.after or "").isdigit() else given.after
+        if diff is not None and (after is not None or given.which == "backward"):
+            raise UsageError("%graph --diff: it compares two traces as they were traced; write no --pass, no --which")
+        try:
+            view = views.graph(
+                function, which=given.which, trace=trace, costs=costs, overlay=given.overlay, diff=diff,
+                find=arguments.unquoted(given.find), depth=given.depth, after=after,
+            )  # fmt: skip
+        except ArgumentError as error:
+            raise UsageError(f"%graph: {error.bare.replace('after=', '--pass ')}") from None
         return self._show(given, view)
 
     def _costs(self, text: str, overlay: str | None) -> Any:

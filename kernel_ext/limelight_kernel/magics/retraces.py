@@ -1,4 +1,7 @@
-"""`%trace_cache --why`: a story for each cause of traces, the costliest first; beyond some, the table of all."""
+"""`%trace_cache --why`: a story for each cause of traces, the costliest first unless asked for otherwise.
+
+Beyond some stories there is the table of all.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,14 @@ MOST = 8  # stories in a text; beyond them there is the table
 
 @dataclass(frozen=True)
 class Retraces:
-    """Why a function traced, each time; `retrace` is the engine's answer."""
+    """Why a function traced, each time; `retrace` is the engine's answer.
+
+    `sort` is "cost", "count" (the cause of the most traces first) or "time" (the latest first).
+    """
 
     retrace: Any
     of_cell: bool = False
+    sort: str = "cost"
 
     @property
     def records(self) -> tuple[Any, ...]:
@@ -26,8 +33,12 @@ class Retraces:
 
     @property
     def stories(self) -> tuple[Story, ...]:
-        """One for each cause, the costliest first."""
+        """One for each cause, in the order that was asked for; then of values that no call sees."""
+        groups = self.retrace.groups
         told: tuple[Story, ...] = self.retrace.stories
+        if self.sort != "cost":
+            order = sorted(range(len(groups)), key=lambda i: -_rank(groups[i], self.sort))
+            told = (*[told[i] for i in order], *told[len(groups) :])
         return tuple([story.reworded(worded_for_cell) for story in told]) if self.of_cell else told
 
     def table(self) -> str:
@@ -42,3 +53,8 @@ class Retraces:
         return "\n".join([*map(str, told[:MOST]), *left])
 
     __repr__ = __str__
+
+
+def _rank(group: Any, sort: str) -> float:
+    """What comes first has the largest."""
+    return float(group.traces) if sort == "count" else float(group.latest.made_at)

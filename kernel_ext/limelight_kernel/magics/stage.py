@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,12 +16,13 @@ from IPython.display import display
 import limelight_widgets as views
 from limelight.core.devices import list_devices
 from limelight.errors import ArgumentError
+from limelight.optimise import pipeline
 from limelight.optimise.setting import checked
 from limelight.staging import partial_trace
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.inputs.line_inputs import specs_from
 from limelight_kernel.line import arguments
-from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
+from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument, unquoted
 from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import PARTS, USUAL, Options, Shown
 from limelight_kernel.magics.magic import LimelightMagic, PlainText, form_asked
@@ -31,7 +33,7 @@ from limelight_kernel.staged.staged_cell import StagedCell
 
 _FOR_CELLS = (
     *FORMS, "inputs", "spec", "device", "relax", "max_traces", "strict", "autograph", "grad", "annotate", "time",
-    "force", "no_run", "level", "without",
+    "force", "no_run", "level", "passes", "without",
 )  # fmt: skip
 
 
@@ -61,6 +63,7 @@ class StageMagic(LimelightMagic):
     @argument(
         "-O", dest="level", type=int, choices=(0, 1, 2, 3), help="how much the optimiser does; default: as configured"
     )
+    @argument("--passes", metavar="PASSES", help="the passes of the optimiser that run, and no others, with commas")
     @argument("--without", metavar="PASSES", help="passes of the optimiser that do not run, with commas")
     @argument("--list", action="store_true", help="on a line of its own: list the staged cells")
     @argument("--source", action="store_true", help="on a line of its own: the text of the cell")
@@ -72,9 +75,14 @@ class StageMagic(LimelightMagic):
         "--strict", action="store_true", help="a second trace is an error, so is what Python does while tracing alone"
     )
     @argument("--autograph", action="store_true", help="stage Python's if, while and for where tensors decide")
-    # a flag, not a list of inputs: `%%stage -g step` would take the name for one
     @argument(
-        "-g", "--grad", action="store_true", help="show the gradients of the result, and the graph that makes them"
+        "-g",
+        "--grad",
+        metavar="x,w",
+        nargs="?",
+        default=False,
+        const=True,
+        help="show the gradients of the result by these inputs and variables, or by all, and the graph that makes them",
     )
     @argument(
         "-a",
@@ -121,6 +129,7 @@ class StageMagic(LimelightMagic):
         held = self.session.preferences
         arguments.only(given, _FOR_CELLS, self.stage, "stage", True)
         given.name, parts = arguments.parts(given.annotate, given.name)
+        grad, given.name, wrt = arguments.sources(given.grad, given.name, lambda name: self._is_read(name, cell))
         parts = parts or held.get("annotate")
         if given.max_traces is None and not given.strict:
             given.max_traces = held.get("max_traces")
@@ -136,7 +145,7 @@ class StageMagic(LimelightMagic):
             given.level,
             _passes(given),
         )
-        shown = Shown(parts, given.grad, given.time, given.force)
+        shown = Shown(parts, grad, wrt, given.time, given.force)
         try:
             result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
         except Exception:
@@ -149,6 +158,12 @@ class StageMagic(LimelightMagic):
         else:
             self._keep(given, result)
         return result.result
+
+    def _is_read(self, name: str, cell: str) -> bool:
+        """Whether a name stands in the cell for a value of the notebook that is no staged cell."""
+        space = self.shell.user_ns
+        stands = re.search(rf"\b{name}\b", cell) is not None
+        return stands and name in space and not isinstance(space[name], StagedCell)
 
     def _show_failed(self, given: Namespace) -> None:
         """The graph of the cell up to what failed, where tracing it has come to an op."""
@@ -186,17 +201,21 @@ class StageMagic(LimelightMagic):
         return self.session.function_names()
 
     def flag_values(self) -> Mapping[str, Names]:
-        return {"-d": _devices, "--device": _devices, "-a": lambda: PARTS, "--annotate": lambda: PARTS}
+        passes = {"--passes": pipeline.names, "--without": pipeline.names}
+        return passes | {"-d": _devices, "--device": _devices, "-a": lambda: PARTS, "--annotate": lambda: PARTS}
 
 
 def _passes(given: Namespace) -> tuple[str, ...]:
-    """The passes after `--without`; raises UsageError for one that there is not."""
-    names = tuple(word.strip() for word in (given.without or "").split(",") if word.strip())
+    """The passes that do not run, by `--without` or `--passes`; raises UsageError for one that there is not."""
+    if given.passes is not None and given.without is not None:
+        raise UsageError("%%stage: --passes names those that run, --without those that do not: write one of them")
+    flag, text = ("--without", given.without) if given.passes is None else ("--passes", given.passes)
+    names = tuple(word.strip() for word in unquoted(text or "").split(",") if word.strip())
     try:
         checked(given.level or 0, names)
     except ArgumentError as error:
-        raise UsageError(f"%%stage --without: {error.bare}") from None
-    return names
+        raise UsageError(f"%%stage {flag}: {error.bare.removeprefix('without=')}") from None
+    return tuple([one for one in pipeline.names() if (one in names) == (given.passes is None)])
 
 
 def _devices() -> list[str]:

@@ -55,7 +55,8 @@ class StageconfigMagic(LimelightMagic):
 
         --save writes them into the profile's folder of IPython, from where %load_ext limelight takes them.
 
-        From Python: limelight.config.optimiser(2), .show_library_frames(), .run_functions_eagerly()
+        From Python: limelight.config.optimiser(2), .show_library_frames(), .run_functions_eagerly(),
+        limelight_widgets.set_theme("dark")
         """
         given = arguments.parse(self.stageconfig, line)
         given.static, given.save = False, None

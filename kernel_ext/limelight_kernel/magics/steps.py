@@ -29,7 +29,11 @@ class StepsMagic(LimelightMagic):
     @argument("call", nargs="*", metavar="CALL", help="a call of a staged function, or the name of a staged cell")
     @argument("-g", "--grad", action="store_true", help="go back, too, from the sum of all results")
     @argument(
-        "--break", dest="stop_at", metavar="WHERE", default="", help="open at, and stop at: line:7,op:matmul,nan,error"
+        "--break",
+        dest="stop_at",
+        metavar="WHERE",
+        default="",
+        help="open at, and stop at: line:7,op:matmul,nan,shape,copy,retrace,error",
     )
     @argument("--level", choices=("trace", "pass", "run", "backward"), help="the steps of this kind alone")
     @argument("--most", type=int, default=1000, metavar="N", help="keep at most so many steps of each kind")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import REMAINDER, Namespace
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -22,7 +23,10 @@ from limelight_kernel.run.expected_traces import Traces, run_and_count
 from limelight_kernel.staged.session import Session, position, refuse_loaded
 from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.trace_diff import differences
+from limelight_widgets.folds.trace_cache import SORTS, Sort
 from limelight_widgets.format import counted
+
+_MOST = 12  # traces that a message names
 
 
 @magics_class
@@ -31,11 +35,25 @@ class TraceCacheMagic(LimelightMagic):
 
     @magic_arguments()
     @argument("name", nargs="?", metavar="NAME", help="a staged function; default: all that are alive")
-    @argument("--why", action="store_true", help="say why it was traced, each time")
+    @argument(
+        "--why",
+        metavar="N",
+        nargs="?",
+        default=False,
+        const=True,
+        help="say why it was traced, each time or for trace #N",
+    )
     @argument(
         "--would", nargs=REMAINDER, metavar="CALL", help="say whether this call would hit or miss; the rest of the line"
     )
     @argument("--diff", nargs=2, type=int, metavar=("I", "J"), help="what distinguishes traces #I and #J")
+    @argument(
+        "--sort",
+        choices=SORTS,
+        help="the order of traces, or of causes with --why: by the time of tracing (cost), by calls or traces (count), "
+        "or as they came (time)",
+    )
+    @argument("--all", action="store_true", help="with functions that the library has staged")
     @argument("--clear", action="store_true", help="forget its traces")
     @argument("--expect", type=int, metavar="N", help="as %%%%trace_cache: the cell must make exactly so many traces")
     @argument("--max", type=int, metavar="N", help="as %%%%trace_cache: the cell may make so many traces at most")
@@ -48,6 +66,8 @@ class TraceCacheMagic(LimelightMagic):
         """Show the traces of a staged function: for what arguments, how often used, and why there is more than one.
 
             %trace_cache double --why
+            %trace_cache double --why 1
+            %trace_cache --sort cost
             %trace_cache --would double(x=x[:1])
 
         --diff 1 2 shows what distinguishes traces #1 and #2: their signatures, and the nodes of their graphs.
@@ -59,18 +79,24 @@ class TraceCacheMagic(LimelightMagic):
         From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1])
         """
         given = arguments.parse(self.trace_cache, line, cell)
+        _take_name(given)
         _check(given, cell)
         if cell is not None:
             value, traces = _run_expecting(self.session, given, line, cell)
             self._display(given, PlainText(traces))
             return value
+        sort: Sort = given.sort or "time"
         if given.name is None and _shows_all(given):
-            return self._show(given, views.trace_cache())
+            return self._show(given, views.trace_cache(sort=sort, internals=given.all))
+        if given.all:
+            raise UsageError("%trace_cache --all: it is about all functions; write no NAME and no question")
         function = _function(self.session, given)
         if function is None and given.would is None:
             return self._nothing(given, NO_FUNCTION)
         answer = _answer(self.session, function, given, line)
-        return self._show(given, views.trace_cache(function)) if answer is None else self._answered(given, answer)
+        if answer is None:
+            return self._show(given, views.trace_cache(function, sort=sort))
+        return self._answered(given, answer)
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()
@@ -79,13 +105,26 @@ class TraceCacheMagic(LimelightMagic):
         return {"--would": self.session.function_names}
 
 
+def _take_name(given: Namespace) -> None:
+    """The word after `--why` is its number, or else NAME; raises UsageError where it can be neither."""
+    if isinstance(given.why, str):
+        if given.why.removeprefix("#").isdigit():
+            given.why = int(given.why.removeprefix("#"))
+        elif given.name is None:
+            given.why, given.name = True, given.why
+        else:
+            raise UsageError(f"%trace_cache --why: {given.why!r} is no number of a trace; NAME goes first")
+
+
 def _check(given: Namespace, cell: str | None) -> None:
     """Raises UsageError where flags of the line magic stand on a cell, or the other way round."""
     positive(given.expect, "%%trace_cache --expect", least=0)
     positive(given.max, "%%trace_cache --max", least=0)
     for_cells = [flag for flag in ("expect", "max") if getattr(given, flag) is not None]
-    for_lines = [flag for flag in ("why", "would", "diff", "clear") if getattr(given, flag) not in (None, False)]
-    if len(questions := [flag for flag in for_lines if flag != "clear"]) > 1:
+    for_lines = [
+        flag for flag in ("why", "would", "diff", "clear", "sort", "all") if getattr(given, flag) not in (None, False)
+    ]
+    if len(questions := [flag for flag in for_lines if flag in ("why", "would", "diff")]) > 1:
         raise UsageError(f"%trace_cache: {' and '.join(f'--{flag}' for flag in questions)}: ask one at a time")
     if cell is None and for_cells:
         raise UsageError(f"%trace_cache: --{for_cells[0]} counts the traces of a cell; write %%trace_cache above one")
@@ -95,7 +134,7 @@ def _check(given: Namespace, cell: str | None) -> None:
 
 def _shows_all(given: Namespace) -> bool:
     """Whether nothing is asked about one function."""
-    return not (given.why or given.clear or given.diff) and given.would is None
+    return given.why is False and not (given.clear or given.diff) and given.would is None
 
 
 def _function(session: Session, given: Namespace) -> Any:
@@ -109,17 +148,33 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
         text = written_call(line)
         return Cards(prediction(session, text, asked), called(session, text))
     for flag in ("clear", "why"):
-        if getattr(given, flag):
+        if getattr(given, flag) is not False:
             refuse_loaded(asked, f"%trace_cache --{flag}")
     if given.clear:
         count = len(asked.trace_cache) + sum(len(one.trace_cache) for one in asked.instances)
         asked.clear_cache()
-        if not given.diff and not given.why:
+        if not given.diff and given.why is False:
             return PlainText(_forgotten(asked.name, count))
     if given.diff:
         difference = differences(asked, *(position(asked, number, "%trace_cache --diff") for number in given.diff))
         return Cards(difference, asked)
-    return Cards(Retraces(explain.retrace(asked), isinstance(asked, StagedCell)), asked) if given.why else None
+    if given.why is False:
+        return None
+    retrace = explain.retrace(asked)
+    retrace = retrace if given.why is True else _of_trace(retrace, given.why)
+    return Cards(Retraces(retrace, isinstance(asked, StagedCell), given.sort or "cost"), asked)
+
+
+def _of_trace(retrace: Any, number: int) -> Any:
+    """Why trace #`number` was made alone; raises UsageError where that is not known."""
+    records = tuple([one for one in retrace.records if one.number == number])
+    if not records:
+        known = ", ".join([f"#{one.number}" for one in retrace.records[-_MOST:]]) or "none yet, so call it first"
+        raise UsageError(
+            f"%trace_cache --why {number}: of trace #{number} of {retrace.function} it is not known; "
+            f"of these it is: {known}"
+        )
+    return replace(retrace, records=records, unseen=())
 
 
 def _forgotten(name: str, count: int) -> str:

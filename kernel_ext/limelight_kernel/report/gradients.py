@@ -1,17 +1,21 @@
 """`%%stage --grad`: the gradients of a cell's result, and the graph that computes them.
 
-The result is differentiated by all floating inputs and by all trainable variables that the cell reads, in the run
-itself, under a tape: so nothing runs twice. The graph that is shown is traced on the side and never run.
+The result is differentiated by all floating inputs and by all trainable variables that the cell reads, or by those of
+some names, in the run itself, under a tape: so nothing runs twice. The graph that is shown is traced on the side and
+never run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
+from IPython.core.error import UsageError
 
 from limelight import explain
 from limelight.autodiff import GradientTape
@@ -22,6 +26,7 @@ from limelight.staging.function import Function
 from limelight.staging.key_parts import VariablePart
 from limelight_kernel.inputs.pins import is_tensor_dtype
 from limelight_kernel.inputs.variable_names import name_variables
+from limelight_kernel.line.arguments import did_you_mean
 from limelight_kernel.report.listing import wrapped
 from limelight_kernel.staged.staged_cell import Run, StagedCell
 from limelight_widgets.figures.static_forms import Table, text_table
@@ -96,10 +101,24 @@ class Gradients:
 class GradientFunction(Function):
     """A function of a staged cell's inputs that returns gradients; its graph calls the cell's, forward and backward.
 
-    `given` are all the inputs. It closes over variables that the cell does, since it is for these very ones.
+    It closes over variables that the cell does, since it is for these very ones.
+
+    Args:
+        entry: the cell's trace.
+        position: which of its outputs is differentiated.
+        names: of the gradients, those that are not None.
+        given: all the inputs, by name.
+        wanted: of each floating input, then of each variable, whether it is differentiated by.
     """
 
-    def __init__(self, entry: Any, position: int, names: tuple[str, ...], given: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        entry: Any,
+        position: int,
+        names: tuple[str, ...],
+        given: Mapping[str, Any],
+        wanted: Sequence[bool],
+    ) -> None:
         parts = [part for part in entry.key.parts if part.is_input]
         very = [isinstance(part, VariablePart) and part.identity is not None for part in parts]
         closed = {name: x for (name, x), one in zip(given.items(), very, strict=True) if one}
@@ -109,8 +128,8 @@ class GradientFunction(Function):
             with GradientTape() as tape:
                 tape.watch(sources)
                 result = entry(*({**given, **inputs, **closed}.values()))[position]
-            gradients = tape.gradient(result, [*sources, *tape.watched_variables()])
-            return [g for g in gradients if g is not None]
+            chosen = compress([*sources, *tape.watched_variables()], wanted)
+            return [g for g in tape.gradient(result, list(chosen)) if g is not None]
 
         self._names = names
         super().__init__(gradient, name=f"gradient_of_{entry.name}")
@@ -122,10 +141,11 @@ class GradientFunction(Function):
 
 
 class Recording:
-    """One run of a staged cell under a tape."""
+    """One run of a staged cell under a tape; `wrt` are the names by which is differentiated, none for all."""
 
-    def __init__(self, staged: StagedCell) -> None:
+    def __init__(self, staged: StagedCell, wrt: Sequence[str] = ()) -> None:
         self._staged = staged
+        self._wrt = wrt
         self._tape = GradientTape(persistent=True)
         self.values = values = staged.inputs()
         self.overrides = {name: _as_tensors(value) for name, value in values.items() if _has_array(value)}
@@ -149,27 +169,56 @@ class Recording:
             )
         space = {**self.values, **done.made.assigned}
         variables = name_variables(self._tape.watched_variables(), space, self._sources)
-        sources: dict[str, Any] = {**self._sources, **variables}
+        known: dict[str, Any] = {**self._sources, **variables}
+        wanted = [not self._wrt or any(_leads_to(name, one) for name in self._wrt) for one in known]
+        sources = dict(compress(known.items(), wanted))
         values = self._tape.gradient(result, list(sources.values()))
         gradients = tuple(
             Gradient(name, value, "" if value is not None else self._why(result, source, name, scope))
             for (name, source), value in zip(sources.items(), values, strict=True)
         )
+        gradients += tuple([_nowhere(name) for name in self._wrt if not any(_leads_to(name, one) for one in known)])
         what = f"the result {result.spec}" if result.ndim == 0 else f"the sum of the result {result.spec}"
         name = self._staged.options.name or ""
-        return Gradients(f"Gradients of {what}:", gradients, self._function(done.entry, gradients), name)
+        return Gradients(f"Gradients of {what}:", gradients, self._function(done.entry, gradients, wanted), name)
 
     def _why(self, result: Tensor, source: Any, name: str, scope: Mapping[str, Any]) -> str:
         return str(explain.why_none(self._tape, result, source, scope={**scope, "result": result, name: source}))
 
-    def _function(self, entry: Any, gradients: tuple[Gradient, ...]) -> GradientFunction | None:
+    def _function(self, entry: Any, gradients: tuple[Gradient, ...], wanted: Sequence[bool]) -> GradientFunction | None:
         outputs = self._staged.output_names(entry)
-        if "result" not in outputs:
+        if "result" not in outputs or not any(wanted):
             return None
         names = tuple(f"gradient of {one.name}" for one in gradients if one.value is not None)
         inputs = self._staged.tensors(self.overrides)
         by_name = dict(zip(entry.graph.input_names[: len(inputs)], inputs, strict=True))
-        return GradientFunction(entry, outputs.index("result"), names, by_name)
+        return GradientFunction(entry, outputs.index("result"), names, by_name, wanted)
+
+
+def check_sources(staged: StagedCell, wrt: Sequence[str]) -> None:
+    """Raises UsageError for a name to differentiate by of which the cell reads nothing."""
+    reads = staged.reads
+    for name in wrt:
+        first = re.split(r"[.\[/]", name)[0]
+        if first not in reads:
+            raise UsageError(f"%%stage -g: the cell reads no {first!r}{did_you_mean(first, reads)}")
+
+
+def _leads_to(name: str, path: str) -> bool:
+    """Whether `path`, of a tensor or a variable, is `name` or within it.
+
+    >>> _leads_to("net", "net.layers/0/kernel"), _leads_to("w", "w"), _leads_to("w", "weights[0]")
+    (True, True, False)
+    """
+    name = name.replace("'", '"')  # as paths write keys
+    return path == name or path.startswith((f"{name}.", f"{name}[", f"{name}/", f"{name} ("))
+
+
+def _nowhere(name: str) -> Gradient:
+    said = (
+        f"`{name}` has no gradient: it is, or holds, no floating tensor and no trainable variable that the cell read."
+    )
+    return Gradient(name, None, said)
 
 
 def _said(result: object) -> str:

@@ -11,7 +11,7 @@ from limelight.staging import partial_trace
 from limelight_kernel.explain.retrace_fixes import worded_for_cell, worded_for_line
 from limelight_kernel.explain.side_effects import lines_run
 from limelight_kernel.line.options import Options, Shown
-from limelight_kernel.report.gradients import Gradients, Recording
+from limelight_kernel.report.gradients import Gradients, Recording, check_sources
 from limelight_kernel.report.headline import headline
 from limelight_kernel.report.result import StageResult
 from limelight_kernel.report.surprises import StrictError, check_strict
@@ -50,12 +50,13 @@ def run_cell(
         shown: what is wanted besides the annotated lines.
 
     Raises:
-        UsageError: a name to bind is in use.
+        UsageError: a name to bind is in use, or the cell reads nothing of a name to differentiate by.
     """
     staged = None
     try:
         staged, known = session.cell(text, line, options)
         check_bindings(staged, output, session.shell.user_ns)
+        check_sources(staged, shown.wrt)
         if shown.force and len(staged.trace_cache):
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
@@ -95,7 +96,7 @@ def _run(staged: StagedCell, run: bool, shown: Shown) -> tuple[Run, Recording | 
     if not (shown.grad and run):
         done, recording = staged.call({}, run), None
     else:
-        recording = Recording(staged)
+        recording = Recording(staged, shown.wrt)
         with recording.running():
             done = staged.call(recording.overrides, changed=recording.values)
     if traced is not None:

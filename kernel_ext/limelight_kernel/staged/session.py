@@ -64,6 +64,11 @@ class Session:
             watch, self._watch = self._watch, None
             watch.close()
 
+    @property
+    def device_watch(self) -> DeviceWatch | None:
+        """What counts since `watch_devices`, if anything does."""
+        return self._watch
+
     def device_peaks(self) -> dict[str, int]:
         """The peaks counted since `watch_devices`, by device; none where nothing is counted."""
         return {} if self._watch is None else self._watch.peaks()

@@ -44,7 +44,7 @@ def graph(*lines: str, inputs: str = "  input %0: f32[3]  x\n", more: str = "") 
 
 def test_on_one_device_nothing_is_changed(cpus: list[Device], copies: list[object]) -> None:
     one = graph("%1: f32[3] = tanh(%0)  @CPU:0", "return %1")
-    placed, outputs = place(one, [CPU0], CPU0, plan.build)
+    placed, outputs, _ = place(one, [CPU0], CPU0, plan.build)
     assert placed is one
     assert outputs == (CPU0,)
     assert plan.build(one)(X)[0].tolist() == np.tanh(X).tolist()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import pytest
 
 import limelight as ll
+from limelight.core import buffer_lifetimes
 
 
 def test_buffers_are_told_once_by_their_names_with_the_line_that_made_them():
@@ -60,3 +62,58 @@ def test_what_a_tape_keeps_is_told_to_be_saved_by_it():
     found = ll.explain.live_tensors(top=10_000, scope={"recording": recording})
     held = [one for one in found.records if "saved by gradient tape `recording`" in one.names]
     assert [one.spec for one in held] == ["f32[33,77]"]
+
+
+def test_what_was_alive_at_a_moment_that_has_passed():
+    before = ll.ones((61, 1000))
+    with ll.memory.DeviceWatch() as watch:
+        kept = ll.ones((62, 1000))
+        gone = ll.ones((63, 1000))
+        late_gone = before
+        time.sleep(0.05)
+        moment = time.perf_counter()
+        time.sleep(0.05)
+        del gone, before
+        late_gone = None
+        after = ll.ones((64, 1000))
+        scope = {"kept": kept, "after": after}
+        ago = time.perf_counter() - moment
+        then = ll.explain.live_tensors(top=10_000, scope=scope, watch=watch, at=ago).records
+        now = ll.explain.live_tensors(top=10_000, scope=scope, watch=watch).records
+    assert late_gone is None
+    sizes = {one.nbytes: one for one in then if one.nbytes in range(244_000, 256_001)}
+    assert set(sizes) == {61 * 4000, 62 * 4000, 63 * 4000}
+    assert sizes[62 * 4000].names == ("kept",)
+    assert sizes[63 * 4000].names[0].startswith("gone ")
+    assert sizes[63 * 4000].line.text == "gone = ll.ones((63, 1000))"
+    assert sizes[61 * 4000].line is None, "made before anybody listened"
+    assert {one.nbytes for one in now if one.nbytes in range(244_000, 256_001)} == {62 * 4000, 64 * 4000}
+
+
+def test_the_peak_is_when_most_was_alive():
+    with ll.memory.DeviceWatch() as watch:
+        for n in (3, 9, 5):
+            ll.ones((n, 100_000))
+        at_peak = ll.explain.live_tensors(top=1, watch=watch, at="peak")
+        kept = ll.ones((30, 100_000))
+        at_end = ll.explain.live_tensors(top=1, watch=watch, at="peak", scope={"kept": kept})
+    assert at_peak.records[0].nbytes == 9 * 400_000
+    assert at_end.records[0].names == ("kept",)
+
+
+def test_a_moment_before_the_watch_is_an_error():
+    with pytest.raises(ll.errors.ArgumentError, match="known to a watch"):
+        ll.explain.live_tensors(at=1.0)
+    with ll.memory.DeviceWatch() as watch, pytest.raises(ll.errors.ArgumentError, match="the watch began"):
+        ll.explain.live_tensors(watch=watch, at=3600.0)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(buffer_lifetimes, "MOST", 5)
+    with ll.memory.DeviceWatch() as watch:
+        start = time.perf_counter()
+        for _ in range(50):
+            ll.ones((3,))
+        assert len(watch.lifetimes._gone) == 5
+        with pytest.raises(ll.errors.ArgumentError, match="only the last 5 buffers"):
+            ll.explain.live_tensors(watch=watch, at=time.perf_counter() - start)

@@ -10,7 +10,8 @@ from limelight_kernel.magics.registry import MAGICS
 
 FLAGS = {"-d", "--device", "-i", "--inputs", "--no-run", "-o", "--output", "-q", "--quiet", "-s", "--spec", "--static"}
 FLAGS |= {"--relax", "--max-traces", "--strict", "--autograph", "-g", "--grad", "-a", "--annotate", "-t", "--time"}
-FLAGS |= {"-f", "--force", "--no-relax", "-O", "--without", "--list", "--source", "--drop", "--json", "--save"}
+FLAGS |= {"-f", "--force", "--no-relax", "-O", "--passes"}
+FLAGS |= {"--without", "--list", "--source", "--drop", "--json", "--save"}
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_names_of_staged_functions_come_first(complete, run):
 
 
 def test_values_of_a_flag(complete, run):
-    assert complete("%graph f --which ") == ["traced", "optimised"]
+    assert complete("%graph f --which ") == ["traced", "optimised", "backward"]
     assert complete("%graph f --which o") == ["optimised"]
     run("import limelight as ll\nstep = ll.function(lambda x: x)")
     assert complete("%trace_cache --would s") == complete("%explain --nan s") == ["step"]

@@ -102,3 +102,18 @@ def test_unloading_ends_the_watch(notebook):
     notebook("%devices --watch")
     notebook("%unload_ext limelight")
     assert not ll.events.wanted(ll.events.Allocated)
+
+
+def test_live_at_a_moment_that_has_passed(notebook):
+    assert "nobody has counted; write %devices --watch first" in notebook("%devices --live 1", fails=True).err
+    notebook("%devices --watch")
+    try:
+        notebook("big = ll.ones((500, 333))\ndel big")
+        said = repr(notebook("%devices --live peak").value)
+        (row,) = [line for line in said.splitlines() if "gone " in line and "666 kB" in line]
+        assert "In[5]:1" in row
+        assert "666 kB" not in repr(notebook("%devices --live 0.0s").value)
+        assert "the watch began" in notebook("%devices --live 3600", fails=True).err
+        assert "'soon' is no moment" in notebook("%devices --live soon", fails=True).err
+    finally:
+        notebook("%devices --reset")

@@ -62,3 +62,58 @@ def test_two_traces_are_compared_by_their_numbers(cell):
     view = cell("%graph f --diff 1 2 -o compared --static") and cell("compared").value
     assert view.state()["label"] == "trace #1 to #2"
     assert "%graph --diff 5" in str(cell("%graph f --diff 1 5", fails=True).error)
+
+
+@pytest.fixture
+def step(cell):
+    cell("w = ll.Variable([[1.0, 2.0], [3.0, 4.0]], name='w')")
+    cell("inner = ll.function(lambda t: ll.tanh(-(-t)), name='inner')")
+    cell("%%stage step -q\ny = inner(x @ w) + 0.0\ny.sum()")
+    return cell
+
+
+def text(step, line):
+    return str(step(f"%graph step {line} --text").value)
+
+
+def test_what_is_sought_is_listed_alone(step):
+    said = text(step, "--which traced --find op:ta")
+    assert "1 of " in said
+    assert "match op:ta" in said
+    assert "tanh" in said
+    assert "matmul" not in said
+    assert "0 of" in text(step, "--find 'op:conv line:3'")
+    assert step("%graph step --find op:matmul").value.state()["begin"] == {"find": "op:matmul"}
+
+
+def test_how_deep_groups_are_open(step):
+    flat, deep = (step(f"%graph step --which traced --depth {n} --static").value.svg for n in (0, 1))
+    assert "tanh" not in flat.replace("inner", "").split("<desc>")[1]
+    assert "tanh" in deep
+    assert "depth=-1" in step("%graph step --depth -1", fails=True).err
+
+
+def test_the_graph_as_a_pass_left_it(step):
+    notebook = step
+    notebook("%%stage plain -q\ny = -(-x) + 0.0\ny.sum()")
+    by_name = str(notebook("%graph plain --pass simplify --text").value)
+    assert "simplify: 5 − " in by_name
+    view = notebook("%graph plain --pass 1").value
+    assert view.state()["which"] == "history"
+    assert view.state()["begin"] == {"stop": 1}
+    assert notebook("%graph plain --pass nothing", fails=True).err.startswith(
+        "UsageError: %graph: --pass 'nothing': no such pass has changed the graph; these have: 0 (traced), 1 ("
+    )
+    assert "it compares two traces" in notebook("%graph plain --diff 1 1 --pass 1", fails=True).err
+
+
+def test_a_trace_with_its_gradient(step):
+    view = step("%graph step --which backward").value
+    lanes = {node.get("lane") for node in view.state()["graphs"][view.state()["variants"][0]["graph"]]["nodes"]}
+    assert {"forward", "backward"} <= lanes
+    assert "w" in str(view.static().text)
+    step("%%stage counts -q\n(ll.constant([1, 2]) + 1).sum()")
+    assert "no floating input and no trainable variable" in step("%graph counts --which backward", fails=True).err
+    step("f = ll.function(lambda x: ll.argmax(x))\ny = f(x)\ng = ll.function(lambda x: x)")
+    assert "there is no gradient to show" in step("%graph f --which backward", fails=True).err
+    assert "has not been traced yet" in step("%graph g --which backward", fails=True).err

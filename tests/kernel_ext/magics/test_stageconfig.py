@@ -57,3 +57,20 @@ def test_usage_errors_are_one_line(notebook, line, words):
     assert ran.err.startswith("UsageError: ")
     assert words in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_the_theme_of_views_that_are_open_and_of_later_ones(notebook):
+    widget = notebook("double = ll.function(lambda t: t + t)\nviews = ll.widgets\nviews.graph(double).widget").value
+    try:
+        assert widget.theme == "auto"
+        notebook("%stageconfig theme=dark -q")
+        assert widget.theme == "dark"
+        later = notebook("views.trace_cache(double).widget").value
+        assert later.theme == "dark"
+        later.close()
+        assert "theme is auto, light or dark, not 'night'" in notebook("%stageconfig theme=night", fails=True).err
+        notebook("%stageconfig --reset -q")
+        assert widget.theme == "auto"
+    finally:
+        notebook("views.set_theme('auto')")
+        widget.close()

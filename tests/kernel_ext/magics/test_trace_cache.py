@@ -213,3 +213,48 @@ def test_flags_of_the_line_magic_do_not_stand_on_a_cell(notebook):
     err = notebook("%%trace_cache step --clear\nx", fails=True).err
     assert err == "UsageError: %%trace_cache: --clear asks about no cell; write %trace_cache on a line of its own\n"
     assert "-1 is too few" in notebook("%%trace_cache --max -1\nx", fails=True).err
+
+
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
+def test_why_of_one_trace(notebook):
+    notebook("for n in range(2, 5):\n    step(ll.ones([n]))")
+    (story,) = notebook("%trace_cache step --why 3").value.view.stories
+    assert "f32[2] -> f32[3]" in str(story)
+    assert "traces for this reason" not in str(story)
+    assert "first call" in repr(notebook("%trace_cache --why #1 step").value)
+    assert "first call" in repr(notebook("%trace_cache --why step").value), "the word after --why may be NAME"
+    error = notebook("%trace_cache step --why 9", fails=True).err
+    assert "of trace #9 of step it is not known; of these it is: #1, #2, #3, #4" in error
+    assert "'nine' is no number of a trace" in notebook("%trace_cache step --why nine", fails=True).err
+
+
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
+def test_traces_and_causes_in_another_order(notebook):
+    notebook("for n in (2, 3, 3, 3, 2):\n    step(ll.ones([n]))")
+    rows = "[e['hits'] for e in _v.state()['functions'][0]['entries']]"
+    notebook("_v = %trace_cache step --sort count")
+    assert notebook(rows).value == sorted(notebook(rows).value, reverse=True)
+    notebook("_v = %trace_cache step --sort cost")
+    seconds = notebook(rows.replace("hits", "seconds")).value
+    assert seconds == sorted(seconds, reverse=True)
+    table = repr(notebook("%trace_cache step --sort count --text").value)
+    assert table.index("#3") < table.index("#1")
+    counts = [one.count for one in notebook("%trace_cache step --why --sort count").value.view.stories]
+    assert counts == sorted(counts, reverse=True)
+    latest = str(notebook("%trace_cache step --why --sort time").value.view.stories[0])
+    assert "f32[2] -> f32[3]" in latest
+
+
+def test_functions_of_the_library_are_shown_when_asked_for(notebook):
+    names = "{f['name'] for f in %s.state()['functions']} & {'cell', 'gradient_of_cell'}"
+    notebook("_v = %trace_cache\n_w = %trace_cache --all\n_v._feed.open(), _w._feed.open()")
+    try:
+        notebook("%%stage -g -q -o ran cell\n(x * x).sum()")
+        assert notebook(names % "_v").value == {"cell"}, "one that was staged while it is open is not met either"
+        assert notebook(names % "_w").value == {"cell", "gradient_of_cell"}
+    finally:
+        notebook("_v._feed.close(), _w._feed.close()")
+    notebook("_v = %trace_cache\n_w = %trace_cache --all")
+    assert notebook(names % "_v").value == {"cell"}
+    assert notebook(names % "_w").value == {"cell", "gradient_of_cell"}
+    assert "it is about all functions" in notebook("%trace_cache --all step", fails=True).err

@@ -174,3 +174,30 @@ def test_what_is_no_function_is_refused_and_leaves_the_old_one(double, wrong):
     assert view.views["graph"].state()["title"] == "double"
     with pytest.raises(TypeError):
         limelight_widgets.dashboard(double, tape=wrong)
+
+
+def test_it_has_the_views_that_were_asked_for_where_and_as_often_as(double):
+    view = limelight_widgets.dashboard(double, panels=["devices", "graph"], dock="bottom", rate=4)
+    state = view.state()
+    assert (state["panels"], list(state["views"])) == (["graph", "devices"], ["graph", "devices"])
+    assert "Tape" not in view.static().text
+    limelight_widgets.dashboard(rate=4)
+    assert view.state()["title"] == "double", "it shows the same things"
+    assert (view.widget.dock, view.views["tape"]._interval) == ("bottom", 0.25)
+    limelight_widgets.dashboard()
+    assert view.state()["panels"] == ["graph", "devices"], "what is not asked for stays"
+    assert (view.widget.dock, view.views["graph"]._interval) == ("bottom", 0.25)
+    assert view.state()["reset"] == ""
+    assert limelight_widgets.reset_dashboard()
+    assert view.state()["reset"]
+    assert (view.state()["panels"], view.state()["asked"]) == (list(PANELS), False)
+    assert (view.widget.dock, view.views["graph"]._interval) == ("", 0.1)
+    limelight_widgets.close_dashboard()
+    assert not limelight_widgets.reset_dashboard()
+
+
+@pytest.mark.parametrize("asked", [{"panels": ["graf"]}, {"panels": []}, {"dock": "top"}, {"rate": 0}, {"rate": 100}])
+def test_what_cannot_be_arranged(asked):
+    with pytest.raises(ll.errors.ArgumentError):
+        limelight_widgets.dashboard(**asked)
+    assert not limelight_widgets.close_dashboard(), "none is opened"

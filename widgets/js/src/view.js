@@ -1,5 +1,7 @@
 // What each view's model carries: a few lines that borrow the view's script from the hidden widget that has it.
 
+import { themed } from "./theme.js";
+
 export default () => {
   /** @type {any} */
   let own;
@@ -10,8 +12,12 @@ export default () => {
     initialize({ model }) {
       own = model; // it outlives each output that shows it; that of `render` does not
     },
-    /** @param {{host: any}} context only who draws is given the host, through whom other widgets are reached */
+    /** @param {{host: any, el: HTMLElement, signal: AbortSignal}} context only who draws is given the host, through whom other widgets are reached */
     async render(context) {
+      const paint = () => themed(context.el, own);
+      paint();
+      own.on("change:theme", paint);
+      context.signal.addEventListener("abort", () => own.off("change:theme", paint));
       view ??= borrowed(own, context.host);
       view.catch(() => (view = undefined)); // the next output tries again
       return (await view).render(context);

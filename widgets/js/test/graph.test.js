@@ -25,7 +25,15 @@ const openNames = (names) => (name, byDefault) => byDefault || names.includes(na
 const sizes = (picture, width = 60, height = 30) => new Map(picture.boxes.map(({ name }) => [name, [width, height]]));
 const close = (a, b) => Math.abs(a - b) < 1e-6;
 
-for (const { name, state, open, boxes, words, frames, again, edges, places } of EXAMPLES) {
+for (const { name, state, open, boxes, words, frames, again, edges, places, depths, searches } of EXAMPLES) {
+  test(`${name}: the same groups of a depth are open as in Python`, () => {
+    depths.forEach((names, depth) => assert.deepEqual(openable(state.graphs, 0, undefined, depth).names.sort(), names));
+  });
+
+  test(`${name}: a search finds what it finds in Python`, () => {
+    for (const [query, found] of Object.entries(searches)) assert.deepEqual(state.graphs[0].nodes.map(matcher(query)), found, query);
+  });
+
   test(`${name}: the same boxes, frames and edges as in Python`, () => {
     const picture = visible(state.graphs, 0, openNames(open));
     assert.deepEqual(picture.boxes.map((box) => [box.name, box.kind, box.parent]), boxes);

@@ -15,6 +15,7 @@ from math import ceil, log2
 from limelight_widgets.figures.box_text import Words, words
 from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
+from limelight_widgets.figures.opened_groups import opened_to
 from limelight_widgets.figures.visible_boxes import Box, Picture, Table, by_default, visible
 from limelight_widgets.folds.fold import State
 
@@ -44,9 +45,16 @@ class Sight:
     scale: float
 
 
-def first_sight(state: State, graph: int, room: Point) -> Sight:
-    """What is to be seen of graph number `graph` in a room of that width and height."""
+def first_sight(state: State, graph: int, room: Point, depth: int | None = None) -> Sight:
+    """What is to be seen of graph number `graph` in a room of that width and height.
+
+    With a `depth` the groups of so many levels are open, however much that is.
+    """
     tables: dict[int, Table] = {}
+    if depth is not None:
+        opened = opened_to(state, graph, depth)
+        picture = visible(state, graph, lambda name, _: name in opened, folded=True, tables=tables)
+        return _laid_out(state, picture, room, opened, frozenset())
     whole = visible(state, graph, by_default, most=MOST_BOXES, tables=tables)
     if len(whole.boxes) <= MOST_BOXES and all(box.kind != "group" for box in whole.boxes):
         sight = _laid_out(state, whole, room, None, frozenset())

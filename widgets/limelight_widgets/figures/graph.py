@@ -13,7 +13,7 @@ from limelight_widgets.figures.first_sight import Sight, first_sight
 from limelight_widgets.figures.lanes import lanes_of, saved
 from limelight_widgets.figures.layered_layout import Point, Strip
 from limelight_widgets.figures.nested_layout import Rectangle, draw
-from limelight_widgets.figures.op_listing import listing
+from limelight_widgets.figures.op_listing import listing, matching, passed
 from limelight_widgets.figures.outline_text import outline_table
 from limelight_widgets.figures.overlays import NOT_MEASURED, Told, legend, told
 from limelight_widgets.figures.static_forms import Figure, figure
@@ -36,8 +36,13 @@ def graph_figure(state: State, which: str) -> Figure:
     graph = state["graphs"][chosen["graph"]]
     heading = f"Graph of {shortened(state['title'], 60)}"
     summary = _summary(state, graph, chosen["key"])
-    sight, known = _overlaid(state, first_sight(state, chosen["graph"], ROOM))
-    rows = listing(state, chosen)
+    begin = state.get("begin", {})
+    sight, known = _overlaid(state, first_sight(state, chosen["graph"], ROOM, begin.get("depth")))
+    rows = listing(state, chosen, begin.get("find", ""))
+    if "find" in begin:
+        summary = f"{summary}; {matching(state, chosen['graph'], begin['find'])}"
+    if "stop" in begin and "history" in state:
+        rows = replace(rows, sentences=[*passed(state["history"], state["graphs"], begin["stop"]), *rows.sentences])
     if "failed" in state:
         rows = replace(rows, sentences=[state["failed"]["error"], *rows.sentences])
     note = legend(state, chosen["graph"], state["overlay"]) if "overlay" in state else ""

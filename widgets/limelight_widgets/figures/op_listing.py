@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from limelight_widgets.figures.box_text import at, values
+from limelight_widgets.figures.graph_search import matches
 from limelight_widgets.figures.static_forms import Table
 from limelight_widgets.figures.visible_boxes import call_label
 from limelight_widgets.folds.fold import State
@@ -18,25 +19,55 @@ MOST_CHANGES = 20
 COLUMNS = ("value", "op", "of", "gives", "line")
 
 
-def listing(state: State, variant: State) -> Table:
-    """The table of a version of a graph; below it what the optimiser did."""
+def listing(state: State, variant: State, find: str = "") -> Table:
+    """The table of a version of a graph; below it what the optimiser did.
+
+    With `find` only the ops that match it are listed (`graph_search`).
+    """
     root = variant["graph"]
     graphs = list(_with_callees(state, root))
     fused = any("fusions" in graph for _, graph in graphs)
     changed = variant["key"] == "traced" and len(state["variants"]) > 1
     more = (("fused",) if fused else ()) + (("became",) if changed else ())
     rows: list[Sequence[str]] = []
+
+    def shown(graph: State) -> list[State]:
+        return [node for node in graph["nodes"] if not find or matches(node, find)]
+
     for name, graph in graphs:
-        if name:
+        if name and (shown(graph) or not find):
             rows.append(["", f"in {name}:", "", "", "", *[""] * len(more)])
         names = [name for name, _ in values(graph)]
-        for node in graph["nodes"][: MOST_ROWS - len(rows)]:
+        for node in shown(graph)[: MOST_ROWS - len(rows)]:
             rest = [str(node.get("fused", ""))] * fused + [_became(node)] * changed
             rows.append([*_row(state, node, names), *rest])
-    hidden = sum(len(graph["nodes"]) for _, graph in graphs) + len(graphs) - 1 - len(rows)
+    found = sum(len(shown(graph)) for _, graph in graphs)
+    hidden = found + sum(bool(name) and bool(shown(graph) or not find) for name, graph in graphs) - len(rows)
     note = f"and {hidden:,} more ops" if hidden > 0 else ""
-    said = _fused(graphs) + (_changed(state, graphs[0][1]["nodes"]) if changed else _summary(state))
+    said = [] if find else _fused(graphs) + (_changed(state, graphs[0][1]["nodes"]) if changed else _summary(state))
     return Table((*COLUMNS, *more), rows, note=note, sentences=said, wrapped=frozenset({"op", "of"}))
+
+
+def matching(state: State, root: int, find: str) -> str:
+    """How many ops of a graph, and of those that it calls, match."""
+    nodes = [node for _, graph in _with_callees(state, root) for node in graph["nodes"]]
+    return f"{sum(matches(node, find) for node in nodes):,} of {counted(len(nodes), 'op')} match {find}"
+
+
+def passed(history: State, graphs: Sequence[State], stop: int) -> list[str]:
+    """What the pass at a stop of the history did: its arithmetic, then its changes."""
+    one = history["stops"][stop]
+    if not stop:
+        return [f"{one['name']}: {counted(one['after'], 'op')}"]
+    nodes = graphs[history["graph"]]["nodes"]
+
+    def said(places: Sequence[int]) -> str:
+        return ", ".join(f"{' '.join(nodes[k]['names'][:1])} {nodes[k]['op']}".strip() for k in places[:4]) or "nothing"
+
+    head = f"{one['name']}: {one['before']} − {one['removed']} + {one['added']} = {counted(one['after'], 'op')}"
+    changes = [f"{rule}: {said(old)} → {said(new)} ({reason})" for rule, reason, old, new in one["changes"]]
+    more = len(changes) - MOST_CHANGES
+    return [head, *changes[:MOST_CHANGES], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _with_callees(state: State, root: int) -> Iterator[tuple[str, State]]:

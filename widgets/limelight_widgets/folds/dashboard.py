@@ -11,10 +11,10 @@ from typing import Any
 from limelight import events
 from limelight.autodiff.tape import alive as tapes
 from limelight.staging.function import alive as staged_functions
-from limelight.user_code import source_line
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold
+from limelight_widgets.folds.users_functions import is_users
 
 NO_FUNCTION = (
     "No function has been traced yet. Stage one with @limelight.function, or a cell with %%stage, and call it: its "
@@ -32,7 +32,14 @@ class DashboardFold:
     kinds: tuple[type[events.Event], ...] = ()
 
     def __init__(self, panels: tuple[str, ...]) -> None:
-        self._state: State = {"kind": "dashboard", "panels": list(panels), "title": "", "selection": {}}
+        self._state: State = {
+            "kind": "dashboard",
+            "panels": list(panels),
+            "asked": False,
+            "reset": "",
+            "title": "",
+            "selection": {},
+        }
         self._version = 1
 
     def apply(self, event: events.Event) -> bool:
@@ -162,9 +169,3 @@ def _recorded(event: events.Event, known: int | None) -> Any:
     if not isinstance(event, events.Recorded) or event.tape_id <= (known or 0):
         return None
     return next((tape for tape in tapes() if tape.id == event.tape_id), None)
-
-
-def is_users(function: Any) -> bool:
-    """Whether a staged function is the user's own: the library stages some, too."""
-    code = getattr(getattr(function, "python_function", None), "__code__", None)
-    return code is None or not source_line.is_library(code)

@@ -40,6 +40,8 @@ class GraphFold:
         trace: index of a function's trace, -1 for the newest.
         costs: those of the ops of a call, as `limelight.explain.costs` measures them.
         overlay: what is told on the boxes at first.
+        begin: what else the view begins with: "find", what is sought; "depth", how many levels of groups are open;
+            "stop", how many passes have run of those that changed the graph.
         diff: indices of two of a function's traces, which are compared instead.
 
     Raises:
@@ -57,13 +59,14 @@ class GraphFold:
         costs: Any = None,
         overlay: str = "",
         diff: Any = None,
+        begin: State | None = None,
     ) -> None:
         if which not in {"traced", "optimised"}:
             raise ValueError(f'which={which!r}: a graph view shows "traced" or "optimised"')
         self._which = which
         self._trace = trace
         self._diff = diff
-        self._overlay = {"overlay": overlay} if overlay else {}
+        self._at_first = ({"overlay": overlay} if overlay else {}) | ({"begin": begin} if begin else {})
         self._costs = None if costs is None else (costs.entry.index, dict(_cost_states(costs)))
         self._version = 1
         self._stale = False
@@ -155,7 +158,8 @@ class GraphFold:
 
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
-        head = {"kind": "graph", "title": function.name, "which": self._which, "traces": len(cache)}
+        which = "history" if "stop" in self._at_first.get("begin", ()) else self._which
+        head = {"kind": "graph", "title": function.name, "which": which, "traces": len(cache)}
         if self._diff is not None and (len(cache) or not self._opened):
             return head | self._of_two(function.name, cache)
         partial = partial_trace.of(self._function_id or 0) if self._trace == -1 else None
@@ -176,7 +180,7 @@ class GraphFold:
         if self._number is not None and index + 1 < len(cache):
             head["newer"] = f"#{cache[-1].index + 1} is newer"
         described = self._with_costs(entry, self._of_entry(function, entry))
-        return head | {"trace": index, "signature": str(entry.signature)} | self._overlay | described
+        return head | {"trace": index, "signature": str(entry.signature)} | self._at_first | described
 
     def _of_two(self, name: str, cache: Any) -> State:
         """From one trace to another."""
@@ -235,7 +239,7 @@ class GraphFold:
             )
         graph = getattr(subject, "graph", subject)
         variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
-        return {"kind": "graph", "title": graph.name, "which": self._which} | self._overlay | variants
+        return {"kind": "graph", "title": graph.name, "which": self._which} | self._at_first | variants
 
 
 def _cost_states(costs: Any) -> Iterator[tuple[int, list[object]]]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 from limelight import events
 from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
+from limelight_widgets.folds.users_functions import is_users
 from limelight_widgets.format import short_device
 
 MOST_ENTRIES = 500  # shown of one function; the newest
+
+Sort = Literal["time", "cost", "count"]
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 
 class CacheFold:
@@ -22,13 +26,20 @@ class CacheFold:
     Args:
         functions: staged functions whose present entries are shown at once.
         only: follow only these functions; otherwise also any other that is called.
+        internals: with those others also functions that the library has staged.
+        sort: the order of entries: "time", as they were made; "cost", the longest traced first; "count", the most
+            used first.
     """
 
     kinds: tuple[type[events.Event], ...] = (events.CacheMiss, events.CacheCleared, events.Traced)
     """Not `CacheHit`: an event for each call costs a loop of 10,000 calls a second 3%; entries count (see `look`)."""
 
-    def __init__(self, functions: tuple[Any, ...] = (), *, only: bool = False) -> None:
+    def __init__(
+        self, functions: tuple[Any, ...] = (), *, only: bool = False, internals: bool = False, sort: Sort = "time"
+    ) -> None:
+        self._internals, self._sort = internals, sort
         self._only = {function.id for function in functions} if only else None
+        self._kinds: dict[int, bool] = {}  # whether a function is the library's own
         self._functions: dict[int, State] = {}
         self._known: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[tuple[int, int], weakref.ref[Any]] = {}  # the entries that were described
@@ -47,6 +58,8 @@ class CacheFold:
             return False
         if self._only is not None and event.function_id not in self._only:
             return False
+        if self._only is None and not self._internals and self._is_internal(event.function_id):
+            return False
         if isinstance(event, events.CacheCleared):
             return self._clear(event)
         if event.function_id not in self._known:
@@ -63,6 +76,13 @@ class CacheFold:
         self._functions[event.function_id]["stale"] = True
         self._version += 1
         return True
+
+    def _is_internal(self, function_id: int) -> bool:
+        """Whether the library has staged the function; while it is traced first, it is not yet among those traced."""
+        if function_id not in self._kinds:
+            function = next((one for one in staged_functions(untraced=True) if one.id == function_id), None)
+            self._kinds[function_id] = function is not None and not is_users(function)
+        return self._kinds[function_id]
 
     def _meet(self, function_id: int) -> None:
         """A function that was traced first while this was open: from now on it is asked itself."""
@@ -104,7 +124,7 @@ class CacheFold:
     def catch_up(self) -> None:
         if self._only is None:  # those that were traced while nobody listened
             for function in staged_functions():
-                if function.id not in self._known and len(function.trace_cache):
+                if function.id not in self._known and (self._internals or is_users(function)):
                     self._known[function.id] = weakref.ref(function)
                     self._refresh(function)
         for function_id in self._known:
@@ -115,10 +135,10 @@ class CacheFold:
         for function_id, function in self._functions.items():
             if function["stale"] and (alive := self._alive(function_id)) is not None:
                 self._refresh(alive)
-        shown = [_shown(function_id, function) for function_id, function in self._functions.items()]
+        shown = [_shown(function_id, function, self._sort) for function_id, function in self._functions.items()]
         empty = "" if any(function["entries"] for function in shown) else self._sentence()
         state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
-        return state | {"chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
+        return state | {"sort": self._sort, "chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
 
     def since(self, mark: int) -> tuple[State, int]:
         return ({} if mark == self._version else self.state()), self._version
@@ -203,12 +223,15 @@ def _blank(index: int) -> State:
     return texts | entry | {"device": "", "tier": "", "line": None, "state": "ready"}
 
 
-def _shown(function_id: int, function: State) -> State:
+def _shown(function_id: int, function: State, sort: Sort) -> State:
     entries = [function["entries"][index] for index in sorted(function["entries"])]
+    kept = entries[-MOST_ENTRIES:]
+    if sort != "time":
+        kept = sorted(kept, key=lambda entry: -(entry["seconds" if sort == "cost" else "hits"] or 0))
     return {
         "id": function_id,
         "name": function["name"],
-        "entries": [dict(entry) for entry in entries[-MOST_ENTRIES:]],
+        "entries": [dict(entry) for entry in kept],
         "hidden": max(len(entries) - MOST_ENTRIES, 0),
         "hits": sum(entry["hits"] for entry in entries),
     }

@@ -39,6 +39,8 @@ class Panel:
 class DashboardWidget(ViewWidget):
     """Draws a dashboard: `parts` has the snapshot of each view, `binding` counts how often others took their place.
 
+    `dock` is where it was asked to stand, "" where it was not: then the page knows where it stood the last time.
+
     Each view keeps its own script, which a hidden widget carries for all of its kind.
     """
 
@@ -51,6 +53,7 @@ class DashboardWidget(ViewWidget):
     devices = anywidget.WidgetTrait().tag(sync=True)
     parts = traitlets.Dict().tag(sync=True)
     binding = traitlets.Int(0).tag(sync=True)
+    dock = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,

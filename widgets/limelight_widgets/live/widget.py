@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import anywidget
 import traitlets
 
+from limelight.errors import ArgumentError
 from limelight_widgets.live.view_script import STATIC, shared_script
 
+Theme = Literal["auto", "light", "dark"]
+THEMES: Final[tuple[Theme, ...]] = get_args(Theme)
 AHEAD = 16  # updates that may be sent before the front end must have answered one
+
+
+_theme: list[Theme] = ["auto"]
+_living: Final[weakref.WeakSet[ViewWidget]] = weakref.WeakSet()
+
+
+def set_theme(theme: Theme) -> None:
+    """Draws all views, those that are open too, light or dark; "auto", the default: as the front end around them is.
+
+    For front ends that do not tell a widget their theme, and for a projector. Pictures in saved notebooks stay light.
+
+    >>> set_theme("auto")
+
+    Raises:
+        ArgumentError: there is no such theme.
+    """
+    if theme not in THEMES:
+        raise ArgumentError(f"theme={theme!r}: views are drawn {', '.join(THEMES)}")
+    _theme[:] = [theme]
+    for widget in list(_living):
+        if widget.comm is not None:
+            widget.theme = theme
 
 
 class Responsive(anywidget.AnyWidget):
@@ -42,9 +68,11 @@ class ViewWidget(Responsive):
 
     script = anywidget.WidgetTrait().tag(sync=True)
     snapshot = traitlets.List(traitlets.Bytes()).tag(sync=True)
+    theme = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, heard: Callable[[str, Any], None], snapshot: list[bytes]) -> None:
-        super().__init__(snapshot=snapshot)
+        super().__init__(snapshot=snapshot, theme=_theme[0])
+        _living.add(self)
         self._heard = heard
         self.on_msg(self._on_message)
 

@@ -87,7 +87,7 @@ def _step(one: Step, number: Mapping[str, int], sources: Mapping[str, Excerpt]) 
             text = None  # the page has the source
     value = None if one.value is None else [_rounded(x) for x in one.value]
     kind = (*KINDS, "error").index(one.kind)
-    return [kind, *where, text, list(map(list, one.sees)), list(one.records), value, one.depth]
+    return [kind, *where, text, list(map(list, one.sees)), list(one.said), value, one.depth]
 
 
 def _rounded(x: Any) -> Any:
@@ -111,7 +111,7 @@ def _rows(recording: Recording) -> Table:
     rows = []
     for i, one in enumerate(recording.steps[:_MOST_ROWS]):
         where = f"{one.line.label}:{one.line.line}" if one.line is not None else ""
-        said = [f"{name}: {text}" for name, text in one.sees] + list(one.records)
+        said = [f"{name}: {text}" for name, text in one.sees] + list(one.said)
         said += [str(one.value)] if one.value is not None else []
         rows.append((str(i + 1), one.kind, where, one.text, "; ".join(said)))
     left = len(recording.steps) - len(rows)
@@ -152,7 +152,7 @@ def steps(
         *args: the arguments of the call.
         gradient_of: see `ll.explain.steps`.
         most: see `ll.explain.steps`.
-        stop_at: where the player stops, as "line:7,op:matmul,nan,error"; see `Recording.stops`.
+        stop_at: where the player stops, as "line:7,op:matmul,nan,shape,copy,retrace,error"; see `Recording.stops`.
         **kwargs: arguments by name.
 
     Raises:

@@ -6,8 +6,11 @@ widget like any other. What is chosen in one of its views is shown by the others
 
 from __future__ import annotations
 
-from typing import Any
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final, Literal, get_args
 
+from limelight.errors import ArgumentError
 from limelight.export import call_of
 from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.static_forms import Figure
@@ -24,7 +27,11 @@ from limelight_widgets.views.tape import tape as tape_view
 from limelight_widgets.views.trace_cache import trace_cache
 from limelight_widgets.views.view import View
 
-INTERVAL = 0.1  # seconds between two updates of a view
+RATE: Final = 10.0  # updates of a view a second
+RATES: Final = (0.2, 20.0)  # the fewest and the most that may be asked for
+
+Dock = Literal["right", "left", "bottom", "tab"]
+DOCKS: Final[tuple[Dock, ...]] = get_args(Dock)
 
 
 class NewestGraphView(GraphView):
@@ -53,6 +60,8 @@ class DashboardView(View):
         super().__init__(DashboardFold(tuple(PANELS)))
         self.views: dict[str, View] = {}
         self.is_open = True
+        self._interval = 1 / RATE
+        self._dock = ""
         self._put(_views(function, tape), function)
         selection.follow(self)
 
@@ -65,9 +74,32 @@ class DashboardView(View):
         """Shows another function, or another tape, in the widgets that show it; None for what is newest."""
         self._put(_views(function, tape), function)
 
+    def arrange(self, panels: Sequence[str] | None = None, dock: Dock | None = None, rate: float | None = None) -> None:
+        """Shows these views, there, so often; None for what it was. See `dashboard`."""
+        if panels is not None:
+            self._feed.change(lambda fold: fold.put(panels=_panels(panels), asked=True))
+        if dock is not None:
+            self._dock = dock
+            if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
+                self._made.dock = dock
+        if rate is not None:
+            self._interval = 1 / rate
+            for view in self.views.values():
+                view._interval = self._interval
+
+    def reset(self) -> None:
+        """Shows all views again at the usual rate, and has the page forget how the reader had it."""
+        self.arrange(rate=RATE)
+        self._dock = ""
+        if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
+            self._made.dock = ""
+        # In the state, since a page that is only just coming hears no message; with a name, by which it is known again.
+        self._feed.change(lambda fold: fold.put(panels=list(PANELS), asked=False, reset=uuid.uuid4().hex))
+
     def state(self) -> State:
         """What each of its views shows, by its name, and what is chosen."""
-        return self._feed.read() | {"views": {name: view.state() for name, view in self.views.items()}}
+        state = self._feed.read()
+        return state | {"views": {name: self.views[name].state() for name in state["panels"]}}
 
     def close(self) -> None:
         self.is_open = False
@@ -95,10 +127,11 @@ class DashboardView(View):
             self._feed.poke()
 
     def _joined(self, widget: DashboardWidget) -> dict[str, list[bytes]]:
-        return {name: view.join(Panel(widget, name), INTERVAL) for name, view in self.views.items()}
+        return {name: view.join(Panel(widget, name), self._interval) for name, view in self.views.items()}
 
     def _new_widget(self, snapshot: list[bytes]) -> DashboardWidget:
         widget = DashboardWidget(self._heard, wire.pack(self._feed.read()), self._part_told)
+        widget.dock = self._dock
         widget.bind(self._joined(widget))
         return widget
 
@@ -127,12 +160,27 @@ def _views(function: Any, tape: Any) -> dict[str, View]:
 _open: list[DashboardView] = []
 
 
-def dashboard(function: Any = None, tape: Any = None) -> DashboardView:
+def dashboard(
+    function: Any = None,
+    tape: Any = None,
+    *,
+    panels: Sequence[str] | None = None,
+    dock: Dock | None = None,
+    rate: float | None = None,
+) -> DashboardView:
     """The dashboard of this kernel; a second call shows other things in the one that is open.
+
+    A call with nothing but `panels`, `dock` or `rate` shows the same things otherwise. JupyterLab remembers for
+    each notebook which views it had, where it stood and which tab was open.
 
     Args:
         function: a staged function whose graph and trace cache it shows; None for whatever was traced last.
         tape: a gradient tape; None for the one that recorded last.
+        panels: the views that it has, of "graph", "cache", "tape" and "devices"; None for those of the last time, all
+            at first.
+        dock: where it stands in JupyterLab: "right", "left" or "bottom" of the notebook, or behind its "tab"; None for
+            where it stood the last time, to the right at first.
+        rate: how often a view is drawn anew, at most, in times a second from 0.2 to 20; 10 at first.
 
     >>> import limelight as ll
     >>> double = ll.function(lambda x: x * 2.0, name="double")
@@ -142,18 +190,45 @@ def dashboard(function: Any = None, tape: Any = None) -> DashboardView:
     'Graph of double...'
     >>> dashboard() is view
     True
+    >>> dashboard(double, panels=["cache", "devices"]).state()["panels"]
+    ['cache', 'devices']
     >>> view.close()
 
     Raises:
+        ArgumentError: there is no such view, no such place, or the rate is another.
         TypeError: `function` is no staged function, or `tape` no gradient tape.
     """
     function = call_of(function)
+    if panels is not None:
+        _panels(panels)
+    if dock is not None and dock not in DOCKS:
+        raise ArgumentError(f"dock={dock!r}: a dashboard stands {', '.join(DOCKS)}")
+    if rate is not None and not RATES[0] <= rate <= RATES[1]:
+        raise ArgumentError(f"rate={rate}: a view is drawn {RATES[0]} to {RATES[1]:g} times a second")
     if _open and _open[0].is_open:
-        _open[0].bind(function, tape)
+        if (panels, dock, rate) == (None, None, None) or (function, tape) != (None, None):
+            _open[0].bind(function, tape)
     else:
         close_dashboard()
         _open[:] = [DashboardView(function, tape)]
+    _open[0].arrange(panels, dock, rate)
     return _open[0]
+
+
+def _panels(wanted: Sequence[str]) -> list[str]:
+    """The views of a dashboard by name, in their order; raises ArgumentError for no such one, and for none."""
+    unknown = [name for name in wanted if name not in PANELS]
+    if unknown or not wanted:
+        raise ArgumentError(f"panels={list(wanted)}: a dashboard has some of {', '.join(PANELS)}")
+    return [name for name in PANELS if name in wanted]
+
+
+def reset_dashboard() -> bool:
+    """Puts the dashboard back to all views, at its usual place and rate; whether there was one."""
+    was = [view for view in _open if view.is_open]
+    for view in was:
+        view.reset()
+    return bool(was)
 
 
 def close_dashboard() -> bool:

@@ -28,7 +28,9 @@ import traitlets
 
 from limelight.errors import ArgumentError
 from limelight.explain import Costs
+from limelight.explain.gradient_graph import gradient_of_sum
 from limelight.export import call_of
+from limelight.staging.graph_function import GraphFunction
 from limelight_widgets.figures import graph_files
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.overlays import OVERLAYS, Overlay
@@ -72,8 +74,9 @@ class GraphView(View):
         costs: Any = None,
         overlay: str = "",
         diff: Any = None,
+        begin: State | None = None,
     ) -> None:
-        super().__init__(GraphFold(subject, which, trace, costs, overlay, diff))
+        super().__init__(GraphFold(subject, which, trace, costs, overlay, diff, begin))
         self._which = which
         selection.follow(self)
 
@@ -145,28 +148,72 @@ class GraphView(View):
 
 def graph(
     subject: Any,
-    which: Literal["optimised", "traced"] = "optimised",
+    which: Literal["optimised", "traced", "backward"] = "optimised",
     trace: int = -1,
     *,
     costs: Costs | None = None,
     overlay: Overlay | None = None,
     diff: tuple[int, int] | None = None,
+    find: str = "",
+    depth: int | None = None,
+    after: int | str | None = None,
 ) -> GraphView:
     """The graph of a staged function, of one of its traces, or a graph as it is.
 
     Args:
         subject: a staged function, an entry of its trace cache, a concrete function, what was loaded, or a graph.
-        which: the version shown first; the view switches between both.
+        which: the version shown first; the view switches between both. "backward" is the trace and behind it the
+            gradient of the sum of its floating results, by all floating inputs and trainable variables.
         trace: which trace of a staged function, counted from 0; -1 is the newest, and follows new ones.
         costs: what the ops of a call take and give, from `limelight.explain.costs`; for overlays of what is measured.
         overlay: what is told on the boxes at first: "time", "bytes", "device", "nan" or "grad".
         diff: two traces to compare, counted from 0.
+        find: what is sought at first, as in the view's own box: "op:matmul dtype:f32 line:7"; static forms list these
+            ops alone.
+        depth: how many levels of groups and called functions are open at first; None for as many as can be read.
+        after: the graph as this pass left it, by its name or by the number of passes that have changed something.
 
     Raises:
         TypeError: `subject` has no graph.
-        ValueError: `which` is neither "optimised" nor "traced", or there is no such overlay.
+        ValueError: `which` is none of these, or there is no such overlay.
         IndexError: there is no such trace.
+        ArgumentError: no such pass has changed the graph, there is nothing to differentiate, or `depth` is below 0.
+
+    >>> import limelight as ll
+    >>> F = ll.function(lambda x: -(-x) + x)
+    >>> y = F(ll.ones((2,)))
+    >>> "2 of 3 ops match op:neg" in " ".join(graph(F, "traced", find="op:neg").static().text.split())
+    True
     """
     if overlay is not None and overlay not in OVERLAYS:
         raise ArgumentError(f"overlay={overlay!r}: a graph view tells {', '.join(OVERLAYS)}")
-    return GraphView(call_of(subject), which, trace, costs, overlay or "", diff)
+    if depth is not None and depth < 0:
+        raise ArgumentError(f"depth={depth}: groups are open to a depth of 0 or more")
+    subject = call_of(subject)
+    if which == "backward":
+        subject, which = _backward(subject, trace), "traced"
+    begin: State = ({"find": find} if find else {}) | ({} if depth is None else {"depth": depth})
+    if after is not None:
+        begin["stop"] = _stop(GraphFold(subject, which, trace).state(), after)
+    return GraphView(subject, which, trace, costs, overlay or "", diff, begin)
+
+
+def _backward(subject: Any, trace: int) -> GraphFunction:
+    """A trace and its gradient in one graph."""
+    cache = getattr(subject, "trace_cache", None)
+    if cache is not None and not len(cache):
+        raise ArgumentError(f"{subject.name} has not been traced yet: call it once, and its gradient can be shown")
+    entry = subject if cache is None else cache[trace]
+    return GraphFunction(gradient_of_sum(getattr(entry, "graph", entry)))
+
+
+def _stop(state: State, after: int | str) -> int:
+    """The stop of a graph's history that a pass means."""
+    names = [one["name"] for one in state.get("history", {"stops": []})["stops"]]
+    if isinstance(after, int) and 0 <= after < len(names):
+        return after
+    if after in names[1:]:
+        return names.index(str(after), 1)
+    there = ", ".join([f"{i} ({name})" for i, name in enumerate(names)])
+    said = f"these have: {there}" if names else "none has, or it is too large to follow"
+    raise ArgumentError(f"after={after!r}: no such pass has changed the graph; {said}")

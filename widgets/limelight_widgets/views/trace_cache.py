@@ -5,13 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from limelight.errors import ArgumentError
 from limelight.export import call_of
 from limelight.staging.function import alive as staged_functions
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import differences
 from limelight_widgets.folds.fold import Fold, State
-from limelight_widgets.folds.trace_cache import CacheFold
+from limelight_widgets.folds.trace_cache import SORTS, CacheFold, Sort
+from limelight_widgets.folds.users_functions import is_users
 from limelight_widgets.live import what_if
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
@@ -34,8 +36,8 @@ class CacheView(View):
     widget_type = CacheWidget
     looks = True
 
-    def __init__(self, functions: tuple[Any, ...], *, only: bool) -> None:
-        super().__init__(CacheFold(functions, only=only))
+    def __init__(self, functions: tuple[Any, ...], *, only: bool, internals: bool = False, sort: Sort = "time") -> None:
+        super().__init__(CacheFold(functions, only=only, internals=internals, sort=sort))
         self._only = weakref.ref(functions[0]) if only else None
 
     def _refresh(self, fold: Fold, at_leisure: bool) -> None:
@@ -73,18 +75,34 @@ def _difference(chosen: list[list[int]]) -> State | None:
     return {"sentence": said.sentence, "tables": tables}
 
 
-def trace_cache(function: Any = None) -> CacheView:
+def trace_cache(function: Any = None, *, sort: Sort = "time", internals: bool = False) -> CacheView:
     """The trace cache of a staged function; when None, of all that have been traced or will be while it is shown.
 
+    Args:
+        function: the function.
+        sort: the order of its traces: "time", as they were made; "cost", the longest traced first; "count", the most
+            used first.
+        internals: without a function also those that the library has staged, such as the gradient of a staged cell.
+
     Raises:
+        ArgumentError: there is no such order.
         TypeError: `function` is not a staged function.
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x)
+    >>> y = [double(ll.ones((n,))) for n in (3, 4, 4)]
+    >>> [entry["index"] for entry in trace_cache(double, sort="count").state()["functions"][0]["entries"]]
+    [1, 0]
     """
+    if sort not in SORTS:
+        raise ArgumentError(f"sort={sort!r}: traces are sorted by {', '.join(SORTS)}")
     if function is None:
-        return CacheView(tuple(staged_functions()), only=False)
+        shown = [one for one in staged_functions() if internals or is_users(one)]
+        return CacheView(tuple(shown), only=False, internals=internals, sort=sort)
     function = call_of(function)
     if not hasattr(function, "trace_cache"):
         raise TypeError(
             f"only a staged function has a trace cache; this is a {type(function).__name__}. "
             "Stage it first: F = limelight.function(f)"
         )
-    return CacheView((function,), only=True)
+    return CacheView((function,), only=True, sort=sort)

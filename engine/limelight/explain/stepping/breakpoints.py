@@ -1,4 +1,4 @@
-"""Where to stop in a recording: at a line, at an op, at a number that is not finite, at an error."""
+"""Where to stop in a recording: at a line, an op, NaN, another shape, a copy, a call that traces again, an error."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any, Final
 from limelight.errors import ArgumentError
 
 _OP: Final = re.compile(r"= ?(\w+)\(")
-_FORMS: Final = "line:7, op:matmul, nan or error"
+_FORMS: Final = "line:7, op:matmul, nan, shape, copy, retrace or error"
+_MARKS: Final = ("shape", "copy", "retrace")
 
 
 def stops(steps: Sequence[Any], wanted: str) -> tuple[int, ...]:
     """The steps, by number from 0, at which one of the conditions in "line:7,op:matmul,nan,error" holds.
 
     `line:7` is a line's number in its cell or file, each time that it is come to; `op:matmul` an op that is recorded in
-    the graph, or runs; `nan` a value with NaN or infinities.
+    the graph, or runs; `nan` a value with NaN or infinities. `shape` is a name that gets a value of another shape than
+    it had, or an op that gives a shape which none of its inputs has; `copy` a copy between devices; `retrace` a call
+    that is traced again, the recorded one among them.
 
     Raises:
         ArgumentError: a condition is none of these.
@@ -27,7 +30,7 @@ def stops(steps: Sequence[Any], wanted: str) -> tuple[int, ...]:
 
 def _parsed(text: str) -> tuple[str, str]:
     kind, _, value = text.partition(":")
-    is_good = (kind == "line" and value.isdigit()) or (kind == "op" and value) or text in ("nan", "error")
+    is_good = (kind == "line" and value.isdigit()) or (kind == "op" and value) or text in ("nan", "error", *_MARKS)
     if not is_good:
         raise ArgumentError(f"a step to stop at is {_FORMS}; got {text!r}")
     return kind, value
@@ -43,4 +46,6 @@ def _holds(steps: Sequence[Any], i: int, step: Any, kind: str, value: str) -> bo
         return any((found := _OP.search(text)) is not None and found[1] == value for text in said)
     if kind == "nan":
         return step.value is not None and bool(step.value.nans or step.value.infinities)
+    if kind in _MARKS:
+        return any(mark == kind for mark, _ in step.marks)
     return bool(step.kind == "error")

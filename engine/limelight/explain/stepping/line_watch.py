@@ -17,6 +17,7 @@ import numpy as np
 from limelight.core import dispatch
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
+from limelight.explain.stepping.noted_events import Mark, NotedEvents
 from limelight.graph.ir import Node
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor
 from limelight.staging.tracer import Tracer
@@ -31,12 +32,17 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 
 @dataclass(slots=True)
 class Visit:
-    """One run of a line: `names` are what it bound, as Python sees them, `nodes` what it recorded, in their graph."""
+    """One run of a line: `names` are what it bound, as Python sees them, `nodes` what it recorded, in their graph.
+
+    `marks` are the copies and traces that it made; `call` tells the lines of one call of a function from others.
+    """
 
     line: Source
     depth: int
     names: tuple[tuple[str, str], ...] = ()
     nodes: list[Node] = field(default_factory=list)
+    marks: tuple[Mark, ...] = ()
+    call: int = 0
 
 
 class LineWatch:
@@ -50,18 +56,22 @@ class LineWatch:
         self.visits: list[Visit] = []
         self.is_cut = False
         self._most = most
-        self._running: list[tuple[FrameType, dict[str, tuple[int, str]], Visit | None]] = []
+        self._noted = NotedEvents()
+        self._calls = 0
+        self._running: list[tuple[FrameType, dict[str, tuple[int, str]], Visit | None, int]] = []
         self._counts: dict[int, tuple[Tracer, int]] = {}
 
     def __enter__(self) -> LineWatch:
         self._before = sys.gettrace()
+        self._noted.__enter__()
         sys.settrace(self._called)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         sys.settrace(self._before)
-        for _, _, visit in self._running:
+        for _, _, visit, _ in self._running:
             self._gain(visit)
+        self._noted.__exit__(kind, error, tb)
         self._running.clear()  # frames, and all that their names hold
 
     def _called(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
@@ -71,7 +81,8 @@ class LineWatch:
         if source_line.is_installed(code.co_filename) or code.co_filename.startswith("<string"):
             return None
         self._gain(self._top())
-        self._running.append((frame, _seen(frame), None))
+        self._calls += 1
+        self._running.append((frame, _seen(frame), None, self._calls))
         return self._inside
 
     def _inside(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
@@ -93,25 +104,29 @@ class LineWatch:
 
     def _begin_line(self, frame: FrameType) -> None:
         code = frame.f_code
-        visit = Visit(Source(code.co_filename, frame.f_lineno, code.co_name), len(self._running) - 1)
+        _, names, _, call = self._running[-1]
+        visit = Visit(Source(code.co_filename, frame.f_lineno, code.co_name), len(self._running) - 1, call=call)
         self.visits.append(visit)
-        self._running[-1] = (frame, self._running[-1][1], visit)
+        self._running[-1] = (frame, names, visit, call)
 
     def _finish_line(self, frame: FrameType) -> None:
-        _, before, visit = self._running[-1]
+        _, before, visit, call = self._running[-1]
         self._gain(visit)
         if visit is None:
             return
         after = _seen(frame)
         bound = [(name, text) for name, (ident, text) in after.items() if before.get(name) != (ident, text)]
         visit.names = tuple(bound)
-        self._running[-1] = (frame, after, visit)
+        self._running[-1] = (frame, after, visit, call)
 
     def _top(self) -> Visit | None:
         return self._running[-1][2] if self._running else None
 
     def _gain(self, visit: Visit | None) -> None:
-        """Gives `visit` the nodes that tracers have gained since the last time."""
+        """Gives `visit` the nodes that tracers have gained since the last time, and what was noted."""
+        marks = self._noted.take()
+        if visit is not None:
+            visit.marks += marks
         for tracer in dispatch.local.stack:
             if not isinstance(tracer, Tracer):
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -10,20 +11,24 @@ from typing import Any, Final, Literal, NamedTuple
 
 from limelight.core import dispatch
 from limelight.errors import ArgumentError
+from limelight.executors.placement import copy_op
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
+from limelight.explain.stepping.noted_events import Mark, NotedEvents
 from limelight.explain.stepping.portrait import Portrait, portrait
 from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
 from limelight.graph.printer import describe
 from limelight.optimise.pass_record import PassRecord
+from limelight.staging import explainer
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 from limelight.staging.key import Call
 from limelight.staging.state_creation import Creation
+from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
 Kind = Literal["trace", "pass", "run", "backward", "error"]
@@ -31,6 +36,7 @@ KINDS: Final[tuple[Kind, ...]] = ("trace", "pass", "run", "backward")
 _GRADIENT: Final = "gradient/"
 _MOST_CHANGES: Final = 6
 _AROUND: Final = 3
+_SHAPE: Final = re.compile(r"\[[\d,?]*\]")
 
 
 class Step(NamedTuple):
@@ -40,6 +46,7 @@ class Step(NamedTuple):
     "run" (an op has run), "backward" (an op of a gradient has run) or "error". `text` is the line, the pass, or the op.
     `sees` are the names that a traced line has bound, with what Python knows of them; `records` what the graph gains,
     or what a pass did. `value` is what an op has computed, `depth` how many calls, branches or loops lead to it.
+    `marks` say where a shape changes, something is copied or traced again, each with words for it.
     """
 
     kind: Kind
@@ -49,10 +56,16 @@ class Step(NamedTuple):
     records: tuple[str, ...] = ()
     value: Portrait | None = None
     depth: int = 0
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the graph gains or a pass did, and what is special about the step."""
+        return (*self.records, *[words for _, words in self.marks if words])
 
     def __str__(self) -> str:
         where = f"{self.line.label}:{self.line.line}" if self.line is not None else ""
-        said = [f"{name}: {text}" for name, text in self.sees] + list(self.records)
+        said = [f"{name}: {text}" for name, text in self.sees] + list(self.said)
         said += [str(self.value)] if self.value is not None else []
         return f"{self.kind:8} {where:12} {'  ' * self.depth}{self.text}" + "".join([f"\n{'':24}{one}" for one in said])
 
@@ -73,7 +86,10 @@ class Recording:
         return tuple([one for one in self.steps if one.kind == kind])
 
     def stops(self, wanted: str) -> tuple[int, ...]:
-        """The numbers, from 0, of the steps at a line, an op, NaN or an error: "line:7,op:matmul,nan,error".
+        """The numbers, from 0, of the steps at "line:7", "op:matmul", "nan", "shape", "copy", "retrace" or "error".
+
+        Several are joined with commas. "shape": a name gets a value of another shape, or an op gives a shape that none
+        of its inputs has.
 
         Raises:
             ArgumentError: another condition is asked for.
@@ -84,6 +100,9 @@ class Recording:
         >>> recorded = ll.explain.steps(f, ll.constant(1.0))
         >>> [recorded.steps[i].kind for i in recorded.stops("op:log")], len(recorded.stops("nan"))
         (['trace', 'run'], 1)
+        >>> recorded = ll.explain.steps(lambda x: (x + x).sum(), ll.ones((2, 3)))
+        >>> [recorded.steps[i].text for i in recorded.stops("shape")]  # doctest: +ELLIPSIS
+        ['%2: f32[] = sum(%1...
         """
         return stops(self.steps, wanted)
 
@@ -151,11 +170,13 @@ class _Recorder:
     most: int
     steps: list[Step] = field(default_factory=list)
     is_cut: bool = False
+    _again: tuple[Mark, ...] = ()  # whether the call itself would trace again, and why
 
     def trace(self, function: Function, call: Call) -> ConcreteFunction | None:
         """Steps of Python's lines in a trace on the side; None where that fails."""
         watch = LineWatch(self.most)
         count = function._runs
+        self._again = _traced_again(function, call)
         try:
             if not len(function.trace_cache):  # makes its variables
                 with watch:
@@ -178,10 +199,12 @@ class _Recorder:
 
     def _visits(self, visits: Sequence[Visit], graph: Graph | None) -> None:
         own = set(graph.nodes) if graph is not None else set()
+        shapes: dict[tuple[int, str], str] = {}
         for visit in visits:
+            marks = (*(self._again if visit is visits[0] else ()), *visit.marks, *_other_shapes(visit, shapes))
             records = [_said(graph if node in own else None, node) for node in visit.nodes]
             self.steps.append(
-                Step("trace", visit.line, visit.line.text, visit.names, tuple(records), None, visit.depth)
+                Step("trace", visit.line, visit.line.text, visit.names, tuple(records), None, visit.depth, marks)
             )
 
     def optimise(self, records: Sequence[PassRecord]) -> None:
@@ -198,8 +221,9 @@ class _Recorder:
             graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs))
         else:
             graph = entry.function.optimised.graph
-        ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack})
-        with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
+        noted = NotedEvents()
+        ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack}, noted)
+        with noted, dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
             try:
                 for _ in begin(graph, inputs, ran):
                     if ran.is_full:
@@ -216,8 +240,9 @@ class _Recorder:
 class _Ran:
     """Observes the run: a step for each op."""
 
-    def __init__(self, recorder: _Recorder, graph: Graph, lines: Set[Source]) -> None:
+    def __init__(self, recorder: _Recorder, graph: Graph, lines: Set[Source], noted: NotedEvents) -> None:
         self._recorder = recorder
+        self._noted = noted
         self._lines = lines  # others are not the function's: whoever asked for the gradient
         self._graphs = [graph]
         self._left = {"run": recorder.most, "backward": recorder.most}
@@ -235,6 +260,7 @@ class _Ran:
 
     def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
         kind: Kind = "backward" if _GRADIENT in node.scope else "run"
+        marks = self._noted.take()
         if node.op == "constant":
             return
         if not self._left[kind]:
@@ -244,8 +270,36 @@ class _Ran:
         line = node.stack[0] if node.stack else None
         line = None if kind == "backward" and line not in self._lines else line
         shown = portrait(outputs[0]) if outputs else None
-        text = _said(self._graphs[-1], node)
-        self._recorder.steps.append(Step(kind, line, text, (), (), shown, len(self._graphs) - 1))
+        text = "a copy between devices" if node.op is copy_op else _said(self._graphs[-1], node)
+        marks += _new_shape(operands, outputs)
+        self._recorder.steps.append(Step(kind, line, text, (), (), shown, len(self._graphs) - 1, marks))
+
+
+def _traced_again(function: Function, call: Call) -> tuple[Mark, ...]:
+    """The mark of a call for which the function has traces, but not the right one."""
+    if not len(function.trace_cache) or function._find(call.lookup) is not None:
+        return ()
+    record = explainer.current().diagnose(function, call.key, source_line.user_stack())
+    return (("retrace", str(record).partition("\n")[0]),)
+
+
+def _other_shapes(visit: Visit, shapes: dict[tuple[int, str], str]) -> Iterator[Mark]:
+    """Marks of the names that a line binds to another shape than they had in the same call; `shapes` is kept up."""
+    for name, text in visit.names:
+        shape = _SHAPE.search(text)
+        if shape is None:
+            continue
+        before = shapes.get((visit.call, name), shape[0])
+        shapes[visit.call, name] = shape[0]
+        if before != shape[0]:
+            yield "shape", f"{name}: {before} → {shape[0]}"
+
+
+def _new_shape(operands: Sequence[Any], outputs: Sequence[Any]) -> tuple[Mark, ...]:
+    """The mark of an op whose first result has a shape that none of its operands has."""
+    shapes = [tuple(one.shape) for one in operands if hasattr(one, "shape")]
+    new = bool(shapes) and bool(outputs) and tuple(getattr(outputs[0], "shape", shapes[0])) not in shapes
+    return (("shape", ""),) if new else ()
 
 
 def _said(graph: Graph | None, node: Node) -> str:

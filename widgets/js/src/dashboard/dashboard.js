@@ -8,12 +8,16 @@ import { Part } from "./part.js";
 const NAMES = /** @type {Record<string, string>} */ ({ graph: "Graph", cache: "Traces", tape: "Tape", devices: "Devices" });
 const WIDE = 900; // pixels from which on panes stand side by side
 const NARROW = 400; // pixels below which there is one pane
-const LOW = 420; // pixels of height below which there is one pane
+const LOW = 420; // pixels of height below which panes do not stand one below the other
+
+export const OPEN = "limelight-open"; // asks for a view by its name: JupyterLab's command palette does
 
 export class Dashboard {
-  /** @param {HTMLElement} root @param {any} model @param {any} host @param {AbortSignal} signal */
-  constructor(root, model, host, signal) {
+  /** @param {HTMLElement} root @param {any} model @param {any} host @param {AbortSignal} signal @param {import("./remembered.js").Remembered} remembered */
+  constructor(root, model, host, signal, remembered) {
     this.root = root;
+    this.remembered = remembered;
+    this.onReset = () => {}; // puts it back to its usual place
     this.model = model;
     this.host = host;
     this.title = h("span", { class: "ll-title" });
@@ -23,7 +27,7 @@ export class Dashboard {
     this.second = h("div", { class: "ll-dash-pane ll-dash-second", role: "tabpanel", tabindex: "0", id: `ll-panel-${Math.random().toString(36).slice(2)}` });
     this.body = h("div", { class: "ll-dash-body" }, this.first, h("div", { class: "ll-dash-rest" }, this.tabs, this.second));
     root.append(h("div", { class: "ll-bar ll-dash-bar" }, this.title, this.chosen), this.body);
-    this.current = "cache";
+    this.current = remembered.layout.tab ?? "cache";
     /** @type {Record<string, any> | null} */
     this.state = null;
     /** @type {Map<string, {part: Part, view: any, stop: AbortController | null, el: HTMLElement | null}>} */
@@ -36,6 +40,7 @@ export class Dashboard {
       for (const name of this.parts.keys()) this.take(name);
     });
     root.addEventListener(SELECTED, (event) => this.choose(/** @type {HTMLElement} */ (event.target), /** @type {CustomEvent} */ (event).detail));
+    root.addEventListener(OPEN, (event) => this.turnTo(/** @type {CustomEvent} */ (event).detail));
     this.tabs.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.arrange()).observe(root);
     oneTabStop(root, ".ll-dash-tabs, .ll-dash-first, .ll-dash-second");
@@ -43,11 +48,49 @@ export class Dashboard {
 
   /** @param {any} state */
   show(state) {
-    const again = this.state !== null;
+    const panels = String(this.panels);
     this.state = state;
+    if (state.reset && state.reset !== this.remembered.layout.reset) this.reset(state.reset);
+    if (state.asked) this.remembered.keep({ panels: state.panels });
     this.title.replaceChildren(h("b", {}, "Dashboard"), " ", h("span", { class: "ll-quiet" }, state.title));
-    if (!again) this.arrange();
+    if (panels !== String(this.panels)) this.rearrange();
     this.say(state.selection ?? {});
+  }
+
+  /** The views that there are: those that were asked for, else those of the last time. */
+  get panels() {
+    /** @type {string[]} */
+    const all = this.state?.panels ?? [];
+    const before = this.state?.asked ? all : (this.remembered.layout.panels ?? all);
+    return all.some((name) => before.includes(name)) ? all.filter((name) => before.includes(name)) : all;
+  }
+
+  /** Forgets how the reader had it, once for each time that the kernel was asked to. @param {string} asked */
+  reset(asked) {
+    this.remembered.forget();
+    this.remembered.keep({ reset: asked });
+    this.current = "cache";
+    this.onReset();
+    this.rearrange();
+  }
+
+  /** Begins with no view drawn. */
+  rearrange() {
+    for (const name of this.parts.keys()) this.take(name);
+    this.layout = "";
+    this.arrange();
+  }
+
+  /** Opens a view wherever it stands. @param {string} name */
+  turnTo(name) {
+    if (!this.state) return void (this.current = name);
+    if (!this.names.includes(name)) return /** @type {HTMLElement | null} */ (this.first.querySelector("[tabindex='0']"))?.focus();
+    this.open(name);
+    this.keepTab();
+  }
+
+  keepTab() {
+    this.remembered.keep({ tab: this.current });
   }
 
   /** Other views took the places of those that were here. */
@@ -63,27 +106,29 @@ export class Dashboard {
   arrange() {
     const { clientWidth: width, clientHeight: height } = this.root;
     if (!this.state || !width) return;
-    const layout = width < NARROW || height < LOW ? "one" : width >= WIDE ? "beside" : "below";
+    const { panels } = this;
+    const single = !panels.includes("graph") || panels.length < 2 || width < NARROW || (height < LOW && width < WIDE);
+    const layout = single ? "one" : width >= WIDE ? "beside" : "below";
     this.fill();
     if (layout === this.layout) return;
     this.layout = layout;
     this.root.dataset.layout = layout;
     if (layout === "one") this.take("graph");
-    else if (this.current === "graph") this.current = "cache";
+    if (!this.names.includes(this.current)) this.current = this.names[0];
     this.drawTabs();
     if (layout !== "one") this.put("graph", this.first);
     this.open(this.current);
   }
 
   get names() {
-    return this.state?.panels.filter((/** @type {string} */ name) => this.layout === "one" || name !== "graph") ?? [];
+    return this.panels.filter((name) => this.layout === "one" || name !== "graph");
   }
 
   drawTabs() {
     const had = this.tabs.contains(document.activeElement);
     const tab = (/** @type {string} */ name) =>
       h("button", { type: "button", role: "tab", dataset: { panel: name }, "aria-controls": this.second.id, "aria-selected": name === this.current,
-        onclick: () => this.open(name) }, NAMES[name]);
+        onclick: () => (this.open(name), this.keepTab()) }, NAMES[name]);
     this.tabs.replaceChildren(...this.names.map(tab));
     if (had) /** @type {HTMLElement | null} */ (this.tabs.querySelector('[aria-selected="true"]'))?.focus();
   }
@@ -94,6 +139,7 @@ export class Dashboard {
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: this.names.length - 1 }[event.key];
     if (to === undefined || at < 0) return;
     this.open(this.names[(to + this.names.length) % this.names.length]);
+    this.keepTab();
     /** @type {HTMLElement | null} */ (this.tabs.querySelector('[aria-selected="true"]'))?.focus();
     event.preventDefault();
     event.stopPropagation();

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {object} Place
- * @property {HTMLElement} node where to draw
+ * @property {HTMLElement} node where to draw @property {string} path the notebook's
+ * @property {(where: string) => void} move to "right", "left", "bottom" of the notebook, or behind its "tab"
  * @property {() => void} show brings it to sight @property {() => void} close takes it away
  */
 

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {import("./visible-boxes.js").Graph} Graph
- * @typedef {{path: string, graph: number, chain: number[]}} Place a graph where it would stand in the picture
+ * @typedef {{path: string, graph: number, chain: number[], above: number}} Place a graph where it would stand in the picture
  */
 
 export const MOST_BOXES = 1000;
@@ -10,10 +10,10 @@ const GAPS = [16, 34]; // around a box, in a layered drawing
 
 /**
  * The names of all groups and calls, outermost first, whose opening leaves at most `most` boxes.
- * @param {Graph[]} graphs @param {number} root @param {number} [most]
+ * @param {Graph[]} graphs @param {number} root @param {number} [most] @param {number} [deepest] the levels that are opened
  * @returns {{names: string[], complete: boolean}} complete: whether nothing was left closed for want of room
  */
-export function openable(graphs, root, most = MOST_BOXES) {
+export function openable(graphs, root, most = MOST_BOXES, deepest = Infinity) {
   /** @type {string[]} */
   const names = [];
   let complete = true;
@@ -25,20 +25,22 @@ export function openable(graphs, root, most = MOST_BOXES) {
     return true;
   };
   /** @type {Place[]} */
-  const waiting = [{ path: "", graph: root, chain: [root] }];
-  for (const { path, graph, chain } of waiting) {
+  const waiting = [{ path: "", graph: root, chain: [root], above: 0 }];
+  for (const { path, graph, chain, above } of waiting) {
     const { groups, nodes } = graphs[graph];
     const children = childrenOf(graphs[graph]);
     const open = new Set([-1]);
+    const depth = depths(groups);
+    const level = (/** @type {number} */ group) => above + (group < 0 ? 0 : depth[group] + 1); // of what is in it
     for (const group of byDepth(groups)) {
-      if (open.has(groups[group].parent) && opens(`${path}g${group}`, children[group] - 1)) open.add(group);
+      if (open.has(groups[group].parent) && level(groups[group].parent) < deepest && opens(`${path}g${group}`, children[group] - 1)) open.add(group);
     }
     nodes.forEach((node, index) => {
       const calls = node.calls ?? [];
-      if (!calls.length || !open.has(node.group ?? -1) || calls.some(([callee]) => chain.includes(callee))) return;
+      if (!calls.length || !open.has(node.group ?? -1) || calls.some(([callee]) => chain.includes(callee)) || level(node.group ?? -1) >= deepest) return;
       const cost = calls.reduce((sum, [callee]) => sum + atFirst(graphs[callee]), -1);
       if (!opens(`${path}n${index}`, cost)) return;
-      waiting.push(...calls.map(([callee], k) => ({ path: `${path}n${index}.${k}/`, graph: callee, chain: [...chain, callee] })));
+      waiting.push(...calls.map(([callee], k) => ({ path: `${path}n${index}.${k}/`, graph: callee, chain: [...chain, callee], above: level(node.group ?? -1) + 1 })));
     });
   }
   return { names, complete };
@@ -70,12 +72,17 @@ function childrenOf({ groups, nodes }) {
   return children;
 }
 
-/** Groups so that each comes after the one around it. @param {Graph["groups"]} groups */
-function byDepth(groups) {
-  const depth = groups.map((_, index) => {
+/** How many groups are around each. @param {Graph["groups"]} groups */
+function depths(groups) {
+  return groups.map((_, index) => {
     let steps = 0;
     for (let at = groups[index].parent; at >= 0; at = groups[at].parent) steps += 1;
     return steps;
   });
+}
+
+/** Groups so that each comes after the one around it. @param {Graph["groups"]} groups */
+function byDepth(groups) {
+  const depth = depths(groups);
   return [...groups.keys()].sort((a, b) => depth[a] - depth[b]);
 }

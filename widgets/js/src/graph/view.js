@@ -2,6 +2,7 @@
 
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
 import { counted, number } from "../format.js";
+import { arrive, deep, prepare } from "./at-first.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
@@ -50,6 +51,8 @@ export class GraphView {
     this.wanted = ""; // a version that is to be shown once the kernel has described it
     this.onWhole = () => {}; // asks for it
     this.overlay = ""; // what is told on the boxes besides
+    /** @type {number | undefined} how many levels of groups are open at first; undefined for as many as can be read */
+    this.depth = undefined;
     /** @type {Map<string, boolean>} what the reader opened and closed */
     this.opened = new Map();
     /** @type {string | null} */
@@ -133,6 +136,8 @@ export class GraphView {
     this.state = state;
     this.slider?.take(state.history, true);
     if (first && state.overlay) this.overlay = state.overlay;
+    const begin = first ? state.begin : undefined;
+    if (begin) prepare(this, begin);
     if (this.bar) this.bar.overlays.value = this.overlay;
     if (this.root) nameLandmark(this.root, `Graph of ${state.title}`);
     const keys = state.variants.map(({ key }) => key);
@@ -141,7 +146,11 @@ export class GraphView {
     this.forget();
     this.line = line && this.keyOf(line.label, line.line);
     if (!first && state.label) this.say(`${state.label} is shown`);
-    this.redraw().then(() => state.failed && state === this.state && this.choose(`n${state.failed.node}`));
+    this.redraw().then(() => {
+      if (state !== this.state) return;
+      if (state.failed) this.choose(`n${state.failed.node}`);
+      if (begin) arrive(this, begin);
+    });
   }
 
   /** Another graph: of what was opened or chosen in the last one, only the line means anything here. */
@@ -271,7 +280,7 @@ export class GraphView {
     const sight = firstSight(state, graph, whole, narrow ? below : beside);
     body?.classList.toggle("ll-stacked", narrow && !sight.folded);
     body?.classList.toggle("ll-large", sight.folded);
-    return sight;
+    return deep(this, sight);
   }
 
   /** The height that the view may take, in its own pixels. */

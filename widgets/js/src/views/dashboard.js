@@ -3,9 +3,11 @@
 import { Dashboard } from "../dashboard/dashboard.js";
 import { attached, placeBeside } from "../dashboard/dock.js";
 import { Part } from "../dashboard/part.js";
+import { Remembered } from "../dashboard/remembered.js";
 import { button, h } from "../dom.js";
 import { lent } from "../lent.js";
 import { Store } from "../store.js";
+import { themed } from "../theme.js";
 
 const TITLE = "Limelight dashboard";
 
@@ -17,15 +19,20 @@ export default lent(() => {
   /** What shows it now: its end, and how to bring it to sight. @type {{stop: AbortController, show: () => void} | null} */
   let shown = null;
 
-  /** Draws it in `node`, and nowhere else any more. @param {HTMLElement} node @param {any} host @param {() => void} show @param {() => void} gone */
-  const draw = (node, host, show, gone) => {
+  /** Draws it in `node`, and nowhere else any more. @param {HTMLElement} node @param {any} host @param {() => void} show @param {() => void} gone @param {string} [path] the notebook's @param {() => void} [usual] puts it where it stands at first */
+  const draw = (node, host, show, gone, path = location.pathname, usual = () => {}) => {
     shown?.stop.abort();
     const stop = new AbortController();
     shown = { stop, show };
     const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard", "data-lm-suppress-shortcuts": "true" });
     node.replaceChildren(root);
-    const dashboard = new Dashboard(root, own, host, stop.signal);
+    const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path));
+    dashboard.onReset = usual;
+    const paint = () => themed(node, own);
+    own.on("change:theme", paint);
+    paint();
     stop.signal.addEventListener("abort", () => {
+      own.off("change:theme", paint);
       root.remove();
       gone();
     });
@@ -56,7 +63,15 @@ export default lent(() => {
         };
         const place = placeBeside(el, TITLE, closed);
         if (!place) return false;
-        draw(place.node, host, place.show, () => undefined);
+        const dock = () => {
+          const kept = new Remembered(place.path);
+          const asked = own.get("dock");
+          if (asked) kept.keep({ dock: asked });
+          place.move(asked || kept.layout.dock || "right");
+        };
+        dock();
+        own.on("change:dock", dock);
+        draw(place.node, host, place.show, () => undefined, place.path, () => place.move("right"));
         el.replaceChildren(note("The dashboard stands beside the notebook.", "Show it", place.show));
         own.on("msg:custom", (/** @type {any} */ content) => content?.type === "dismissed" && place.close());
         own.on("destroy", () => place.node.isConnected && lost(place.node));

@@ -123,7 +123,8 @@ function announcement({ functions, newest }) {
  * @param {Set<string>} unfolded @param {Choose} choose
  */
 function table(cached, state, all, showAll, unfolded, choose) {
-  const shown = all ? cached.entries : cached.entries.slice(-AT_FIRST);
+  const sorted = state.sort !== "time"; // what counts most is then at the top
+  const shown = all ? cached.entries : sorted ? cached.entries.slice(0, AT_FIRST) : cached.entries.slice(-AT_FIRST);
   const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
   const hidden = cached.entries.length - shown.length;
   const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
@@ -133,14 +134,15 @@ function table(cached, state, all, showAll, unfolded, choose) {
     const pick = (/** @type {MouseEvent} */ event) => choose([cached.id, entry.index], event.shiftKey || event.ctrlKey || event.metaKey);
     return row(entry, key, most, String(state.newest), unfolded, { chosen: isChosen(key), pick });
   });
-  const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} older traces`) : null;
+  const more = hidden ? button("Show all", () => showAll(cached.id), { class: "ll-link" }, `${number(hidden)} ${sorted ? "more" : "older"} traces`) : null;
   const note = cached.hidden ? h("span", {}, `${number(cached.hidden)} older traces are not kept here. `) : null;
+  const rest = more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null;
   return h(
     "table",
     { class: "ll-table", role: "grid" },
     h("caption", { class: state.functions.length > 1 ? null : "ll-hidden" }, ...caption),
     h("thead", {}, h("tr", {}, ...COLUMNS.map(heading))),
-    h("tbody", {}, more || note ? h("tr", {}, h("td", { colspan: COLUMNS.length }, note, more)) : null, ...rows),
+    h("tbody", {}, sorted ? null : rest, ...rows, sorted ? rest : null),
   );
 }
 

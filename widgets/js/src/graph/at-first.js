@@ -1,0 +1,31 @@
+// What the line that opened a graph view asks for, besides the version: what is sought, how deep groups are open, a pass.
+
+import { openable } from "./open-all.js";
+
+/**
+ * @typedef {import("./view.js").GraphView} GraphView
+ * @typedef {import("./first-sight.js").Sight} Sight
+ * @typedef {{find?: string, depth?: number, stop?: number}} Begin
+ */
+
+/** Before the first picture is drawn. @param {GraphView} view @param {Begin} begin */
+export function prepare(view, { find, depth }) {
+  if (view.bar && find) view.bar.search.value = find;
+  view.depth = depth;
+}
+
+/** Once it is drawn. @param {GraphView} view @param {Begin} begin */
+export async function arrive(view, { find, stop }) {
+  if (stop !== undefined) view.slider?.go(stop);
+  if (!find) return;
+  view.results.seek();
+  await view.results.next(1);
+}
+
+/** What is shown at first where groups are open so many levels deep. @param {GraphView} view @param {Sight} sight @returns {Sight} */
+export function deep(view, sight) {
+  if (view.depth === undefined || !view.state) return sight;
+  const { names } = openable(view.state.graphs, view.graph, undefined, view.depth);
+  view.spread = true;
+  return { ...sight, open: new Set(names), dissolved: new Set() };
+}

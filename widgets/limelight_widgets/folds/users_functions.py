@@ -1,0 +1,13 @@
+"""Staged functions that are the user's own: the library stages some, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limelight.user_code import source_line
+
+
+def is_users(function: Any) -> bool:
+    """Whether a staged function was made of the user's code; one without code, as from a file, counts as theirs."""
+    code = getattr(getattr(function, "python_function", None), "__code__", None)
+    return code is None or not source_line.is_library(code)
