@@ -90,7 +90,8 @@ class Describer:
         fusions = _fusions(graph, nodes)
         described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
         described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
-        graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)))
+        graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)),
+                        self._excerpts.code)  # fmt: skip
         loose_nodes.gather(described)
         self._graphs[index] = described
 

@@ -42,17 +42,20 @@ from limelight_widgets.folds.node_places import Place, places
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 200
+CODE_WIDTH = 18
 MOST_DIFFERENCES = 6
 MOST_VALUES = 4  # of one difference
 _INDEXING = frozenset(
     {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"}
 )
+_ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
 _LAYER = re.compile(r"(\d+): (\w+)")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
-def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at: Callable[[Any], list[object]]) -> None:
+def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at: Callable[[Any], list[object]],
+         code: Callable[[str, int], str]) -> None:  # fmt: skip
     """Adds the tree to a described graph.
 
     Args:
@@ -60,6 +63,7 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
         state: its description, with `inputs`, `nodes` and `outputs`.
         line: gives the label and number of the line that made a described node.
         at: gives a position as a view knows it: [source, line].
+        code: gives the text of a line by its label and number, "" where it is not known.
     """
     nodes = state["nodes"]
     makers, readers = _wiring(state)
@@ -71,7 +75,8 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     folded = [node.get("folded_into", -1) for node in nodes]
     inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
     known: dict[Any, tuple[int, int]] = {}
-    facts = Facts(where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded)
+    facts = Facts(where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
+                  lambda label, number: _line_title(label, number, code(label, number)))  # fmt: skip
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):
         if innermost >= 0:
@@ -83,6 +88,20 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     state["open"] = tree.initially_open()
     if crossings:
         state["crossings"] = crossings
+
+
+def _line_title(label: str, line: int, code: str) -> str:
+    """What the ops of a line are called: by what the line assigns, or by how it begins.
+
+    >>> _line_title("In[3]", 4, "    L, alpha = solve(K, y)"), _line_title("In[3]", 5, "return ll.sum(alpha * y)")
+    ('L, alpha · line 4', 'line 5: return ll.sum(alp…')
+    >>> _line_title("In[3]", 4, "K += noise"), _line_title("In[3]", 4, "")
+    ('K · line 4', 'In[3] line 4')
+    """
+    assigned = _ASSIGNS.match(code)
+    if assigned and len(assigned[1]) <= CODE_WIDTH:
+        return f"{assigned[1]} · line {line}"
+    return f"line {line}: {shortened(code.strip(), CODE_WIDTH)}" if code.strip() else f"{label} line {line}"
 
 
 def _bytes_made(graph: Any) -> list[int]:

@@ -11,7 +11,7 @@ the same group each operand comes from. Updates of variables are equal where the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import isqrt
@@ -79,6 +79,7 @@ class Facts:
         lines: the label and number of the line that made it, "" and 0 where not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
+        titles: what groups of ops of one line are called, by its label and number; by default "In[3] line 4".
     """
 
     places: Sequence[Place]
@@ -86,6 +87,7 @@ class Facts:
     lines: Sequence[tuple[str, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
+    titles: Callable[[str, int], str] = "{} line {}".format
 
 
 class Hierarchy:
@@ -346,7 +348,8 @@ class Hierarchy:
         children: list[Child] = []
         for (label, line), run in self._line_runs(self._children(container)):
             if line and len(run) > 1:
-                children.append(self._wrap(container, "line", f"{label} line {line}", f"line{line}", run, waiting))
+                title = self._facts.titles(label, line)
+                children.append(self._wrap(container, "line", title, f"line{line}", run, waiting))
             else:
                 children += run
         self._set_children(container, children)
@@ -377,9 +380,11 @@ class Hierarchy:
         if len(block) == 1:
             return block[0]
         first = self._first(block[0])
-        return self._wrap(
-            container, "block", f"nodes {first}–{self._first(block[-1])}", f"nodes{first}", block, waiting
-        )
+        lines = sorted({self._line(child) for child in block} - {0})
+        title = f"nodes {first}–{self._first(block[-1])}"
+        if len(lines) > 1 and container == ROOT:
+            title = f"lines {lines[0]}–{lines[-1]}"
+        return self._wrap(container, "block", title, f"nodes{first}", block, waiting)
 
     def _wrap(
         self, container: int, kind: Kind, title: str, key: str, members: list[Child], waiting: list[int]

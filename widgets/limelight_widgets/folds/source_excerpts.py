@@ -48,6 +48,10 @@ class Excerpts:
         """The label of the file with that index."""
         return self._labels[index]
 
+    def code(self, label: str, line: int) -> str:
+        """The text of a line of the file with that label, "" where it is not known."""
+        return linecache.getline(self._files[self._labels.index(label)], line) if label in self._labels else ""
+
     def state(self) -> list[State]:
         """For each file its label, the number of the first line shown, and the lines' text."""
         return [
