@@ -60,7 +60,7 @@ def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:
     added = [node["device"]] if "device" in node else []
     added += [node["became"][2]] if "became" in node and node["became"][2] else []
     said = _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
-    return replace(said, tags=_tags(tags, box))
+    return replace(said, tags=_tags(tags, box, writes=node["kind"] == "variable"))
 
 
 def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
@@ -78,10 +78,13 @@ def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
     return replace(said, tags=_tags(tags, box))
 
 
-def _tags(tags: Collection[str], box: Box) -> str:
-    """The variables that a box of the forward pass uses: by name where there is room. And the outputs that it gives."""
+def _tags(tags: Collection[str], box: Box, *, writes: bool = False) -> str:
+    """The variables that a box of the forward pass uses, or that an op writes to, and the outputs that it gives.
+
+    They are named where there is room, else counted.
+    """
     results = " ".join(tag for tag in tags if tag.startswith("▶"))
-    used = [] if box.lane in {"backward", "update"} else [tag for tag in tags if not tag.startswith("▶")]
+    used = [] if box.lane in {"backward", "update"} and not writes else [tag for tag in tags if not tag.startswith("▶")]
     named = " ".join(tag.split(" ")[0] for tag in used)
     variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), 'variable')}"
     parts = [variables if used else "", results if len(results) <= TAG_WIDTH else "▶ outputs"]

@@ -382,8 +382,9 @@ class Hierarchy:
         first = self._first(block[0])
         lines = sorted({self._line(child) for child in block} - {0})
         title = f"nodes {first}–{self._first(block[-1])}"
-        if len(lines) > 1 and container == ROOT:
-            title = f"lines {lines[0]}–{lines[-1]}"
+        of_lines = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else title
+        if container == ROOT and all(group.title != of_lines for group in self.groups):
+            title = of_lines
         return self._wrap(container, "block", title, f"nodes{first}", block, waiting)
 
     def _wrap(

@@ -63,9 +63,12 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         else:
             before.append(helpers.of(node, call))
     again = helpers.repeated()  # one that calls a model once would only hide it
+    models = {functions[0] for functions, call in zip(before, calls, strict=True) if functions and call is not None}
     known: dict[Any, Place] = {}
     result: list[Place] = []
     for node, call, lane, functions in zip(nodes, calls, chosen, before, strict=True):
+        if lane == "loss" and functions and functions[0] in models and _name(functions[0]) in again:
+            lane = "forward"  # it comes after the last module, but with it
         key = (call, node.scope, lane, functions)
         place = known.get(key)
         if place is None:

@@ -72,7 +72,7 @@ export function wordsOf(state, box) {
   if (node.kind === "error") return words(node.op, node.said ?? "", "error");
   const mark = node.became?.[2] ?? "";
   const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
-  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
+  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box, node.kind === "variable") };
 }
 
 /** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
@@ -86,12 +86,12 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
 }
 
 /**
- * The variables that a box of the forward pass uses: by name where there is room.
- * @param {string[] | undefined} tags @param {Box} box @returns {{tags?: string}}
+ * The variables that a box of the forward pass uses, and any that an op writes to: by name where there is room.
+ * @param {string[] | undefined} tags @param {Box} box @param {boolean} [writes] @returns {{tags?: string}}
  */
-function tagsOf(tags, { lane }) {
+function tagsOf(tags, { lane }, writes = false) {
   const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
-  const used = lane === "backward" || lane === "update" ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
+  const used = (lane === "backward" || lane === "update") && !writes ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
   const named = used.map((tag) => tag.split(" ")[0]).join(" ");
   const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, "variable")}`;
   const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");

@@ -293,6 +293,7 @@ export class GraphView {
 
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
+    this.body?.classList.remove("ll-tall");
     this.fitted = this.spread = false;
     this.sight = null;
     return this.redraw();
@@ -493,6 +494,7 @@ export class GraphView {
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
     const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
     const wanted = Math.ceil(Math.max(height + around, height / share));
+    if (wanted > parseFloat(getComputedStyle(body).maxBlockSize)) body.classList.add("ll-tall"); // below a cell, on a low screen
     const most = this.tallest();
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
