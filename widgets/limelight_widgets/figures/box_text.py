@@ -86,7 +86,8 @@ def _tags(tags: Collection[str], box: Box, *, writes: bool = False) -> str:
     results = " ".join(tag for tag in tags if tag.startswith("▶"))
     used = [] if box.lane in {"backward", "update"} and not writes else [tag for tag in tags if not tag.startswith("▶")]
     named = " ".join(tag.split(" ")[0] for tag in used)
-    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), 'variable')}"
+    noun = "value" if any(tag.split(" ")[0].endswith("]") for tag in used) else "variable"  # an element of a list
+    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), noun)}"
     parts = [variables if used else "", results if len(results) <= TAG_WIDTH else "▶ outputs"]
     return "  ".join(part for part in parts if part)
 

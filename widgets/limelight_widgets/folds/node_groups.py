@@ -21,6 +21,7 @@ from limelight_widgets.folds.node_places import Lane, Place, Segment
 from limelight_widgets.folds.periods import Run, runs
 
 MOST_CHILDREN = 60
+MOST_AT_TOP = 16  # boxes beyond which ops of one line are one: all of them are to be seen at once, and read
 BLOCKS = 40
 ROOT = -1
 LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
@@ -148,6 +149,19 @@ class Hierarchy:
         for i, into in enumerate(folded):
             if into >= 0:
                 self.of[i] = self.of[into]
+        self._order_gradients(drawn)
+
+    def _order_gradients(self, drawn: Sequence[int]) -> None:
+        """Has groups of the backward pass stand where their last op does: what calls share is written with the first."""
+        for i in drawn:
+            at = self.of[i]
+            while at != ROOT and self.groups[at].lane == "backward":
+                self.groups[at].first = i
+                at = self.groups[at].parent
+        for group in self.groups:
+            if group.lane == "backward":
+                group.children.sort(key=self._first)
+        self.top.sort(key=self._first)
 
     def _group_at(
         self,
@@ -224,21 +238,65 @@ class Hierarchy:
             return False
         rest: list[Child] = []
         done = 0
-        for run in found:
-            rest += children[done : run.start]
-            rest.append(self._repeated(container, run, children[run.start : run.stop]))
-            done = run.stop
+        for run, end in zip(found, [*(other.start for other in found[1:]), len(children)], strict=False):
+            start, rounds = self._with_ends(run, children, done, end)
+            rest += children[done:start]
+            rest.append(self._repeated(container, run.period, rounds))
+            done = start + sum(map(len, rounds))
         self._set_children(container, rest + children[done:])
         return bool(found)
+
+    def _with_ends(self, run: Run, children: list[Child], low: int, high: int) -> tuple[int, list[list[Child]]]:
+        """The rounds of a repeat, and where they begin: with those between `low` and `high` that differ a little.
+
+        The first and the last round of a loop often do, since passes have found more or less to do there. They call
+        the same modules and functions at the same lines, in the same order, and have ops of no other lines.
+        """
+        rounds = [children[k : k + run.period] for k in range(run.start, run.stop, run.period)]
+        start, stop = run.start, run.stop
+        calls = [self._call(child) for child in rounds[0] if child.is_group]
+        if len(calls) < 2 or None in calls or not rounds[0][0].is_group:
+            return start, rounds
+        lines = {(self._line(child), self._lane(child)) for child in rounds[0] if not child.is_group}
+
+        def span(at: int, step: int, wanted: list[object]) -> int:
+            """One past the last of the children from `at` on, going by `step`, that make a round; `at` for none."""
+            begin, left = at, list(wanted)
+            while low <= at < high:
+                child = children[at]
+                if child.is_group and (not left or self._call(child) != left.pop(0)):
+                    break
+                if not child.is_group and (self._line(child), self._lane(child)) not in lines:
+                    break
+                at += step
+                if step < 0 and not left:
+                    break
+            return begin if left else at
+
+        while (before := span(start - 1, -1, calls[::-1]) + 1) < start:
+            rounds.insert(0, children[before:start])
+            start = before
+        while (after := span(stop, 1, calls)) > stop:
+            rounds.append(children[stop:after])
+            stop = after
+        return start, rounds
+
+    def _call(self, child: Child) -> object:
+        """What is called, and where, for a group that is a call; None for others."""
+        group = self.groups[child.at]
+        segment = group.segment
+        if segment is None or segment.at is None:
+            return None
+        return group.kind, group.lane, segment.cls, segment.key.partition("#")[0], segment.at
 
     def _is_repeat(self, container: int) -> bool:
         return container != ROOT and self.groups[container].repeat is not None
 
-    def _repeated(self, container: int, run: Run, children: list[Child]) -> Child:
-        """A new group of the kind "repeat" around `children`, of which the members are groups, or slices of nodes."""
-        first = children[0]
+    def _repeated(self, container: int, period: int, rounds: list[list[Child]]) -> Child:
+        """A new group of the kind "repeat" around `rounds`, of which the members are groups, or slices of nodes."""
+        first, children = rounds[0][0], [child for one in rounds for child in one]
         lane = self._lane(first)
-        title, key = self._title(children[: run.period])
+        title, key = self._title(max(rounds, key=len))
         around = self.groups[container].id if container != ROOT else f"{lane}:"
         group = Group(self._distinct(f"{around}/{key}×"), "repeat", title, container, lane)
         group.path = self.groups[first.at].path if first.is_group else ""
@@ -246,13 +304,12 @@ class Hierarchy:
         index = len(self.groups)
         self.groups.append(group)
         if not any(child.is_group for child in children):
-            group.repeat, group.children = Repeat(run.count, [], run.period), children
+            group.repeat, group.children = Repeat(len(rounds), [], period), children
             self._move(children, index)
         else:
-            members = [children[k : k + run.period] for k in range(0, len(children), run.period)]
-            group.children = [self._member(index, k, member) for k, member in enumerate(members)]
-            group.repeat = Repeat(run.count, [child.at for child in group.children])
-        self._hashes[index] = hash((run.count, self._hash(index)))
+            group.children = [self._member(index, k, member) for k, member in enumerate(rounds)]
+            group.repeat = Repeat(len(rounds), [child.at for child in group.children])
+        self._hashes[index] = hash((len(rounds), self._hash(index)))
         return Child(True, index)
 
     def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
@@ -335,7 +392,8 @@ class Hierarchy:
         waiting = [ROOT, *[k for k, group in enumerate(self.groups) if group.repeat is None]]
         while waiting:
             container = waiting.pop()
-            if len(self._children(container)) > MOST_CHILDREN and not self._is_line(container):
+            most = MOST_AT_TOP if container == ROOT else MOST_CHILDREN
+            if len(self._children(container)) > most and not self._is_line(container):
                 self._by_line(container, waiting)
             if len(self._children(container)) > MOST_CHILDREN:
                 self._by_block(container, waiting)

@@ -93,7 +93,7 @@ function tagsOf(tags, { lane }, writes = false) {
   const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
   const used = (lane === "backward" || lane === "update") && !writes ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
   const named = used.map((tag) => tag.split(" ")[0]).join(" ");
-  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, "variable")}`;
+  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, used.some((tag) => tag.split(" ")[0].endsWith("]")) ? "value" : "variable")}`;
   const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");
   return text ? { tags: text } : {};
 }
