@@ -57,7 +57,9 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
     for number, tag in names.items():
         direct = [k for k in readers[number] if nodes[k]["op"] not in READS and "calls" not in nodes[k]]
         _tag(nodes, direct, tag)
-        if inputs[number].get("captured") and not any("calls" in nodes[k] for k in readers[number]):
+        if (inputs[number].get("captured") or _list(inputs[number]) in lists) and not any(
+            "calls" in nodes[k] for k in readers[number]
+        ):
             inputs[number]["folded"] = True
     _shorten_chains(nodes)
 
@@ -72,13 +74,13 @@ def _is_variable(given: State) -> bool:
 
 
 def _list(given: State) -> str:
-    """The list that a captured tensor is an element of, as "times" of "times[3]", else ""."""
+    """The list that an input is an element of, as "times" of "times[3]", else ""."""
     name = str(given["name"])
-    return name.partition("[")[0] if given.get("captured") and name.endswith("]") else ""
+    return name.partition("[")[0] if name.endswith("]") else ""
 
 
 def _lists(inputs: Sequence[State]) -> set[str]:
-    """Lists of so many captured tensors that boxes of their own would hide the rest."""
+    """Lists of so many tensors that boxes of their own would hide the rest."""
     sizes = Counter(_list(given) for given in inputs if not _is_variable(given))
     return {name for name, size in sizes.items() if name and size > MOST_OF_LIST}
 

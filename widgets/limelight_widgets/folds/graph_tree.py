@@ -39,6 +39,7 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
 from limelight_widgets.folds.node_places import Place, places
+from limelight_widgets.folds.source_excerpts import Excerpts
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 200
@@ -54,17 +55,19 @@ _LAYER = re.compile(r"(\d+): (\w+)")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
-def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at: Callable[[Any], list[object]],
-         code: Callable[[str, int], str]) -> None:  # fmt: skip
+def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], excerpts: Excerpts) -> None:
     """Adds the tree to a described graph.
 
     Args:
         graph: the graph.
         state: its description, with `inputs`, `nodes` and `outputs`.
-        line: gives the label and number of the line that made a described node.
-        at: gives a position as a view knows it: [source, line].
-        code: gives the text of a line by its label and number, "" where it is not known.
+        line: gives the label of the file and the line where the statement begins that made a described node.
+        excerpts: the lines of code that the view shows.
     """
+
+    def at(source: Any) -> list[object]:
+        return list(excerpts.at(source))
+
     nodes = state["nodes"]
     makers, readers = _wiring(state)
     inputs = [[makers[number] for number in node.get("in", ())] for node in nodes]
@@ -75,8 +78,11 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     folded = [node.get("folded_into", -1) for node in nodes]
     inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
     known: dict[Any, tuple[int, int]] = {}
-    facts = Facts(where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
-                  lambda label, number: _line_title(label, number, code(label, number)))  # fmt: skip
+    facts = Facts(
+        where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
+        begin=lambda source: excerpts.statement(*excerpts.at(source)),
+        titles=lambda label, number: _line_title(label, number, excerpts.code(label, number)),
+    )  # fmt: skip
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):
         if innermost >= 0:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import isqrt
-from typing import Literal, NamedTuple
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
 from limelight_widgets.folds.periods import Run, runs
@@ -80,6 +81,7 @@ class Facts:
         lines: the label and number of the line that made it, "" and 0 where not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
+        begin: the line where the statement begins that a position is in.
         titles: what groups of ops of one line are called, by its label and number; by default "In[3] line 4".
     """
 
@@ -88,6 +90,7 @@ class Facts:
     lines: Sequence[tuple[str, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
+    begin: Callable[[Any], int] = attrgetter("line")
     titles: Callable[[str, int], str] = "{} line {}".format
 
 
@@ -152,15 +155,17 @@ class Hierarchy:
         self._order_gradients(drawn)
 
     def _order_gradients(self, drawn: Sequence[int]) -> None:
-        """Has groups of the backward pass stand where their last op does: what calls share is written with the first."""
+        """Has groups of the backward pass stand where their middle op does: what calls share is written with the first."""
+        inside: dict[int, list[int]] = {}
         for i in drawn:
             at = self.of[i]
             while at != ROOT and self.groups[at].lane == "backward":
-                self.groups[at].first = i
+                inside.setdefault(at, []).append(i)
                 at = self.groups[at].parent
-        for group in self.groups:
-            if group.lane == "backward":
-                group.children.sort(key=self._first)
+        for at, nodes in inside.items():
+            self.groups[at].first = nodes[len(nodes) // 2]
+        for at in inside:
+            self.groups[at].children.sort(key=self._first)
         self.top.sort(key=self._first)
 
     def _group_at(
@@ -233,7 +238,10 @@ class Hierarchy:
             with_groups = groups[run.start + run.period] > groups[run.start]
             return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
 
-        found = runs(symbols, worth, lambda at: self._line(children[at]))
+        def begins(at: int) -> int:
+            return -self._line(children[at]) if lanes[at] == "backward" else self._line(children[at])
+
+        found = runs(symbols, worth, begins)
         if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
             return False
         rest: list[Child] = []
@@ -367,7 +375,7 @@ class Hierarchy:
     def _line(self, child: Child) -> int:
         segment = self.groups[child.at].segment if child.is_group else None
         if segment is not None and segment.at is not None:
-            return int(segment.at.line)
+            return self._facts.begin(segment.at)
         return self._facts.lines[self._first(child)][1]
 
     def _lane(self, child: Child) -> Lane:
@@ -384,7 +392,8 @@ class Hierarchy:
         if not lines:
             return f"{len(children)} ops", "ops"
         text = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]}–{lines[-1]}"
-        return text, text.replace(" ", "")
+        named = len(lines) == 1 and not groups
+        return self._facts.titles(*self._facts.lines[children[0].at]) if named else text, text.replace(" ", "")
 
     # Small containers
 
@@ -395,6 +404,8 @@ class Hierarchy:
             most = MOST_AT_TOP if container == ROOT else MOST_CHILDREN
             if len(self._children(container)) > most and not self._is_line(container):
                 self._by_line(container, waiting)
+            if container == ROOT and len(self.top) > MOST_AT_TOP:
+                self._by_statement(waiting)
             if len(self._children(container)) > MOST_CHILDREN:
                 self._by_block(container, waiting)
 
@@ -411,6 +422,38 @@ class Hierarchy:
             else:
                 children += run
         self._set_children(container, children)
+
+    def _by_statement(self, waiting: list[int]) -> None:
+        """Gathers calls of modules and functions at the top with the ops of the statement that calls them."""
+        runs: list[list[Child]] = []
+        for child in self.top:
+            last = runs[-1][-1] if runs else None
+            line = 0 if child.is_group and self.groups[child.at].repeat else self._line(child)
+            if last and line and (line, self._lane(child)) == (self._line(last), self._lane(last)):
+                runs[-1].append(child)
+            else:
+                runs.append([child])
+        children: list[Child] = []
+        for run in runs:
+            plain = [child for child in run if not child.is_group or self.groups[child.at].kind == "line"]
+            if len(run) > 1 and plain and self._lane(run[0]) != "update":
+                nodes = plain[0].at if not plain[0].is_group else self.groups[plain[0].at].first
+                title = self._facts.titles(*self._facts.lines[nodes])
+                key = f"statement{self._line(run[0])}"
+                children.append(self._wrap(ROOT, "line", title, key, self._unwrapped(run), waiting))
+            else:
+                children += run
+        self.top = children
+
+    def _unwrapped(self, run: Sequence[Child]) -> list[Child]:
+        """The same without groups of a line: what is around them is one of that line."""
+        found: list[Child] = []
+        for child in run:
+            of_line = child.is_group and self.groups[child.at].kind == "line"
+            found += self.groups[child.at].children if of_line else [child]
+            if of_line:
+                self.groups[child.at].children = []
+        return found
 
     def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[str, int], list[Child]]]:
         """Consecutive children of one line and lane; a group has no line and stands alone."""
