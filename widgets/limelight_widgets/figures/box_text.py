@@ -71,7 +71,8 @@ def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
     kind = group.get("cls", "") if forward and group["kind"] == "module" and not told else ""
     ops: int = group["ops"] if "ops" in group else group["size"]
     detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
-    detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
+    told_once = forward or group["kind"] == "optimiser"
+    detail.append(f"line {group['at'][1]}" if "at" in group and told_once else "")
     said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
     if "tags" in group and "repeat" not in group:
         tags = [*group["tags"], *(tag for tag in tags if tag.startswith("▶"))]

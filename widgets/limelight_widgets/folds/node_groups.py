@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import isqrt
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -23,6 +23,7 @@ from limelight_widgets.folds.periods import Run, runs
 
 MOST_CHILDREN = 60
 MOST_AT_TOP = 16  # boxes beyond which ops of one line are one: all of them are to be seen at once, and read
+FEW_AT_TOP = 12  # the same for lines that follow one another, where there were more than that
 BLOCKS = 40
 ROOT = -1
 LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
@@ -406,6 +407,8 @@ class Hierarchy:
                 self._by_line(container, waiting)
             if container == ROOT and len(self.top) > MOST_AT_TOP:
                 self._by_statement(waiting)
+                if len(self.top) > FEW_AT_TOP:
+                    self._by_neighbours(waiting)
             if len(self._children(container)) > MOST_CHILDREN:
                 self._by_block(container, waiting)
 
@@ -444,6 +447,24 @@ class Hierarchy:
             else:
                 children += run
         self.top = children
+
+    def _by_neighbours(self, waiting: list[int]) -> None:
+        """Gathers lines without calls that follow one another in a lane, at the top."""
+        children: list[Child] = []
+        for (plain, _), run in groupby(self.top, lambda child: (self._is_plain(child), self._lane(child))):
+            members = list(run)
+            if plain and len(members) > 1:
+                lines = sorted({self._line(child) for child in members} - {0})
+                title = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else f"{len(members)} ops"
+                children.append(self._wrap(ROOT, "line", title, f"lines{self._line(members[0])}", members, waiting))
+            else:
+                children += members
+        self.top = children
+
+    def _is_plain(self, child: Child) -> bool:
+        """Whether it is an op, or ops of a line, that bears no name of a module or function."""
+        inside = self.groups[child.at].children if child.is_group else []
+        return not child.is_group or (self.groups[child.at].kind == "line" and not any(c.is_group for c in inside))
 
     def _unwrapped(self, run: Sequence[Child]) -> list[Child]:
         """The same without groups of a line: what is around them is one of that line."""

@@ -81,7 +81,7 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
   const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
   const told = label.endsWith(`: ${cls}`); // of a layer of a sequence
   const of = forward && kind === "module" && cls && !told ? cls : "";
-  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), forward && at ? `line ${at[1]}` : ""];
+  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), (forward || kind === "optimiser") && at ? `line ${at[1]}` : ""];
   return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
 }
 

@@ -35,7 +35,7 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
 
 const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
-const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
+const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
