@@ -24,6 +24,7 @@ from limelight_widgets.folds.periods import Run, runs
 MOST_CHILDREN = 60
 MOST_AT_TOP = 16  # boxes beyond which ops of one line are one: all of them are to be seen at once, and read
 FEW_AT_TOP = 12  # the same for lines that follow one another, where there were more than that
+MOST_LINES = 8  # of those in one group
 BLOCKS = 40
 ROOT = -1
 LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
@@ -156,7 +157,7 @@ class Hierarchy:
         self._order_gradients(drawn)
 
     def _order_gradients(self, drawn: Sequence[int]) -> None:
-        """Has groups of the backward pass stand where their middle op does: what calls share is written with the first."""
+        """Has groups of the backward pass stand where their middle op does: what calls share is with the first."""
         inside: dict[int, list[int]] = {}
         for i in drawn:
             at = self.of[i]
@@ -388,7 +389,9 @@ class Hierarchy:
         if len(groups) == 1:
             return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
         if 1 < len(groups) <= MOST_TITLES:
-            return " + ".join(group.title for group in groups), groups[0].segment.key if groups[0].segment else "groups"
+            return " + ".join(group.title.partition(" (call ")[0] for group in groups), groups[0].segment.key if groups[
+                0
+            ].segment else "groups"
         lines = sorted({self._line(child) for child in children} - {0})
         if not lines:
             return f"{len(children)} ops", "ops"
@@ -453,17 +456,21 @@ class Hierarchy:
         children: list[Child] = []
         for (plain, _), run in groupby(self.top, lambda child: (self._is_plain(child), self._lane(child))):
             members = list(run)
-            if plain and len(members) > 1:
-                lines = sorted({self._line(child) for child in members} - {0})
-                title = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else f"{len(members)} ops"
-                children.append(self._wrap(ROOT, "line", title, f"lines{self._line(members[0])}", members, waiting))
-            else:
+            if not plain or len(members) == 1:
                 children += members
+                continue
+            length = -(-len(members) // -(-len(members) // MOST_LINES))
+            for part in (members[k : k + length] for k in range(0, len(members), length)):
+                lines = sorted({self._line(child) for child in part})
+                title = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else f"line {lines[0]}"
+                children.append(self._wrap(ROOT, "line", title, f"lines{self._line(part[0])}", part, waiting))
         self.top = children
 
     def _is_plain(self, child: Child) -> bool:
         """Whether it is an op, or ops of a line, that bears no name of a module or function."""
         inside = self.groups[child.at].children if child.is_group else []
+        if not self._line(child):
+            return False
         return not child.is_group or (self.groups[child.at].kind == "line" and not any(c.is_group for c in inside))
 
     def _unwrapped(self, run: Sequence[Child]) -> list[Child]:

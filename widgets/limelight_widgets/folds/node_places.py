@@ -66,9 +66,9 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     models = {functions[0] for functions, call in zip(before, calls, strict=True) if functions and call is not None}
     known: dict[Any, Place] = {}
     result: list[Place] = []
-    for node, call, lane, functions in zip(nodes, calls, chosen, before, strict=True):
-        if lane == "loss" and functions and functions[0] in models and _name(functions[0]) in again:
-            lane = "forward"  # it comes after the last module, but with it
+    for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
+        with_model = functions and functions[0] in models and _name(functions[0]) in again
+        lane = "forward" if with_model and of_ops == "loss" else of_ops  # after the last module, but with it
         key = (call, node.scope, lane, functions)
         place = known.get(key)
         if place is None:

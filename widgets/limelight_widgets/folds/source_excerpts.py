@@ -69,7 +69,7 @@ class Excerpts:
 
 
 def _statements(text: Sequence[str]) -> dict[int, int]:
-    """For each line after the first of a simple statement that first one.
+    r"""For each line after the first of a simple statement that first one.
 
     >>> _statements(["x = [\n", "    1,\n", "]\n", "y = 2\n"])
     {2: 1, 3: 1}

@@ -511,6 +511,7 @@ export class GraphView {
     for (const name of names) this.opened.set(name, true);
     this.spread = open;
     this.choose(null);
+    this.body?.classList.remove("ll-drawer"); // it would cover what is to be seen
     this.fitted = false;
     await this.redraw();
     const said = `${counted(names.length, "group or function", "groups and functions")} opened`;
