@@ -81,7 +81,8 @@ def update_v(x, v, t):
     return v * ll.exp(0.5 * eps * s) - 0.5 * eps * (grad_energy(x) * ll.exp(eps * q) + m), 0.5 * eps * ll.sum(s, axis=1)
 def update_x(x, v, t, keep):
     s, m, q = x_net(keep * x, v, t)
-    return keep * x + (1 - keep) * (x * ll.exp(eps * s) + eps * (v * ll.exp(eps * q) + m)), eps * ll.sum((1 - keep) * s, axis=1)
+    moved = x * ll.exp(eps * s) + eps * (v * ll.exp(eps * q) + m)
+    return keep * x + (1 - keep) * moved, eps * ll.sum((1 - keep) * s, axis=1)
 x_net(x0, x0, ll.constant(times[0])); v_net(x0, x0, ll.constant(times[0]));""",
     """\
 %%stage l2hmc

@@ -24,6 +24,13 @@ def model(net, x):
 """
 
 
+CALL = """\
+@ll.function
+def step(x):
+    return model(net, x)
+"""
+
+
 def traced(monkeypatch: pytest.MonkeyPatch, name: str, source: str, **names: object) -> ll.function:
     """The function `step` of a source that a notebook might have."""
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
@@ -43,9 +50,9 @@ def test_rounds_of_helpers_that_call_a_model_are_one(monkeypatch):
     net = nn.Dense(3)
     x = ll.ones((2, 3))
     net(x)
-    step = traced(monkeypatch, "<rounds>", SOURCE + "step = ll.function(lambda x: model(net, x), name='step')", net=net)
+    step = traced(monkeypatch, "<rounds>", SOURCE + CALL, net=net)
     step(x)
-    assert top(step) == [("forward", "rest + turn ×4")]
+    assert top(step) == [("forward", "rest + turn ×4"), ("forward", "model")]
 
 
 def test_a_helper_that_calls_a_model_once_does_not_hide_it(monkeypatch):
@@ -64,9 +71,7 @@ def test_helpers_of_a_staged_cell_are_groups():
     shell = InteractiveShell.instance()
     try:
         shell.run_line_magic("load_ext", "limelight")
-        shell.run_cell(
-            "import limelight as ll\ndef rest(x):\n    y = ll.tanh(x)\n    return ll.exp(y) * 2.0\nx = ll.ones((2,))"
-        )
+        shell.run_cell("import limelight as ll\nx = ll.ones((2,))\n" + SOURCE)
         shell.run_cell("%%stage -q step\na = rest(x)\nb = ll.sin(a)\nloss = ll.sum(rest(b))")
         assert top(shell.user_ns["step"]) == [("forward", "rest"), ("forward", "rest (call 2)")]
     finally:

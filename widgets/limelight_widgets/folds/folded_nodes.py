@@ -1,8 +1,8 @@
 """Nodes that are no boxes: parameters, their reads, constants, casts and reshapes fold into what uses them.
 
 Parameters, tensors of a list and constants become tags of the nodes that use them ("conv1.kernel f32[3,3,16,32]"); a
-cast or a change of shape that only one node uses is drawn as a part of that. A folded node keeps its place in the graph:
-searches and listings find it, and `folded_into` is the box to go to.
+cast or a change of shape that only one node uses is drawn as a part of that. A folded node keeps its place in the
+graph: searches and listings find it, and `folded_into` is the box to go to.
 """
 
 from __future__ import annotations

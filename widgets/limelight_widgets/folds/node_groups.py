@@ -389,9 +389,8 @@ class Hierarchy:
         if len(groups) == 1:
             return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
         if 1 < len(groups) <= MOST_TITLES:
-            return " + ".join(group.title.partition(" (call ")[0] for group in groups), groups[0].segment.key if groups[
-                0
-            ].segment else "groups"
+            title = " + ".join(group.title.partition(" (call ")[0] for group in groups)
+            return title, groups[0].segment.key if groups[0].segment else "groups"
         lines = sorted({self._line(child) for child in children} - {0})
         if not lines:
             return f"{len(children)} ops", "ops"

@@ -62,8 +62,8 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
             before.append(helpers.of_gradient(node, call, [nodes[k] for k in inputs[i] if k >= 0]))
         else:
             before.append(helpers.of(node, call))
-    again = helpers.repeated()  # one that calls a model once would only hide it
-    models = {functions[0] for functions, call in zip(before, calls, strict=True) if functions and call is not None}
+    again = helpers.repeated()  # a function that calls a model once would only hide it
+    models = {f for functions, call in zip(before, calls, strict=True) if call is not None for f in functions}
     known: dict[Any, Place] = {}
     result: list[Place] = []
     for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
@@ -73,7 +73,8 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         place = known.get(key)
         if place is None:
             modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
-            around = functions if call is None else [f for f in functions if _name(f) in again]
+            repeats = [f for f in functions if _name(f) in again or (call is None and f not in models)]
+            around = repeats if call is not None or any(_name(f) in again for f in functions) else functions
             scopes = _scopes(node.scope)
             path = (*around, *modules, *scopes) if call is not None else (*scopes, *around)
             place = known[key] = Place(lane, path)
