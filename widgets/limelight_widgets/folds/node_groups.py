@@ -395,8 +395,10 @@ class Hierarchy:
         if not lines:
             return f"{len(children)} ops", "ops"
         text = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]}–{lines[-1]}"
-        named = len(lines) == 1 and not groups
-        return self._facts.titles(*self._facts.lines[children[0].at]) if named else text, text.replace(" ", "")
+        if len(lines) == 1 and not groups:  # by what it assigns; how it begins would leave no room for the count
+            title = self._facts.titles(*self._facts.lines[children[0].at]).partition(": ")[0]
+            return title, text.replace(" ", "")
+        return text, text.replace(" ", "")
 
     # Small containers
 

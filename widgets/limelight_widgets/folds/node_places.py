@@ -172,8 +172,8 @@ class _HelperCalls:
         for step in plain[common:]:
             at = (*[one.key for _, one in self._now], step.key)
             number = self._count[at] = self._count.get(at, 0) + 1
-            again = {} if number == 1 else {"key": f"{step.key}#{number}", "title": f"{step.title} (call {number})"}
-            self._now.append((step, step._replace(**again)))
+            again = step._replace(key=f"{step.key}#{number}", title=f"{step.title} (call {number})")
+            self._now.append((step, step if number == 1 else again))
         return tuple([one for _, one in self._now])
 
     def repeated(self) -> set[str]:
