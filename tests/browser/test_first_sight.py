@@ -7,6 +7,8 @@ import pytest
 from harness.page import DARK, LIGHT, output, run_all, set_theme
 from harness.programs import IMPORTS, PROGRAMS
 from harness.sight import LEAST_TYPE, problems, settle, smallest_type
+from harness.staged_programs import IMPORTS as STAGED_IMPORTS
+from harness.staged_programs import STAGED
 
 WINDOWS = ((1280, 720), (1920, 1080))
 
@@ -45,6 +47,24 @@ def test_models_open_in_sight(views, picture) -> None:
     page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     is_read_opened_and_lit(page, view("transformer"))
     is_projected(page, view("convolutional"), picture)
+
+
+def test_models_in_staged_cells_open_in_sight(open_cells, picture) -> None:
+    page = open_cells(STAGED_IMPORTS, *(cell for pair in STAGED.values() for cell in pair))
+    page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
+    run_all(page)
+    wrong = {}
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        for at, name in enumerate(STAGED):
+            shown = settle(output(page, 2 + 2 * at).locator(".ll-graph-view").first)
+            if found := problems(shown):
+                wrong[name, width] = found
+            picture(shown, f"first-sight-{name}-{width}")
+            page.set_viewport_size({"width": width, "height": height})
+    assert wrong == {}
+    rounds = output(page, 2 + 2 * list(STAGED).index("l2hmc")).locator(".ll-box.ll-group", has_text="lines 7–11 ×10")
+    assert rounds.count() == 1  # helpers that call modules, in a loop of ten rounds
 
 
 def is_read_opened_and_lit(page, shown) -> None:

@@ -50,7 +50,7 @@ def answers(lesson: Page, picture) -> None:
     expect(view.locator(".ll-line.ll-chosen")).to_contain_text("softmax_cross_entropy(logits, labels).mean()")
     picture(cell(lesson, index("%%stage train_step\n")), "lesson-stage-light")
 
-    view.locator(".ll-box", has_text="forward_network").first.locator(".ll-opener").click()
+    view.locator(".ll-box", has_text="call network").first.locator(".ll-opener").click()
     expect(box(view, "relu")).to_be_visible()
     picture(view, "lesson-nested-light")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 from limelight.core import dtypes
+from limelight.core.name_scopes import graph_writer, name_scope
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError
@@ -36,7 +38,8 @@ def clip_by_value(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
     [[1.0, -0.5]]
     """
     _check("clip_by_value", gradients, limit)
-    return [None if g is None else _each(g, lambda x: clip(x, -limit, limit)) for g in gradients]
+    with _scope("clip_by_value"):
+        return [None if g is None else _each(g, lambda x: clip(x, -limit, limit)) for g in gradients]
 
 
 def clip_by_norm(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
@@ -57,7 +60,8 @@ def clip_by_norm(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
     [[1.5, 2.0], 0.5]
     """
     _check("clip_by_norm", gradients, limit)
-    return [None if g is None else _scaled(g, _factor(global_norm([g]), limit)) for g in gradients]
+    with _scope("clip_by_norm"):
+        return [None if g is None else _scaled(g, _factor(global_norm([g]), limit)) for g in gradients]
 
 
 def clip_by_global_norm(gradients: Gradients, limit: Limit) -> list[Gradient | None]:
@@ -82,8 +86,9 @@ def clip_by_global_norm(gradients: Gradients, limit: Limit) -> list[Gradient | N
     [[1.5], None, 2.0]
     """
     _check("clip_by_global_norm", gradients, limit)
-    factor = _factor(global_norm(gradients), limit)
-    return [None if g is None else _scaled(g, factor) for g in gradients]
+    with _scope("clip_by_global_norm"):
+        factor = _factor(global_norm(gradients), limit)
+        return [None if g is None else _scaled(g, factor) for g in gradients]
 
 
 def global_norm(gradients: Gradients) -> Tensor:
@@ -111,6 +116,11 @@ def global_norm(gradients: Gradients) -> Tensor:
         total = total + square
     none = total == 0
     return where(none, 0.0, where(none, 1.0, total).sqrt())  # whose gradient at 0 is 0, as that of every norm
+
+
+def _scope(name: str) -> AbstractContextManager[object]:
+    """The ops of all gradients as one group of a graph; outside of traces nobody looks at scopes."""
+    return nullcontext() if graph_writer() is None else name_scope(name)
 
 
 def _check(name: str, gradients: Any, limit: Any = 1.0) -> None:

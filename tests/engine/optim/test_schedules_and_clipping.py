@@ -127,3 +127,12 @@ def test_the_clipping_of_zeros_has_a_gradient():
 def test_a_limit_is_one_number():
     with pytest.raises(ll.errors.ArgumentError, match=r"limit must be a number or a floating scalar, got f32\[2\]"):
         ll.optim.clip_by_norm([ll.ones(2)], ll.ones(2))
+
+
+@pytest.mark.parametrize("clip", [ll.optim.clip_by_value, ll.optim.clip_by_norm, ll.optim.clip_by_global_norm])
+def test_the_ops_of_a_clipping_are_one_group_of_a_graph(clip):
+    step = ll.function(lambda x, y: clip([x, y], 1.0))
+    step(ll.ones((2,)), ll.ones((3,)))
+    assert {node.scope for node in step.trace_cache[0].graph.nodes if str(node.op) != "constant"} == {
+        f"{clip.__name__}/"
+    }

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from limelight_widgets.figures.first_sight import first_sight
+from limelight_widgets.figures.lanes import in_lanes
 from limelight_widgets.folds.graph import GraphFold
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -18,6 +19,29 @@ def inside(strip, box):
         and box.x + box.width <= strip.x + strip.width
         and (strip.y <= box.y and box.y + box.height <= strip.y + strip.height)
     )
+
+
+def test_the_update_stands_in_the_last_of_several_bands():
+    sizes = [(60.0, 30.0)] * 8  # a chain of six, and an update of two
+    edges = [(k, k + 1) for k in range(7)]
+    lanes, updates = [0, 0, 0, 0, 0, 0, 2, 2], [False] * 6 + [True] * 2
+    layout = in_lanes(sizes, edges, lanes, [-1] * 8, updates, [False] * 8, 200.0, across=False)
+    strips = {lane: [strip for strip in layout.strips if strip.lane == lane] for lane in ("forward", "update")}
+    assert len(strips["forward"]) > 1
+    assert len(strips["update"]) == 1
+    assert strips["update"][0].x > max(strip.x for strip in strips["forward"])
+
+
+def test_an_update_in_the_lane_of_the_gradient_makes_it_no_longer():
+    def height(lanes):
+        edges = [(k, k + 1) for k in range(len(lanes) - 1)]
+        updates, count = [k > 3 for k in range(len(lanes))], len(lanes)
+        layout = in_lanes(
+            [(60.0, 30.0)] * count, edges, lanes, [-1] * count, updates, [False] * count, 1e9, across=False
+        )
+        return layout.height
+
+    assert height([0, 0, 1, 1, 1, 1]) == height([0, 0, 1, 1])
 
 
 def test_the_loss_is_a_lane_between_forward_and_backward():

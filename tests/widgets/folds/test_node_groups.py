@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -53,9 +53,50 @@ def test_every_container_is_small_whatever_the_graph(count):
 
 def test_runs_of_one_line_are_grouped_before_blocks():
     hierarchy = tree([()] * 200, lines=[("In[3]", 1 + n // 4) for n in range(200)])
-    assert [group.title for group in hierarchy.groups[:2]] == ["In[3] line 1", "In[3] line 2"]
+    assert [group.title for group in hierarchy.groups[:3]] == ["lines 1–8", "In[3] line 1", "In[3] line 2"]
     assert {group.kind for group in hierarchy.groups} == {"line"}
-    assert hierarchy.children()[ROOT] == 50
+    assert hierarchy.children()[ROOT] == 7
+    assert tree([()] * 48, lines=[("In[3]", 1 + n // 4) for n in range(48)]).children()[ROOT] == 12
+
+
+class Line(NamedTuple):
+    line: int
+
+
+def called(function: str, line: int, times: int = 1, cls: str = "") -> Segment:
+    again = {} if times == 1 else {"key": f"{function}#{times}", "title": f"{function} (call {times})"}
+    segment = Segment(function, "module" if cls else "function", function, cls, at=Line(line))
+    return segment._replace(**again)
+
+
+def test_calls_stand_with_the_statement_that_makes_them_where_there_is_much_at_the_top():
+    steps = [(called(f"net{n}", n + 1, cls="Net"),) for n in range(10)]
+    paths = [path for step in steps for path in (step, step, (), ())]
+    lines = [("In[3]", n // 4 + 1) for n in range(40)]
+    few = tree(paths[:12], lines=lines[:12])
+    assert [group.title for group in few.groups] == ["net0", "net1", "net2"]
+    many = tree(paths, lines=lines)
+    assert titles(many)[:4] == [
+        ("In[3] line 1", ROOT, 4), ("net0", 0, 2), ("In[3] line 2", ROOT, 4), ("net1", 2, 2)
+    ]  # fmt: skip
+    assert many.children()[ROOT] == 10
+
+
+def test_rounds_that_differ_a_little_are_rounds_of_the_loop():
+    paths, lines, symbols = [], [], []
+    for n in range(6):
+        for name, line in (("update_v", 7), ("update_x", 8)):
+            ops = [name] * (2 + (n == 0))  # the first round has more to do
+            paths += [(called(name, line, n + 1),)] * len(ops)
+            lines += [("In[3]", 3)] * len(ops)
+            symbols += [f"{name}{k}{line}" for k in range(len(ops))]
+        if n:  # and the first round nothing to add to
+            paths, lines, symbols = [*paths, ()], [*lines, ("In[3]", 9)], [*symbols, "add"]
+    hierarchy = tree(paths, lines=lines, symbols=symbols)
+    assert [(group.title, group.repeat.count) for group in hierarchy.groups if group.parent == ROOT] == [
+        ("update_v + update_x", 6)
+    ]
+    assert hierarchy.children()[ROOT] == 1
 
 
 def test_small_graphs_are_not_grouped_by_line():

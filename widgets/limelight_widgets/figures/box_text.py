@@ -60,7 +60,7 @@ def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:
     added = [node["device"]] if "device" in node else []
     added += [node["became"][2]] if "became" in node and node["became"][2] else []
     said = _words(names, _title(node), specs, node["kind"], at(state, node), " · ".join(added))
-    return replace(said, tags=_tags(tags, box))
+    return replace(said, tags=_tags(tags, box, writes=node["kind"] == "variable"))
 
 
 def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
@@ -71,19 +71,24 @@ def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
     kind = group.get("cls", "") if forward and group["kind"] == "module" and not told else ""
     ops: int = group["ops"] if "ops" in group else group["size"]
     detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
-    detail.append(f"line {group['at'][1]}" if "at" in group and forward else "")
+    told_once = forward or group["kind"] == "optimiser"
+    detail.append(f"line {group['at'][1]}" if "at" in group and told_once else "")
     said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
     if "tags" in group and "repeat" not in group:
         tags = [*group["tags"], *(tag for tag in tags if tag.startswith("▶"))]
     return replace(said, tags=_tags(tags, box))
 
 
-def _tags(tags: Collection[str], box: Box) -> str:
-    """The variables that a box of the forward pass uses: by name where there is room. And the outputs that it gives."""
+def _tags(tags: Collection[str], box: Box, *, writes: bool = False) -> str:
+    """The variables that a box of the forward pass uses, or that an op writes to, and the outputs that it gives.
+
+    They are named where there is room, else counted.
+    """
     results = " ".join(tag for tag in tags if tag.startswith("▶"))
-    used = [] if box.lane in {"backward", "update"} else [tag for tag in tags if not tag.startswith("▶")]
+    used = [] if box.lane in {"backward", "update"} and not writes else [tag for tag in tags if not tag.startswith("▶")]
     named = " ".join(tag.split(" ")[0] for tag in used)
-    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), 'variable')}"
+    noun = "value" if any(tag.split(" ")[0].endswith("]") for tag in used) else "variable"  # an element of a list
+    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), noun)}"
     parts = [variables if used else "", results if len(results) <= TAG_WIDTH else "▶ outputs"]
     return "  ".join(part for part in parts if part)
 

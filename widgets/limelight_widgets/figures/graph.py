@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import log10
 from textwrap import wrap
@@ -88,12 +88,12 @@ def _svg(sight: Sight, heading: str, summary: str, known: Mapping[str, Told], no
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
-        *(_strip(strip) for strip in drawing.strips),
+        *(_strip(strip, _is_joined(sight, strip)) for strip in drawing.strips),
         *(_frame(frame, drawing.frames[frame.name]) for frame in frames),
         *(_edge(sight, edge, points) for edge, points in drawing.edges.items() if not _is_told(sight, edge)),
+        *_saved(sight),  # behind the boxes, which it may pass
         *(_frame_title(frame, drawing.frames[frame.name]) for frame in frames),
         *(_box(by_name[name], place, known.get(name)) for name, place in drawing.boxes.items()),
-        *_saved(sight),
         "</g>",
         *(
             svg.label(line, MARGIN, below + NOTE * i, 11, fill=svg.QUIET, font_family=svg.SANS)
@@ -158,12 +158,19 @@ def _bar(place: Rectangle, share: float) -> str:
     )
 
 
-def _strip(strip: Strip) -> str:
+def _is_joined(sight: Sight, strip: Strip) -> bool:
+    """Whether the update stands in the lane of the backward pass."""
+    alone = all(other.lane != "update" for other in sight.drawing.strips)
+    return strip.lane == "backward" and alone and any(box.lane == "update" for box in sight.picture.boxes)
+
+
+def _strip(strip: Strip, joined: bool) -> str:
     """The ground of a lane."""
+    title = "backward, update" if joined else strip.lane
     ground = svg.element(
         "rect", x=strip.x, y=strip.y, width=strip.width, height=strip.height, rx=6, fill=svg.LANE[strip.lane]
     )
-    return ground + (svg.label(strip.lane, strip.x + 8, strip.y + 13, 11, fill=svg.QUIET) if strip.named else "")
+    return ground + (svg.label(title, strip.x + 8, strip.y + 13, 11, fill=svg.QUIET) if strip.named else "")
 
 
 def _is_told(sight: Sight, edge: tuple[str, str]) -> bool:
@@ -178,10 +185,20 @@ def _saved(sight: Sight) -> list[str]:
     lanes = lanes_of(sight.picture) if sight.manner.lanes else None
     places = sight.drawing.boxes | sight.drawing.frames
     pairs = saved(sight.picture, lanes) if lanes is not None else []
-    return [_dotted(places[box], places[gradient], size) for box, gradient, size in pairs]
+    strips = sight.drawing.strips
+    return [_dotted(places[box], places[gradient], size, strips) for box, gradient, size in pairs]
 
 
-def _dotted(source: Rectangle, target: Rectangle, size: int) -> str:
+def _gap_before(place: Rectangle, strips: Sequence[Strip]) -> float | None:
+    """The middle of the gap before the lane that a place is in, where the lanes stand side by side."""
+    of = (s for s in strips if s.x <= place.x <= s.x + s.width and s.y <= place.y <= s.y + s.height)
+    if (strip := next(of, None)) is None:
+        return None
+    ends = [s.x + s.width for s in strips if s.x + s.width <= strip.x]
+    return (max(ends) + strip.x) / 2 if ends else None
+
+
+def _dotted(source: Rectangle, target: Rectangle, size: int, strips: Sequence[Strip]) -> str:
     down = target.y > source.y + source.height
     start = (source.x + source.width / 2, source.y + source.height)
     end = (target.x + target.width / 2, target.y)
@@ -189,6 +206,8 @@ def _dotted(source: Rectangle, target: Rectangle, size: int) -> str:
         start = (source.x + source.width, source.y + source.height / 2)
         end = (target.x, target.y + target.height / 2)
     x, y, said = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, bytes_text(size)
+    if not down:
+        x = _gap_before(target, strips) or x
     width = 6.7 * len(said) + 6
     room = end[1] - start[1] >= 14 if down else end[0] - start[0] >= width - 8
     line = svg.element(

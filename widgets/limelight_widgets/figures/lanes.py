@@ -107,18 +107,52 @@ def in_lanes(
         limit: the height beyond which all lanes go on in another band.
         across: whether the picture will be turned, so that lanes are rows.
     """
-    ranks = _ranks_in_lanes(edges, lanes, partners, losses)
-    count = max(ranks) + 1
     drawn = [updates[a] == updates[b] for a, b in edges]
+    ranks = _ranks_in_lanes([e for e, is_drawn in zip(edges, drawn, strict=True) if is_drawn], edges, lanes, partners,
+                            updates, losses)  # fmt: skip
+    parts, heights, starts = _arranged(sizes, edges, drawn, lanes, ranks, limit)
+    if len(starts) > 1 and 2 in lanes:
+        ranks = _update_last(ranks, edges, lanes)
+        parts, heights, starts = _arranged(sizes, edges, drawn, lanes, ranks, limit)
+    first = min((rank for rank, loss in zip(ranks, losses, strict=True) if loss), default=len(heights))
+    return _Stack(parts, starts, heights, first, across=across).layout(len(sizes), len(edges))
+
+
+def _arranged(
+    sizes: Sequence[Point],
+    edges: Sequence[Edge],
+    drawn: Sequence[bool],
+    lanes: Sequence[int],
+    ranks: Sequence[int],
+    limit: float,
+) -> tuple[list[_Part], list[float], list[int]]:
+    """The lanes by themselves, the heights of their ranks, and the ranks with which bands begin."""
+    count = max(ranks) + 1
     parts = [_Part(sizes, edges, drawn, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
     heights = [max(part.drawing.heights[rank] for part in parts) for rank in range(count)]
     for part in parts:
         part.drawing.heights = list(heights)
         part.drawing.order()
         part.drawing.place(RANK_GAP)
-    starts = band_starts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP)
-    first = min((rank for rank, loss in zip(ranks, losses, strict=True) if loss), default=count)
-    return _Stack(parts, starts, heights, first, across=across).layout(len(sizes), len(edges))
+    return parts, heights, band_starts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP)
+
+
+def _ends(count: int, edges: Sequence[Edge]) -> list[int]:
+    """How many boxes of the update come after each, at most; `edges` are those between such boxes."""
+    after = [0] * count
+    for a, b in sorted(edges, reverse=True):
+        if a < b:
+            after[a] = max(after[a], after[b] + 1)
+    return after
+
+
+def _update_last(ranks: Sequence[int], edges: Sequence[Edge], lanes: Sequence[int]) -> list[int]:
+    """The same ranks, but those of the update: in the last of several bands, not between two of them."""
+    after = _ends(len(ranks), [(a, b) for a, b in edges if lanes[a] == 2 == lanes[b]])
+    distinct = sorted({rank for rank, lane in zip(ranks, lanes, strict=True) if lane != 2})
+    place = {rank: i for i, rank in enumerate(distinct)}
+    first = max(len(distinct) - 1 - max(after), 0)
+    return [first + after[box] if lanes[box] == 2 else place[rank] for box, rank in enumerate(ranks)]
 
 
 class _Part:
@@ -145,7 +179,12 @@ class _Part:
 
 
 def _ranks_in_lanes(
-    edges: Sequence[Edge], lanes: Sequence[int], partners: Sequence[int], losses: Sequence[bool]
+    drawn: Sequence[Edge],
+    edges: Sequence[Edge],
+    lanes: Sequence[int],
+    partners: Sequence[int],
+    updates: Sequence[bool],
+    losses: Sequence[bool],
 ) -> list[int]:
     count = len(lanes)
 
@@ -157,12 +196,16 @@ def _ranks_in_lanes(
     short = model + 1 - min((ranks[box] for box in range(count) if losses[box]), default=inf)
     ranks = [rank + max(short, 0.0) if losses[box] else rank for box, rank in enumerate(ranks)]
     last = max((ranks[a] for a, b in edges if lanes[a] == 0 and lanes[b] == 1), default=0.0)
-    backward, update = own(1), own(2)
+    backward = [(a, b) for a, b in drawn if a != b and lanes[a] == 1 == lanes[b] and not updates[a]]
+    update = own(2)
+    after = _ends(count, [(a, b) for a, b in drawn if updates[a]])
     for box in range(count):
         if lanes[box] == 1 and partners[box] >= 0:
             ranks[box] = ranks[partners[box]]
     for box in range(count - 1, -1, -1):
-        if lanes[box] == 1 and partners[box] < 0:
+        if lanes[box] == 1 and updates[box]:  # joined: where the backward pass ends
+            ranks[box] = after[box]
+        elif lanes[box] == 1 and partners[box] < 0:
             ranks[box] = _between(box, backward, ranks, partners, last)
     for box in range(count):
         if lanes[box] == 2:

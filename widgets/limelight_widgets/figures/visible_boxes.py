@@ -509,6 +509,7 @@ def fusion_label(number: int, ops: int, shown: int) -> str:
 
 
 def call_label(node: State) -> str:
-    """What a call says: the op, and the functions that it calls."""
-    names = ", ".join(label for _, label in node["calls"])
-    return f"{node['op']} {names}"
+    """What a call says: the op, and the functions that it calls, by the names that their authors gave them."""
+    labels = [label.removeprefix("forward_") for _, label in node["calls"]]
+    names = [f"gradient of {label[9:]}" if label.startswith("backward_") else label for label in labels]
+    return f"{node['op'].removesuffix('_forward')} {', '.join(names)}"

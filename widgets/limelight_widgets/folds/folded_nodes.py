@@ -1,12 +1,13 @@
 """Nodes that are no boxes: parameters, their reads, constants, casts and reshapes fold into what uses them.
 
-Parameters and constants become tags of the nodes that use them ("conv1.kernel f32[3,3,16,32]"); a cast or a change of
-shape that only one node uses is drawn as a part of that. A folded node keeps its place in the graph: searches and
-listings find it, and `folded_into` is the box to go to.
+Parameters, tensors of a list and constants become tags of the nodes that use them ("conv1.kernel f32[3,3,16,32]"); a
+cast or a change of shape that only one node uses is drawn as a part of that. A folded node keeps its place in the
+graph: searches and listings find it, and `folded_into` is the box to go to.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from limelight_widgets.folds.fold import State
@@ -16,6 +17,7 @@ PASSED_THROUGH = frozenset({
 })  # fmt: skip
 READS = frozenset({"read_variable"})
 MOST_TAGS = 12  # on one node
+MOST_OF_LIST = 3  # elements of a list of tensors that have boxes
 
 
 def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], makers: Sequence[int]) -> None:
@@ -31,7 +33,9 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
     """
     nodes, inputs = graph["nodes"], graph["inputs"]
     results = set(graph["outputs"])
-    names = {k: f"{given['name']} {_short(given['spec'])}" for k, given in enumerate(inputs) if _is_variable(given)}
+    lists = _lists(inputs)
+    told = [k for k, given in enumerate(inputs) if _is_variable(given) or _list(given) in lists]
+    names = {k: f"{inputs[k]['name']} {_short(inputs[k]['spec'])}" for k in told}
     for number, index in enumerate(makers):
         if index < 0:
             continue
@@ -53,7 +57,9 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
     for number, tag in names.items():
         direct = [k for k in readers[number] if nodes[k]["op"] not in READS and "calls" not in nodes[k]]
         _tag(nodes, direct, tag)
-        if inputs[number].get("captured") and not any("calls" in nodes[k] for k in readers[number]):
+        if (inputs[number].get("captured") or _list(inputs[number]) in lists) and not any(
+            "calls" in nodes[k] for k in readers[number]
+        ):
             inputs[number]["folded"] = True
     _shorten_chains(nodes)
 
@@ -65,6 +71,18 @@ def _passes_through(node: State, number: int, readers_of: Sequence[int], results
 
 def _is_variable(given: State) -> bool:
     return "var " in str(given["spec"])
+
+
+def _list(given: State) -> str:
+    """The list that an input is an element of, as "times" of "times[3]", else ""."""
+    name = str(given["name"])
+    return name.partition("[")[0] if name.endswith("]") else ""
+
+
+def _lists(inputs: Sequence[State]) -> set[str]:
+    """Lists of so many tensors that boxes of their own would hide the rest."""
+    sizes = Counter(_list(given) for given in inputs if not _is_variable(given))
+    return {name for name, size in sizes.items() if name and size > MOST_OF_LIST}
 
 
 def _short(spec: str) -> str:

@@ -90,7 +90,7 @@ class Describer:
         fusions = _fusions(graph, nodes)
         described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
         described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
-        graph_tree.grow(graph, described, self._line, lambda source: list(self._excerpts.at(source)))
+        graph_tree.grow(graph, described, self._line, self._excerpts)
         loose_nodes.gather(described)
         self._graphs[index] = described
 
@@ -138,7 +138,10 @@ class Describer:
 
     def _line(self, node: State) -> tuple[str, int]:
         stack = node.get("stack")
-        return (self._excerpts.label(stack[0][0]), stack[0][1]) if stack else ("", 0)
+        if not stack:
+            return "", 0
+        index, line = stack[0][0], stack[0][1]
+        return self._excerpts.label(index), self._excerpts.statement(index, line)
 
 
 def _is_among(value: Any, called: Sequence[Any]) -> bool:

@@ -39,28 +39,35 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
 from limelight_widgets.folds.node_places import Place, places
+from limelight_widgets.folds.source_excerpts import Excerpts
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 200
+CODE_WIDTH = 18
 MOST_DIFFERENCES = 6
 MOST_VALUES = 4  # of one difference
 _INDEXING = frozenset(
     {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"}
 )
+_ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
 _LAYER = re.compile(r"(\d+): (\w+)")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
-def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at: Callable[[Any], list[object]]) -> None:
+def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], excerpts: Excerpts) -> None:
     """Adds the tree to a described graph.
 
     Args:
         graph: the graph.
         state: its description, with `inputs`, `nodes` and `outputs`.
-        line: gives the label and number of the line that made a described node.
-        at: gives a position as a view knows it: [source, line].
+        line: gives the label of the file and the line where the statement begins that made a described node.
+        excerpts: the lines of code that the view shows.
     """
+
+    def at(source: Any) -> list[object]:
+        return list(excerpts.at(source))
+
     nodes = state["nodes"]
     makers, readers = _wiring(state)
     inputs = [[makers[number] for number in node.get("in", ())] for node in nodes]
@@ -71,7 +78,11 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     folded = [node.get("folded_into", -1) for node in nodes]
     inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
     known: dict[Any, tuple[int, int]] = {}
-    facts = Facts(where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded)
+    facts = Facts(
+        where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
+        begin=lambda source: excerpts.statement(*excerpts.at(source)),
+        titles=lambda label, number: _line_title(label, number, excerpts.code(label, number)),
+    )  # fmt: skip
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):
         if innermost >= 0:
@@ -83,6 +94,20 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], at:
     state["open"] = tree.initially_open()
     if crossings:
         state["crossings"] = crossings
+
+
+def _line_title(label: str, line: int, code: str) -> str:
+    """What the ops of a line are called: by what the line assigns, or by how it begins.
+
+    >>> _line_title("In[3]", 4, "    L, alpha = solve(K, y)"), _line_title("In[3]", 5, "return ll.sum(alpha * y)")
+    ('L, alpha · line 4', 'line 5: return ll.sum(alp…')
+    >>> _line_title("In[3]", 4, "K += noise"), _line_title("In[3]", 4, "")
+    ('K · line 4', 'In[3] line 4')
+    """
+    assigned = _ASSIGNS.match(code)
+    if assigned and len(assigned[1]) <= CODE_WIDTH:
+        return f"{assigned[1]} · line {line}"
+    return f"line {line}: {shortened(code.strip(), CODE_WIDTH)}" if code.strip() else f"{label} line {line}"
 
 
 def _bytes_made(graph: Any) -> list[int]:

@@ -11,16 +11,20 @@ the same group each operand comes from. Updates of variables are equal where the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import isqrt
-from typing import Literal, NamedTuple
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
 from limelight_widgets.folds.periods import Run, runs
 
 MOST_CHILDREN = 60
+MOST_AT_TOP = 16  # boxes beyond which ops of one line are one: all of them are to be seen at once, and read
+FEW_AT_TOP = 12  # the same for lines that follow one another, where there were more than that
+MOST_LINES = 8  # of those in one group
 BLOCKS = 40
 ROOT = -1
 LEAST_UNROLLED = 12  # ops without a group of their own that a repeat must have
@@ -79,6 +83,8 @@ class Facts:
         lines: the label and number of the line that made it, "" and 0 where not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
+        begin: the line where the statement begins that a position is in.
+        titles: what groups of ops of one line are called, by its label and number; by default "In[3] line 4".
     """
 
     places: Sequence[Place]
@@ -86,6 +92,8 @@ class Facts:
     lines: Sequence[tuple[str, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
+    begin: Callable[[Any], int] = attrgetter("line")
+    titles: Callable[[str, int], str] = "{} line {}".format
 
 
 class Hierarchy:
@@ -146,6 +154,21 @@ class Hierarchy:
         for i, into in enumerate(folded):
             if into >= 0:
                 self.of[i] = self.of[into]
+        self._order_gradients(drawn)
+
+    def _order_gradients(self, drawn: Sequence[int]) -> None:
+        """Has groups of the backward pass stand where their middle op does: what calls share is with the first."""
+        inside: dict[int, list[int]] = {}
+        for i in drawn:
+            at = self.of[i]
+            while at != ROOT and self.groups[at].lane == "backward":
+                inside.setdefault(at, []).append(i)
+                at = self.groups[at].parent
+        for at, nodes in inside.items():
+            self.groups[at].first = nodes[len(nodes) // 2]
+        for at in inside:
+            self.groups[at].children.sort(key=self._first)
+        self.top.sort(key=self._first)
 
     def _group_at(
         self,
@@ -217,26 +240,73 @@ class Hierarchy:
             with_groups = groups[run.start + run.period] > groups[run.start]
             return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
 
-        found = runs(symbols, worth, lambda at: self._line(children[at]))
+        def begins(at: int) -> int:
+            return -self._line(children[at]) if lanes[at] == "backward" else self._line(children[at])
+
+        found = runs(symbols, worth, begins)
         if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
             return False
         rest: list[Child] = []
         done = 0
-        for run in found:
-            rest += children[done : run.start]
-            rest.append(self._repeated(container, run, children[run.start : run.stop]))
-            done = run.stop
+        for run, end in zip(found, [*(other.start for other in found[1:]), len(children)], strict=False):
+            start, rounds = self._with_ends(run, children, done, end)
+            rest += children[done:start]
+            rest.append(self._repeated(container, run.period, rounds))
+            done = start + sum(map(len, rounds))
         self._set_children(container, rest + children[done:])
         return bool(found)
+
+    def _with_ends(self, run: Run, children: list[Child], low: int, high: int) -> tuple[int, list[list[Child]]]:
+        """The rounds of a repeat, and where they begin: with those between `low` and `high` that differ a little.
+
+        The first and the last round of a loop often do, since passes have found more or less to do there. They call
+        the same modules and functions at the same lines, in the same order, and have ops of no other lines.
+        """
+        rounds = [children[k : k + run.period] for k in range(run.start, run.stop, run.period)]
+        start, stop = run.start, run.stop
+        calls = [self._call(child) for child in rounds[0] if child.is_group]
+        if len(calls) < 2 or None in calls or not rounds[0][0].is_group:
+            return start, rounds
+        lines = {(self._line(child), self._lane(child)) for child in rounds[0] if not child.is_group}
+
+        def span(at: int, step: int, wanted: list[object]) -> int:
+            """One past the last of the children from `at` on, going by `step`, that make a round; `at` for none."""
+            begin, left = at, list(wanted)
+            while low <= at < high:
+                child = children[at]
+                if child.is_group and (not left or self._call(child) != left.pop(0)):
+                    break
+                if not child.is_group and (self._line(child), self._lane(child)) not in lines:
+                    break
+                at += step
+                if step < 0 and not left:
+                    break
+            return begin if left else at
+
+        while (before := span(start - 1, -1, calls[::-1]) + 1) < start:
+            rounds.insert(0, children[before:start])
+            start = before
+        while (after := span(stop, 1, calls)) > stop:
+            rounds.append(children[stop:after])
+            stop = after
+        return start, rounds
+
+    def _call(self, child: Child) -> object:
+        """What is called, and where, for a group that is a call; None for others."""
+        group = self.groups[child.at]
+        segment = group.segment
+        if segment is None or segment.at is None:
+            return None
+        return group.kind, group.lane, segment.cls, segment.key.partition("#")[0], segment.at
 
     def _is_repeat(self, container: int) -> bool:
         return container != ROOT and self.groups[container].repeat is not None
 
-    def _repeated(self, container: int, run: Run, children: list[Child]) -> Child:
-        """A new group of the kind "repeat" around `children`, of which the members are groups, or slices of nodes."""
-        first = children[0]
+    def _repeated(self, container: int, period: int, rounds: list[list[Child]]) -> Child:
+        """A new group of the kind "repeat" around `rounds`, of which the members are groups, or slices of nodes."""
+        first, children = rounds[0][0], [child for one in rounds for child in one]
         lane = self._lane(first)
-        title, key = self._title(children[: run.period])
+        title, key = self._title(max(rounds, key=len))
         around = self.groups[container].id if container != ROOT else f"{lane}:"
         group = Group(self._distinct(f"{around}/{key}×"), "repeat", title, container, lane)
         group.path = self.groups[first.at].path if first.is_group else ""
@@ -244,13 +314,12 @@ class Hierarchy:
         index = len(self.groups)
         self.groups.append(group)
         if not any(child.is_group for child in children):
-            group.repeat, group.children = Repeat(run.count, [], run.period), children
+            group.repeat, group.children = Repeat(len(rounds), [], period), children
             self._move(children, index)
         else:
-            members = [children[k : k + run.period] for k in range(0, len(children), run.period)]
-            group.children = [self._member(index, k, member) for k, member in enumerate(members)]
-            group.repeat = Repeat(run.count, [child.at for child in group.children])
-        self._hashes[index] = hash((run.count, self._hash(index)))
+            group.children = [self._member(index, k, member) for k, member in enumerate(rounds)]
+            group.repeat = Repeat(len(rounds), [child.at for child in group.children])
+        self._hashes[index] = hash((len(rounds), self._hash(index)))
         return Child(True, index)
 
     def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
@@ -308,7 +377,7 @@ class Hierarchy:
     def _line(self, child: Child) -> int:
         segment = self.groups[child.at].segment if child.is_group else None
         if segment is not None and segment.at is not None:
-            return int(segment.at.line)
+            return self._facts.begin(segment.at)
         return self._facts.lines[self._first(child)][1]
 
     def _lane(self, child: Child) -> Lane:
@@ -320,11 +389,15 @@ class Hierarchy:
         if len(groups) == 1:
             return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
         if 1 < len(groups) <= MOST_TITLES:
-            return " + ".join(group.title for group in groups), groups[0].segment.key if groups[0].segment else "groups"
+            title = " + ".join(group.title.partition(" (call ")[0] for group in groups)
+            return title, groups[0].segment.key if groups[0].segment else "groups"
         lines = sorted({self._line(child) for child in children} - {0})
         if not lines:
             return f"{len(children)} ops", "ops"
         text = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]}–{lines[-1]}"
+        if len(lines) == 1 and not groups:  # by what it assigns; how it begins would leave no room for the count
+            title = self._facts.titles(*self._facts.lines[children[0].at]).partition(": ")[0]
+            return title, text.replace(" ", "")
         return text, text.replace(" ", "")
 
     # Small containers
@@ -333,8 +406,13 @@ class Hierarchy:
         waiting = [ROOT, *[k for k, group in enumerate(self.groups) if group.repeat is None]]
         while waiting:
             container = waiting.pop()
-            if len(self._children(container)) > MOST_CHILDREN and not self._is_line(container):
+            most = MOST_AT_TOP if container == ROOT else MOST_CHILDREN
+            if len(self._children(container)) > most and not self._is_line(container):
                 self._by_line(container, waiting)
+            if container == ROOT and len(self.top) > MOST_AT_TOP:
+                self._by_statement(waiting)
+                if len(self.top) > FEW_AT_TOP:
+                    self._by_neighbours(waiting)
             if len(self._children(container)) > MOST_CHILDREN:
                 self._by_block(container, waiting)
 
@@ -346,10 +424,65 @@ class Hierarchy:
         children: list[Child] = []
         for (label, line), run in self._line_runs(self._children(container)):
             if line and len(run) > 1:
-                children.append(self._wrap(container, "line", f"{label} line {line}", f"line{line}", run, waiting))
+                title = self._facts.titles(label, line)
+                children.append(self._wrap(container, "line", title, f"line{line}", run, waiting))
             else:
                 children += run
         self._set_children(container, children)
+
+    def _by_statement(self, waiting: list[int]) -> None:
+        """Gathers calls of modules and functions at the top with the ops of the statement that calls them."""
+        runs: list[list[Child]] = []
+        for child in self.top:
+            last = runs[-1][-1] if runs else None
+            line = 0 if child.is_group and self.groups[child.at].repeat else self._line(child)
+            if last and line and (line, self._lane(child)) == (self._line(last), self._lane(last)):
+                runs[-1].append(child)
+            else:
+                runs.append([child])
+        children: list[Child] = []
+        for run in runs:
+            plain = [child for child in run if not child.is_group or self.groups[child.at].kind == "line"]
+            if len(run) > 1 and plain and self._lane(run[0]) != "update":
+                nodes = plain[0].at if not plain[0].is_group else self.groups[plain[0].at].first
+                title = self._facts.titles(*self._facts.lines[nodes])
+                key = f"statement{self._line(run[0])}"
+                children.append(self._wrap(ROOT, "line", title, key, self._unwrapped(run), waiting))
+            else:
+                children += run
+        self.top = children
+
+    def _by_neighbours(self, waiting: list[int]) -> None:
+        """Gathers lines without calls that follow one another in a lane, at the top."""
+        children: list[Child] = []
+        for (plain, _), run in groupby(self.top, lambda child: (self._is_plain(child), self._lane(child))):
+            members = list(run)
+            if not plain or len(members) == 1:
+                children += members
+                continue
+            length = -(-len(members) // -(-len(members) // MOST_LINES))
+            for part in (members[k : k + length] for k in range(0, len(members), length)):
+                lines = sorted({self._line(child) for child in part})
+                title = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else f"line {lines[0]}"
+                children.append(self._wrap(ROOT, "line", title, f"lines{self._line(part[0])}", part, waiting))
+        self.top = children
+
+    def _is_plain(self, child: Child) -> bool:
+        """Whether it is an op, or ops of a line, that bears no name of a module or function."""
+        inside = self.groups[child.at].children if child.is_group else []
+        if not self._line(child):
+            return False
+        return not child.is_group or (self.groups[child.at].kind == "line" and not any(c.is_group for c in inside))
+
+    def _unwrapped(self, run: Sequence[Child]) -> list[Child]:
+        """The same without groups of a line: what is around them is one of that line."""
+        found: list[Child] = []
+        for child in run:
+            of_line = child.is_group and self.groups[child.at].kind == "line"
+            found += self.groups[child.at].children if of_line else [child]
+            if of_line:
+                self.groups[child.at].children = []
+        return found
 
     def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[str, int], list[Child]]]:
         """Consecutive children of one line and lane; a group has no line and stands alone."""
@@ -377,9 +510,12 @@ class Hierarchy:
         if len(block) == 1:
             return block[0]
         first = self._first(block[0])
-        return self._wrap(
-            container, "block", f"nodes {first}–{self._first(block[-1])}", f"nodes{first}", block, waiting
-        )
+        lines = sorted({self._line(child) for child in block} - {0})
+        title = f"nodes {first}–{self._first(block[-1])}"
+        of_lines = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else title
+        if container == ROOT and all(group.title != of_lines for group in self.groups):
+            title = of_lines
+        return self._wrap(container, "block", title, f"nodes{first}", block, waiting)
 
     def _wrap(
         self, container: int, kind: Kind, title: str, key: str, members: list[Child], waiting: list[int]

@@ -8,6 +8,7 @@ graph has a backward pass; all others are "forward".
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +19,8 @@ LANES: tuple[Lane, ...] = ("forward", "loss", "backward", "update")
 _GRADIENT = "gradient/"
 _LAYER = re.compile(r"layers\.(\d+)")
 _MADE_BY_PYTHON = "<"  # names such as "<lambda>" and "<module>"
+_CELL = "<module>"  # what the body of a staged cell is called
+_ANYWHERE = frozenset({"constant", "read_variable", "full", "zeros", "ones", "arange", "eye"})
 
 
 class Segment(NamedTuple):
@@ -52,23 +55,28 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs)
+    helpers = _HelperCalls(function)
+    before = []
+    for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
+        if lane == "backward":
+            before.append(helpers.of_gradient(node, call, [nodes[k] for k in inputs[i] if k >= 0]))
+        else:
+            before.append(helpers.of(node, call))
+    again = helpers.repeated()  # a function that calls a model once would only hide it
+    models = {f for functions, call in zip(before, calls, strict=True) if call is not None for f in functions}
     known: dict[Any, Place] = {}
-    of_line: dict[Any, tuple[Segment, ...]] = {}  # in a function that no module calls
-    result = []
-    for node, call, lane in zip(nodes, calls, chosen, strict=True):
-        gradient = lane == "backward"
-        stack = None if call is not None else node.stack[:1] if gradient else node.stack
-        key = (call, node.scope, lane, stack)
+    result: list[Place] = []
+    for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
+        with_model = functions and functions[0] in models and _name(functions[0]) in again
+        lane = "forward" if with_model and of_ops == "loss" else of_ops  # after the last module, but with it
+        key = (call, node.scope, lane, functions)
         place = known.get(key)
         if place is None:
-            outer = _scopes(call, node.scope)
-            if call is None and node.stack and gradient:  # of the callers of its op it knows nothing
-                path = outer + of_line.get(node.stack[0], ())
-            elif call is None and node.stack:
-                of_line[node.stack[0]] = inner = _functions(node, function)
-                path = outer + inner
-            else:
-                path = outer
+            modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
+            repeats = [f for f in functions if _name(f) in again or (call is None and f not in models)]
+            around = repeats if call is not None or any(_name(f) in again for f in functions) else functions
+            scopes = _scopes(node.scope)
+            path = (*around, *modules, *scopes) if call is not None else (*scopes, *around)
             place = known[key] = Place(lane, path)
         result.append(place)
     return result
@@ -107,11 +115,9 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
     return [lane(i) for i in range(count)]
 
 
-def _scopes(call: Any, scope: str) -> tuple[Segment, ...]:
-    """The path of a module's call, then that of name scopes."""
-    modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
+def _scopes(scope: str | None) -> tuple[Segment, ...]:
     parts = (scope or "").removeprefix(_GRADIENT).split("/")
-    return (*modules, *[Segment(part, "scope", part) for part in parts if part])
+    return tuple([Segment(part, "scope", part) for part in parts if part])
 
 
 def _of_call(call: Any) -> Segment:
@@ -121,15 +127,98 @@ def _of_call(call: Any) -> Segment:
     return Segment(call.key, call.kind, title, call.cls if call.kind != "variable" else "", call.at, call.defined)
 
 
-def _functions(node: Any, function: str) -> tuple[Segment, ...]:
-    """The functions of the user's that the traced one called, down to the node's own."""
+class _HelperCalls:
+    """Which calls of the user's own functions, by the traced one, a node was written in, outermost first.
+
+    A function that is called again, after ops that are not its own, is called a second time: rounds of a loop are told
+    apart, and can be found to be equal. Ops of a gradient know no callers: they belong to the call whose values they
+    read, or to that of the gradient that they read.
+    """
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        self._count: dict[tuple[str, ...], int] = {}  # of the calls of a function in another
+        self._now: list[tuple[Segment, Segment]] = []  # the last call: each function without its number, and with it
+        self._plain: dict[Any, tuple[Segment, ...]] = {}  # by the stack, or by the module's call that it is in
+        self._last: dict[Any, tuple[Segment, ...]] = {}  # by the line, or that call
+        self._order: dict[Segment, int] = {}  # of the outermost calls
+        self._within: dict[tuple[Segment, Any], tuple[Segment, ...]] = {}  # by the outermost call, and the line
+        self._of: dict[int, tuple[Segment, ...]] = {}  # by the identity of a node
+
+    def of(self, node: Any, call: Any) -> tuple[Segment, ...]:
+        """The calls around a node that no gradient wrote."""
+        if not node.stack:
+            return ()
+        begin = _begin(node, call)
+        known = node.stack if call is None else begin
+        plain = self._plain.get(known)
+        if plain is None:
+            plain = self._plain[known] = _functions(node, call, self._function)
+        if str(node.op) in _ANYWHERE:  # passes move these
+            result = self._last.get(begin, plain)
+        else:
+            result = self._last[begin] = self._numbered(plain)
+        if result:
+            self._order.setdefault(result[0], len(self._order))
+            self._within[result[0], begin] = result
+        self._of[id(node)] = result
+        return result
+
+    def _numbered(self, plain: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        common = 0
+        while common < min(len(plain), len(self._now)) and self._now[common][0] == plain[common]:
+            common += 1
+        del self._now[common:]
+        for step in plain[common:]:
+            at = (*[one.key for _, one in self._now], step.key)
+            number = self._count[at] = self._count.get(at, 0) + 1
+            again = step._replace(key=f"{step.key}#{number}", title=f"{step.title} (call {number})")
+            self._now.append((step, step if number == 1 else again))
+        return tuple([one for _, one in self._now])
+
+    def repeated(self) -> set[str]:
+        """The functions that are called again."""
+        times = Counter(at[-1] for at in self._count)
+        for at, number in self._count.items():
+            times[at[-1]] += number - 1
+        return {name for name, number in times.items() if number > 1}
+
+    def of_gradient(self, node: Any, call: Any, read: Sequence[Any]) -> tuple[Segment, ...]:
+        """The calls around the op that a node of a gradient belongs to; `read` are the nodes that it reads from."""
+        if not node.stack:
+            return ()
+        begin = _begin(node, call)
+        known = self._last.get(begin, ())
+        if known and call is None:
+            near = [at[0] for one in read if (at := self._of.get(id(one))) and _name(at[0]) == _name(known[0])]
+            if near:  # an op reads what its own call or earlier ones have made
+                known = self._within.get((max(near, key=self._order.__getitem__), begin), known)
+        self._of[id(node)] = known
+        if known:
+            self._last[begin] = known
+        return known
+
+
+def _name(step: Segment) -> str:
+    return step.key.partition("#")[0]
+
+
+def _begin(node: Any, call: Any) -> Any:
+    return node.stack[0] if call is None else call.chain()[0]
+
+
+def _functions(node: Any, call: Any, function: str) -> tuple[Segment, ...]:
+    """The user's functions that the traced one called, down to the node's own, or to that which called its module."""
     stack = own_stack(node.stack, function)
-    if len(stack) < 2 or not any(source.function == function for source in stack):
+    if call is not None:
+        outermost = call.chain()[0].at
+        stack = stack[stack.index(outermost) :] if outermost in stack else ()
+    if len(stack) < 2 or stack[-1].function not in {function, _CELL}:
         return ()
     pairs = zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True)
     return tuple(
         [
-            Segment(f"{inner.function}:{outer.line}", "function", inner.function, at=outer)
+            Segment(inner.function, "function", inner.function, at=outer)
             for inner, outer in pairs
             if not inner.function.startswith(_MADE_BY_PYTHON)
         ]

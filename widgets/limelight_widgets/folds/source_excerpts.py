@@ -25,6 +25,7 @@ class Excerpts:
         self._files: list[str] = []
         self._labels: list[str] = []
         self._lines: list[tuple[int, int]] = []
+        self._begins: dict[int, dict[int, int]] = {}
 
     def at(self, source: Source) -> tuple[int, int]:
         """Notes that `source` is shown; returns the index of its file and its line.
@@ -48,12 +49,37 @@ class Excerpts:
         """The label of the file with that index."""
         return self._labels[index]
 
+    def statement(self, index: int, line: int) -> int:
+        """The first line of the statement that a line of a file belongs to, for statements that hold no others."""
+        begins = self._begins.get(index)
+        if begins is None:
+            begins = self._begins[index] = _statements(linecache.getlines(self._files[index]))
+        return begins.get(line, line)
+
+    def code(self, label: str, line: int) -> str:
+        """The text of a line of the file with that label, "" where it is not known."""
+        return linecache.getline(self._files[self._labels.index(label)], line) if label in self._labels else ""
+
     def state(self) -> list[State]:
         """For each file its label, the number of the first line shown, and the lines' text."""
         return [
             {"label": label, **_excerpt(file, *span)}
             for file, label, span in zip(self._files, self._labels, self._lines, strict=True)
         ]
+
+
+def _statements(text: Sequence[str]) -> dict[int, int]:
+    r"""For each line after the first of a simple statement that first one.
+
+    >>> _statements(["x = [\n", "    1,\n", "]\n", "y = 2\n"])
+    {2: 1, 3: 1}
+    """
+    try:
+        tree = ast.parse("".join(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    simple = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and not hasattr(one, "body")]
+    return {line: one.lineno for one in simple for line in range(one.lineno + 1, (one.end_lineno or one.lineno) + 1)}
 
 
 def _excerpt(file: str, first: int, last: int) -> State:

@@ -73,7 +73,7 @@ export function wordsOf(state, box) {
   if (node.kind === "error") return words(node.op, node.said ?? "", "error");
   const mark = node.became?.[2] ?? "";
   const said = words(titleOf(node), (node.out ?? []).join(", "), node.kind, [node.device, mark]);
-  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box) };
+  return { ...said, ...(mark ? { mark } : {}), ...tagsOf(box.tags, box, node.kind === "variable") };
 }
 
 /** @param {import("./visible-boxes.js").Group} group @param {Box} box @returns {Words} */
@@ -82,19 +82,19 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
   const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
   const told = label.endsWith(`: ${cls}`); // of a layer of a sequence
   const of = forward && kind === "module" && cls && !told ? cls : "";
-  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), forward && at ? `line ${at[1]}` : ""];
+  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), (forward || kind === "optimiser") && at ? `line ${at[1]}` : ""];
   return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
 }
 
 /**
- * The variables that a box of the forward pass uses: by name where there is room.
- * @param {string[] | undefined} tags @param {Box} box @returns {{tags?: string}}
+ * The variables that a box of the forward pass uses, and any that an op writes to: by name where there is room.
+ * @param {string[] | undefined} tags @param {Box} box @param {boolean} [writes] @returns {{tags?: string}}
  */
-function tagsOf(tags, { lane }) {
+function tagsOf(tags, { lane }, writes = false) {
   const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
-  const used = lane === "backward" || lane === "update" ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
+  const used = (lane === "backward" || lane === "update") && !writes ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
   const named = used.map((tag) => tag.split(" ")[0]).join(" ");
-  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, "variable")}`;
+  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, used.some((tag) => tag.split(" ")[0].endsWith("]")) ? "value" : "variable")}`;
   const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");
   return text ? { tags: text } : {};
 }

@@ -84,9 +84,23 @@ export function saved(picture) {
  * @param {boolean} across @returns {Layout}
  */
 export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, across) {
-  const ranks = ranksInLanes(sizes.length, edges, lanes, partners, losses);
-  const count = Math.max(...ranks) + 1;
   const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
+  const found = ranksInLanes(edges.filter((_, e) => drawn[e]), edges, lanes, partners, updates, losses);
+  const once = arranged(sizes, edges, drawn, lanes, found, limit);
+  const late = once.starts.length > 1 && lanes.includes(2);
+  const ranks = late ? updateLast(found, edges, lanes) : found;
+  const { parts, heights, starts } = late ? arranged(sizes, edges, drawn, lanes, ranks, limit) : once;
+  const loss = ranks.reduce((first, rank, box) => (losses[box] ? Math.min(first, rank) : first), heights.length);
+  return stacked(sizes, edges, parts, starts, heights, loss, across);
+}
+
+/**
+ * The lanes by themselves, as high as one another, and the ranks with which bands begin.
+ * @param {Point[]} sizes @param {[number, number][]} edges @param {boolean[]} drawn @param {number[]} lanes
+ * @param {number[]} ranks @param {number} limit
+ */
+function arranged(sizes, edges, drawn, lanes, ranks, limit) {
+  const count = Math.max(...ranks) + 1;
   const parts = LANES.map((_, lane) => new Part(sizes, edges, drawn, lanes, ranks, lane, count)).filter(({ members }) => members.length);
   const heights = Array.from({ length: count }, (_, rank) => Math.max(...parts.map(({ drawing }) => drawing.heights[rank])));
   for (const { drawing } of parts) {
@@ -94,8 +108,31 @@ export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, a
     drawing.order();
     drawing.place(RANK_GAP);
   }
-  const loss = ranks.reduce((first, rank, box) => (losses[box] ? Math.min(first, rank) : first), count);
-  return stacked(sizes, edges, parts, bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP), heights, loss, across);
+  return { parts, heights, starts: bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP) };
+}
+
+/**
+ * How many boxes of the update come after each, at most.
+ * @param {number} count @param {[number, number][]} edges between boxes of the update
+ */
+function ends(count, edges) {
+  /** @type {number[]} */
+  const after = new Array(count).fill(0);
+  const backwards = edges.filter(([a, b]) => a < b).sort((x, y) => y[0] - x[0]);
+  for (const [a, b] of backwards) after[a] = Math.max(after[a], after[b] + 1);
+  return after;
+}
+
+/**
+ * The same ranks, but those of the update: in the last of several bands, not between two of them.
+ * @param {number[]} ranks @param {[number, number][]} edges @param {number[]} lanes
+ */
+function updateLast(ranks, edges, lanes) {
+  const after = ends(ranks.length, edges.filter(([a, b]) => lanes[a] === 2 && lanes[b] === 2));
+  const distinct = [...new Set(ranks.filter((_, box) => lanes[box] !== 2))].sort((a, b) => a - b);
+  const place = new Map(distinct.map((rank, i) => [rank, i]));
+  const first = Math.max(distinct.length - 1 - Math.max(...after), 0);
+  return ranks.map((rank, box) => (lanes[box] === 2 ? first + after[box] : place.get(rank) ?? 0));
 }
 
 /** The boxes of one lane, drawn by themselves. */
@@ -115,10 +152,11 @@ class Part {
 }
 
 /**
- * @param {number} count @param {[number, number][]} edges @param {number[]} lanes @param {number[]} partners
- * @param {boolean[]} losses @returns {number[]}
+ * @param {[number, number][]} drawn @param {[number, number][]} edges @param {number[]} lanes @param {number[]} partners
+ * @param {boolean[]} updates @param {boolean[]} losses @returns {number[]}
  */
-function ranksInLanes(count, edges, lanes, partners, losses) {
+function ranksInLanes(drawn, edges, lanes, partners, updates, losses) {
+  const count = lanes.length;
   const own = (/** @type {number} */ lane) => edges.filter(([a, b]) => a !== b && lanes[a] === lane && lanes[b] === lane);
   const ranks = ranksOf(count, own(0));
   const model = ranks.reduce((most, rank, box) => (lanes[box] === 0 && !losses[box] ? Math.max(most, rank) : most), -1);
@@ -126,10 +164,12 @@ function ranksInLanes(count, edges, lanes, partners, losses) {
   losses.forEach((loss, box) => loss && (ranks[box] += Math.max(model + 1 - first, 0)));
   const turns = edges.filter(([a, b]) => lanes[a] === 0 && lanes[b] === 1).map(([a]) => ranks[a]);
   const last = turns.reduce((most, rank) => Math.max(most, rank), 0);
-  const backward = own(1);
+  const backward = drawn.filter(([a, b]) => a !== b && lanes[a] === 1 && lanes[b] === 1 && !updates[a]);
   for (let box = 0; box < count; box++) if (lanes[box] === 1 && partners[box] >= 0) ranks[box] = ranks[partners[box]];
+  const after = ends(count, drawn.filter(([a]) => updates[a]));
   for (let box = count - 1; box >= 0; box--) {
-    if (lanes[box] === 1 && partners[box] < 0) ranks[box] = between(box, backward, ranks, partners, last);
+    if (lanes[box] === 1 && updates[box]) ranks[box] = after[box]; // joined: where the backward pass ends
+    else if (lanes[box] === 1 && partners[box] < 0) ranks[box] = between(box, backward, ranks, partners, last);
   }
   const sources = new Map();
   for (const [a, b] of edges) if (lanes[b] === 2 && lanes[a] !== 2) sources.set(b, [...(sources.get(b) ?? []), ranks[a]]);

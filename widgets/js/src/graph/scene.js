@@ -63,12 +63,12 @@ export async function scene(picture, drawing, words, actions, arrow, breathe) {
   return s(
     "g",
     {},
-    s("g", {}, ...(drawing.strips ?? []).map(strip)),
+    s("g", {}, ...(drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane))),
     s("g", {}, ...frames.map(({ outline }) => outline)),
     s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
+    s("g", { "aria-hidden": "true" }, ...saved(picture).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
     s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
     s("g", {}, ...boxes),
-    s("g", { "aria-hidden": "true" }, ...saved(picture).flatMap((one) => savedElement(one, drawing))),
   );
 }
 
@@ -82,9 +82,14 @@ function laneNumbers(picture, { strips, boxes }) {
   };
 }
 
-/** @param {import("./layered-layout.js").Strip} place */
-function strip({ lane, named, x, y, width, height }) {
-  const title = named ? s("text", { x: x + 8, y: y + 13 }, lane) : null;
+/** Whether the update stands in the lane of the backward pass. @param {import("./layered-layout.js").Strip} strip @param {import("./layered-layout.js").Strip[]} strips @param {Picture} picture */
+function joined({ lane }, strips, { boxes }) {
+  return lane === "backward" && !strips.some((one) => one.lane === "update") && boxes.some((box) => box.lane === "update");
+}
+
+/** @param {import("./layered-layout.js").Strip} place @param {string} said */
+function strip({ lane, named, x, y, width, height }, said) {
+  const title = named ? s("text", { x: x + 8, y: y + 13 }, said) : null;
   return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
 }
 
@@ -97,7 +102,7 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
   const [x, y] = down ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
   const [toX, toY] = down ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
   const text = bytes(kept);
-  const [middleX, middleY] = [(x + toX) / 2, (y + toY) / 2];
+  const [middleX, middleY] = [down ? (x + toX) / 2 : gapBefore(to, drawing) ?? (x + toX) / 2, (y + toY) / 2];
   const width = 6.7 * text.length + 6;
   const room = down ? toY - y >= 14 : toX - x >= width - 8;
   return [
@@ -110,6 +115,14 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
       room && s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
     ),
   ];
+}
+
+/** The middle of the gap before the lane that a place is in, where the lanes stand side by side. @param {Rectangle} place @param {Drawing} drawing */
+function gapBefore({ x, y }, { strips = [] }) {
+  const holds = (/** @type {import("./layered-layout.js").Strip} */ one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height;
+  const strip = strips.find(holds);
+  const before = strips.filter((one) => strip && one.x + one.width <= strip.x);
+  return strip && before.length ? (Math.max(...before.map((one) => one.x + one.width)) + strip.x) / 2 : null;
 }
 
 /** Frames so that what is drawn later lies within what is drawn earlier. @param {Frame[]} frames */

@@ -36,7 +36,7 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
 
 const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
-const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
+const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
@@ -302,6 +302,7 @@ export class GraphView {
 
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
+    this.body?.classList.remove("ll-tall");
     this.fitted = this.spread = false;
     this.sight = null;
     return this.redraw();
@@ -502,6 +503,7 @@ export class GraphView {
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
     const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
     const wanted = Math.ceil(Math.max(height + around, height / share));
+    if (wanted > parseFloat(getComputedStyle(body).maxBlockSize)) body.classList.add("ll-tall"); // below a cell, on a low screen
     const most = this.tallest();
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
@@ -518,6 +520,7 @@ export class GraphView {
     for (const name of names) this.opened.set(name, true);
     this.spread = open;
     this.choose(null);
+    this.body?.classList.remove("ll-drawer"); // it would cover what is to be seen
     this.fitted = false;
     await this.redraw();
     const said = `${counted(names.length, "group or function", "groups and functions")} opened`;

@@ -506,5 +506,6 @@ export function fusionLabel(number, ops, shown) {
 
 /** @param {GraphNode} node */
 export function callLabel(node) {
-  return `${node.op} ${(node.calls ?? []).map(([, label]) => label).join(", ")}`;
+  const names = (node.calls ?? []).map(([, label]) => label.replace(/^forward_/, "").replace(/^backward_/, "gradient of "));
+  return `${node.op.replace(/_forward$/, "")} ${names.join(", ")}`;
 }

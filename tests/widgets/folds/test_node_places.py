@@ -1,0 +1,79 @@
+"""Where nodes belong that helpers of the user's have written: of functions, and of cells."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+import limelight as ll
+from limelight import nn
+from limelight_widgets.folds.graph import GraphFold
+
+SOURCE = """\
+def rest(x):
+    y = ll.tanh(x)
+    return ll.exp(y) * 2.0
+def turn(net, x):
+    return ll.sin(net(x) + x)
+def model(net, x):
+    for _ in range(4):
+        x = rest(x)
+        x = turn(net, x)
+    return ll.sum(ll.abs(x))
+"""
+
+
+CALL = """\
+@ll.function
+def step(x):
+    return model(net, x)
+"""
+
+
+def traced(monkeypatch: pytest.MonkeyPatch, name: str, source: str, **names: object) -> ll.function:
+    """The function `step` of a source that a notebook might have."""
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    names["ll"] = ll
+    exec(compile(source, name, "exec"), names)
+    return names["step"]
+
+
+def top(function: ll.function) -> list[tuple[str, str]]:
+    fold = GraphFold(function)
+    fold.describe_all()
+    graph = fold.state()["graphs"][0]
+    return [(group["lane"], group["label"]) for group in graph["groups"] if group["parent"] < 0]
+
+
+def test_rounds_of_helpers_that_call_a_model_are_one(monkeypatch):
+    net = nn.Dense(3)
+    x = ll.ones((2, 3))
+    net(x)
+    step = traced(monkeypatch, "<rounds>", SOURCE + CALL, net=net)
+    step(x)
+    assert top(step) == [("forward", "rest + turn ×4"), ("forward", "model")]
+
+
+def test_a_helper_that_calls_a_model_once_does_not_hide_it(monkeypatch):
+    net = nn.Dense(3)
+    x = ll.ones((2, 3))
+    net(x)
+    source = SOURCE + "@ll.function\ndef step(x):\n    return ll.sum(turn(net, ll.exp(x)))"
+    step = traced(monkeypatch, "<once>", source, net=net)
+    step(x)
+    assert ("forward", "net") in top(step)
+
+
+def test_helpers_of_a_staged_cell_are_groups():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    try:
+        shell.run_line_magic("load_ext", "limelight")
+        shell.run_cell("import limelight as ll\nx = ll.ones((2,))\n" + SOURCE)
+        shell.run_cell("%%stage -q step\na = rest(x)\nb = ll.sin(a)\nloss = ll.sum(rest(b))")
+        assert top(shell.user_ns["step"]) == [("forward", "rest"), ("forward", "rest (call 2)")]
+    finally:
+        shell.run_line_magic("unload_ext", "limelight")
+        InteractiveShell.clear_instance()
