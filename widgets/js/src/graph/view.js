@@ -5,7 +5,7 @@ import { counted, number } from "../format.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
-import { firstSight } from "./first-sight.js";
+import { sights } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
@@ -13,13 +13,14 @@ import { Layouts } from "./layout.js";
 import { openable, widely } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
-import { arrowMarker, breather, scene } from "./scene.js";
+import { arrowMarker, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
 import { lineKey, placeOfKey } from "./line-key.js";
 import { nameLandmark } from "../landmark.js";
 import { drawShares, legend, told } from "./overlays.js";
 import { PassSlider } from "./pass-slider.js";
+import { breather, inTurns } from "../turns.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible-boxes.js";
 import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
@@ -35,6 +36,8 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
 
 const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
+const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
+const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
 const TALLEST = [720, 0.75]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
@@ -63,6 +66,7 @@ export class GraphView {
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
     this.spread = false; // whether all is open, and is laid out for all to be seen
+    this.looking = 0; // how often it was to be found out what is shown at first
     this.turn = 0; // how often something was to be drawn
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
     this.sight = null;
@@ -85,7 +89,7 @@ export class GraphView {
     this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
     this.camera.onMove = () => {
-      this.labels?.draw(this.camera?.scale ?? 1);
+      this.labels?.draw(this.camera?.drawn.scale ?? 1);
       this.offscreen?.update(() => this.drawing.boxes.values());
     };
     this.legend = h("p", { class: "ll-legend", hidden: true });
@@ -113,7 +117,7 @@ export class GraphView {
       this.highlights?.mirror(this.mirrored(/** @type {HTMLElement | null} */ (box)?.dataset.box ?? this.chosen));
     });
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
-    new ResizeObserver(() => (this.fitted ? this.refit() : this.lookAgain())).observe(this.canvas);
+    new ResizeObserver(() => (this.fitted ? this.refit() : this.drawing.width && this.lookAgain())).observe(this.canvas);
     new ResizeObserver(() => this.refit()).observe(root);
     window.addEventListener("resize", () => this.refit(), { signal });
   }
@@ -141,7 +145,25 @@ export class GraphView {
     this.forget();
     this.line = line && this.keyOf(line.label, line.line);
     if (!first && state.label) this.say(`${state.label} is shown`);
-    this.redraw().then(() => state.failed && state === this.state && this.choose(`n${state.failed.node}`));
+    this.drawHead(state);
+    this.placed()
+      .then(() => (state === this.state ? this.redraw() : null))
+      .then(() => state.failed && state === this.state && this.choose(`n${state.failed.node}`));
+  }
+
+  /** Waits a little for a place on the page: without one its size is a guess, and what is found out for that is lost. */
+  placed() {
+    if (this.svg?.clientWidth || this.graph < 0) return Promise.resolve();
+    return new Promise((/** @type {(value: void) => void} */ resolve) => {
+      const placed = new ResizeObserver(() => this.svg?.clientWidth && done());
+      const timer = setTimeout(() => done(), PLACED);
+      const done = () => {
+        clearTimeout(timer);
+        placed.disconnect();
+        resolve();
+      };
+      if (this.canvas) placed.observe(this.canvas);
+    });
   }
 
   /** Another graph: of what was opened or chosen in the last one, only the line means anything here. */
@@ -206,9 +228,11 @@ export class GraphView {
     if (!state) return;
     this.drawHead(state);
     if (graph < 0) return;
-    const sight = (this.sight ??= this.look(state, graph));
+    const sight = this.sight ?? (await this.look(state, graph));
+    if (!sight) return;
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
-    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded, sight.dissolved);
+    const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
+    const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
@@ -235,12 +259,16 @@ export class GraphView {
     if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
     this.drawLegend(state, graph);
+    if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
     this.labels?.draw(scale ?? 1, true); // before the page lays itself out: text takes most of the time, and what is small has none
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) this.present();
+    if (!this.fitted) {
+      this.present();
+      this.refit(); // the room may have become another one meanwhile
+    }
     this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
@@ -257,10 +285,13 @@ export class GraphView {
   /**
    * What is to be shown at first, with the code beside it, or below it where the view is narrow. A picture that is not
    * all there is to see has the whole view; the code comes over it where something is chosen.
-   * @param {GraphState} state @param {number} graph @returns {import("./first-sight.js").Sight}
+   * To find it out takes long where there are many ops: the page has its turn meanwhile.
+   * @param {GraphState} state @param {number} graph
+   * @returns {Promise<import("./first-sight.js").Sight | null>} null where something else is to be shown by then
    */
-  look(state, graph) {
+  async look(state, graph) {
     const { body } = this;
+    const turn = (this.looking += 1);
     const width = body?.clientWidth || 900;
     const height = this.tallest();
     this.looked = `${width} ${height}`;
@@ -268,7 +299,9 @@ export class GraphView {
     const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
     const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
     const narrow = width <= 620;
-    const sight = firstSight(state, graph, whole, narrow ? below : beside);
+    const sight = await inTurns(sights(state, graph, whole, narrow ? below : beside), () => turn !== this.looking);
+    if (!sight || state !== this.state || graph !== this.graph) return null;
+    this.sight = sight;
     body?.classList.toggle("ll-stacked", narrow && !sight.folded);
     body?.classList.toggle("ll-large", sight.folded);
     return sight;
