@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ class Tasks:
     total: float = 0.0
     all: float = 0.0
     parts: str = ""  # what the longest task is made of
+    kinds: str = ""  # and all tasks of the main thread
 
 
 @contextmanager
@@ -67,13 +68,20 @@ def _fill(tasks: Tasks, events: list[dict[str, Any]]) -> None:
     main = max(mains, key=lambda thread: by_thread[thread])  # the page's: other renderers do nothing
     inside = [one for one in timed if (one["pid"], one["tid"]) == main]
     longest = max((one for one in inside if one["name"].endswith("RunTask")), key=lambda one: one["tdur"])
-    parts: Counter[str] = Counter()
-    for one in inside:
-        if longest["ts"] <= one["ts"] <= longest["ts"] + longest["dur"] and not one["name"].endswith("RunTask"):
-            parts[one["name"]] += one["tdur"] / 1e3
+    end = longest["ts"] + longest["dur"]
+    tasks.parts = _told(one for one in inside if longest["ts"] <= one["ts"] <= end)
+    tasks.kinds = _told(inside)
     tasks.longest, tasks.total = longest["tdur"] / 1e3, by_thread[main] / 1e3
     tasks.all = sum(by_thread.values()) / 1e3
-    tasks.parts = ", ".join(f"{name} {spent:.0f}" for name, spent in parts.most_common(6) if spent >= 2)
+
+
+def _told(events: Iterable[dict[str, Any]]) -> str:
+    """The kinds of work that took most, one within another, in ms."""
+    parts: Counter[str] = Counter()
+    for one in events:
+        if not one["name"].endswith("RunTask"):
+            parts[one["name"]] += one["tdur"] / 1e3
+    return ", ".join(f"{name} {spent:.0f}" for name, spent in parts.most_common(12) if spent >= 2)
 
 
 @contextmanager

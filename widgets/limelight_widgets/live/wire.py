@@ -1,7 +1,7 @@
 """States on the wire: compressed JSON, with arrays of numbers beside it as binary buffers.
 
-`js/src/wire.js` unpacks them in the page. Long lists of records, as the nodes of a large graph, travel as columns: their
-keys, and values that come again and again, are written once. That takes a third of the time to pack and to parse.
+`js/src/wire.js` unpacks them in the page. Long lists of records, such as the nodes of a large graph, travel as columns:
+their keys, and values that come again and again, are written once. The page takes a third of the time to read them.
 """
 
 from __future__ import annotations
@@ -69,8 +69,11 @@ def _mapped(value: Any, depth: int, table: Callable[[Sequence[Any]], Any]) -> An
 
 
 def _as_table(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How many records there are, and for each key a column: its values, their places where not all of the values differ
-    (else None), and which records have one where not all do."""
+    """The records as columns.
+
+    How many records there are, and for each key: values, the place of each record among them (None where most differ),
+    and the rows that have one, where not all do.
+    """
     told = {}
     for key in dict.fromkeys(chain.from_iterable(records)):
         try:

@@ -45,9 +45,14 @@ function moved({ x, y, scale }, view, place) {
 }
 
 export class Camera {
-  /** @param {SVGElement} svg @param {SVGElement} stage what is moved @param {AbortSignal} signal */
-  constructor(svg, stage, signal) {
+  /**
+   * @param {SVGElement} svg @param {SVGElement} stage what is moved when all is drawn anew @param {HTMLElement} layer around
+   *   the picture, and moved with what is painted on it: a picture that is moved itself has all of its text measured anew
+   * @param {AbortSignal} signal
+   */
+  constructor(svg, stage, layer, signal) {
     this.svg = svg;
+    this.layer = layer;
     this.stage = stage;
     this.x = 0;
     this.y = 0;
@@ -65,8 +70,8 @@ export class Camera {
   apply() {
     clearTimeout(this.resting);
     this.drawn = { x: this.x, y: this.y, scale: this.scale };
-    this.svg.classList.remove("ll-sliding");
-    this.svg.style.transform = "";
+    this.layer.classList.remove("ll-sliding");
+    this.layer.style.transform = "";
     this.onMove();
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
@@ -75,8 +80,8 @@ export class Camera {
   glide() {
     const { x, y, scale } = this.drawn;
     const by = this.scale / scale;
-    this.svg.classList.add("ll-sliding");
-    this.svg.style.transform = `translate(${this.x - by * x}px,${this.y - by * y}px) scale(${by})`;
+    this.layer.classList.add("ll-sliding");
+    this.layer.style.transform = `translate(${this.x - by * x}px,${this.y - by * y}px) scale(${by})`;
     this.onMove();
   }
 
@@ -151,7 +156,7 @@ export class Camera {
 
   /** Where the picture is on the screen, wherever what is painted of it has been moved to. */
   place() {
-    return (this.svg.parentElement ?? this.svg).getBoundingClientRect();
+    return (this.layer.parentElement ?? this.svg).getBoundingClientRect();
   }
 
   view() {

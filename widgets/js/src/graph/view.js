@@ -83,8 +83,9 @@ export class GraphView {
     this.root = root;
     this.stage = s("g");
     this.svg = s("svg", { class: "ll-picture", "aria-label": "Graph", role: "group" }, arrowMarker(this.arrow), this.stage);
-    this.canvas = h("div", { class: "ll-canvas" }, this.svg);
-    this.camera = new Camera(this.svg, this.stage, signal);
+    const layer = h("div", { class: "ll-layer" }, this.svg);
+    this.canvas = h("div", { class: "ll-canvas" }, layer);
+    this.camera = new Camera(this.svg, this.stage, layer, signal);
     this.highlights = new Highlights(this.stage);
     this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
@@ -336,8 +337,11 @@ export class GraphView {
     const { body, camera } = this;
     const place = this.placeOf(name);
     if (!body || !camera) return;
-    const middle = place ? camera.x + (place.x + place.width / 2) * camera.scale : 0;
-    if (!body.classList.contains("ll-drawer")) body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+    const [middle, level] = place ? [camera.x + (place.x + place.width / 2) * camera.scale, camera.y + (place.y + place.height / 2) * camera.scale] : [0, 0];
+    if (!body.classList.contains("ll-drawer")) {
+      body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+      body.classList.toggle("ll-drawer-above", level > body.clientHeight / 2); // where the view is narrow, see the style sheet
+    }
     body.classList.add("ll-drawer");
   }
 
