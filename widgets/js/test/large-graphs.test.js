@@ -40,7 +40,7 @@ test("zooming moves what is painted of a large picture, which is drawn anew when
   assert.ok(Math.abs(Number(by) - 1.8) < 1e-9);
   assert.ok(Math.abs(100 * by + Number(x) - 110) < 1e-9 && Math.abs(100 * by + Number(y) - 100) < 1e-9); // the point under the pointer
   assert.ok(layer.classes.has("ll-sliding"));
-  await pause(250);
+  await pause(400);
   assert.equal(layer.style.transform, "");
   assert.ok(!layer.classes.has("ll-sliding"));
   assert.match(stage.attributes.transform, /scale\(1\.79999?\d*|scale\(1\.8/);
@@ -51,10 +51,10 @@ test("a small picture, and a large one that would be too blurred, is drawn anew 
   small.camera.zoom(1.5);
   assert.match(small.stage.attributes.transform, /scale\(1\.5\)/);
   const large = camera(true);
-  large.camera.zoom(2);
+  large.camera.zoom(0.25);
   assert.match(large.stage.attributes.transform, /scale\(1\)/);
-  large.camera.zoom(2);
-  assert.match(large.stage.attributes.transform, /scale\(4\)/);
+  large.camera.zoom(0.25);
+  assert.match(large.stage.attributes.transform, /scale\(0\.0625\)/);
   assert.equal(large.layer.style.transform, "");
 });
 

@@ -6,8 +6,8 @@ const LEAST = 0.02;
 const MOST = 4;
 const MOST_AT_FIRST = 1.15;
 export const MARGIN = 12;
-const REST = 140; // milliseconds after the last step of a movement until a large picture is drawn anew
-const STRETCHED = 2.5; // how much larger than it was drawn, or smaller, a picture may be shown meanwhile
+const REST = 250; // milliseconds after the last step of a movement until a large picture is drawn anew
+const STRETCHED = 8; // how many times larger than it was drawn, or smaller, a picture may be shown meanwhile, however coarse
 const READABLE = 0.75; // of what is opened: it is made smaller for all of it to be in sight, but not below this
 
 /**

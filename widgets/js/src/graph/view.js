@@ -256,11 +256,13 @@ export class GraphView {
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
     const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
+    const large = picture.boxes.length + picture.edges.size > LARGE;
+    if (this.camera) this.camera.large = large;
+    this.canvas?.classList.toggle("ll-many", large);
     this.stage?.replaceChildren(made);
     if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
     this.drawLegend(state, graph);
-    if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
     this.labels?.draw(scale ?? 1, true); // before the page lays itself out: text takes most of the time, and what is small has none
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
