@@ -47,8 +47,7 @@ function moved({ x, y, scale }, view, place) {
 export class Camera {
   /**
    * @param {SVGElement} svg @param {SVGElement} stage what is moved when all is drawn anew @param {HTMLElement} layer around
-   *   the picture, and moved with what is painted on it: a picture that is moved itself has all of its text measured anew
-   * @param {AbortSignal} signal
+   *   the picture, and moved with what is painted on it @param {AbortSignal} signal
    */
   constructor(svg, stage, layer, signal) {
     this.svg = svg;
@@ -70,7 +69,7 @@ export class Camera {
   apply() {
     clearTimeout(this.resting);
     this.drawn = { x: this.x, y: this.y, scale: this.scale };
-    this.layer.classList.remove("ll-sliding");
+    this.layer.classList.remove("ll-sliding", "ll-zooming");
     this.layer.style.transform = "";
     this.onMove();
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
@@ -80,7 +79,7 @@ export class Camera {
   glide() {
     const { x, y, scale } = this.drawn;
     const by = this.scale / scale;
-    this.layer.classList.add("ll-sliding");
+    this.layer.classList.add("ll-sliding", ...(by === 1 ? [] : ["ll-zooming"]));
     this.layer.style.transform = `translate(${this.x - by * x}px,${this.y - by * y}px) scale(${by})`;
     this.onMove();
   }

@@ -256,9 +256,7 @@ export class GraphView {
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
     const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
-    const large = picture.boxes.length + picture.edges.size > LARGE;
-    if (this.camera) this.camera.large = large;
-    this.canvas?.classList.toggle("ll-many", large);
+    if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
     this.stage?.replaceChildren(made);
     if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
