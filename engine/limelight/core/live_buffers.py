@@ -38,7 +38,8 @@ class _Life(weakref.ref[Any]):
 
 def _freed(life: Any) -> None:
     """Reports a death, unless the buffer's id has been another's since."""
-    if _live.get(life.key) is not life:
+    known: object = _live.get(life.key)
+    if known is not life:
         return
     del _live[life.key]
     if _lines:
