@@ -38,7 +38,7 @@ class _Life(weakref.ref[Any]):
 
 def _freed(life: Any) -> None:
     """Reports a death, unless the buffer's id has been another's since."""
-    known: object = _live.get(life.key)
+    known: Any = _live.get(life.key)
     if known is not life:
         return
     del _live[life.key]
