@@ -1,11 +1,13 @@
 """What the graph view costs on large graphs, in a real JupyterLab with a real Chromium, software-rendered.
 
-    python benchmarks/graph_view.py [chain wide loop layers] [--sizes 1000 10000 100000] [--json FILE]
+    python benchmarks/graph_view.py [KIND ...] [--sizes 1000 10000 100000] [--profile FOLDER] [--json FILE]
 
-For each kind of program and number of ops: the seconds from the start of the cell that shows a function (traced
-before) to the frame in which its boxes are on the screen, of which `python` are spent in the kernel; the kilobytes that
-go to the page; the longest task of the page's main thread meanwhile; and the 95th percentile of the times between
-frames while the picture is dragged. The same again for what "Open all" draws. One run each: a busy machine shows, so
+For each kind of program (`graph_programs`) and number of ops: the seconds from the start of the cell that shows a
+function (traced before) to the frame in which its boxes are on the screen; the processor seconds of that, in the kernel
+and in the page's main thread, without what other programs took; the kilobytes that go to the page; the milliseconds
+from a click on a box to the frame that shows it chosen; the longest task of the main thread, in processor time; and the
+95th percentile of the times between frames while the picture is dragged, and while it is zoomed, with the processor
+time of the main thread for a frame. The same again for what "Open all" draws. One run each: a busy machine shows, so
 the load stands above the table. Bars: drawn in 0.5, 1.5 and 4 s; dragging 33 ms; tasks 50 ms.
 """
 
@@ -23,7 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Locator, Page
+
+from chromium_trace import profiled, traced
+from graph_programs import BY_SIZE, IMPORTS, OF_ONE_SIZE
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from harness import chromium, server
@@ -32,91 +37,45 @@ from harness import page as lab
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 SIZES = (1_000, 10_000, 100_000)
 BARS = {1_000: 0.5, 10_000: 1.5, 100_000: 4.0}
-PAN, TASK = 33.0, 50.0  # milliseconds
+FRAME, TASK = 33.0, 50.0  # milliseconds
 
-IMPORTS = """\
-import json, random, time
-import limelight as ll
-from limelight import nn
-from limelight_widgets.live import wire
-ll.widgets.graph(ll.function(lambda x: x)).state()
-"""
-PROGRAMS = {
-    "chain": """\
-random.seed(7)
-steps = random.choices([ll.tanh, ll.sin, ll.cos, ll.exp, ll.sigmoid], k={n})
-@ll.function
-def program(x):
-    for step in steps:
-        x = step(x)
-    return x
-program(ll.ones((2, 2)));""",
-    "wide": """\
-@ll.function
-def program(x):
-    row = [ll.sin(x * float(k)) for k in range({n} // 3)]
-    while len(row) > 1:
-        row = [ll.add(*row[k : k + 2]) if k + 1 < len(row) else row[k] for k in range(0, len(row), 2)]
-    return row[0]
-program(ll.ones((2, 2)));""",
-    "loop": """\
-@ll.function
-def program(x):
-    for _ in range({n} // 2):
-        x = ll.tanh(x * 1.0001)
-    return ll.sum(x)
-program(ll.ones((2, 2)));""",
-    "layers": """\
-width = max({n} // 1000, 1)
-class Layer(nn.Module):
-    def __init__(self):
-        self.denses = [nn.Dense(2, activation="tanh") for _ in range(width)]
-    def call(self, x):
-        for dense in self.denses:
-            x = x + dense(x)
-        return x
-net = nn.Sequential(*(Layer() for _ in range(100)))
-net(ll.ones((2, 2)))
-@ll.function
-def program(x):
-    with ll.GradientTape() as tape:
-        loss = ll.sum(net(x))
-    return tape.gradient(loss, net.trainable_variables)
-program(ll.ones((2, 2)));""",
-}
 KERNEL_COST = """\
-start = time.perf_counter()
+start = time.process_time()
 view = ll.widgets.graph(program)
-folded = time.perf_counter()
+folded = time.process_time()
 view.static().bundle()
-drawn = time.perf_counter()
+drawn = time.process_time()
 packed = sum(len(part) for part in wire.pack(view.state()))
 print(json.dumps({"ops": len(view.state()["graphs"][0]["nodes"]), "fold": folded - start, "picture": drawn - folded,
-    "pack": time.perf_counter() - drawn, "kilobytes": packed / 1000}))"""
+    "pack": time.process_time() - drawn, "kilobytes": packed / 1000}))"""
 
 RUN = """index => new Promise(resolve => {
   const notebook = window.jupyterapp.shell.currentWidget.content;
   notebook.activeCellIndex = index;
   const cell = notebook.widgets[index].node;
-  const tasks = [];
-  const watch = new PerformanceObserver(list => tasks.push(...list.getEntries().map(entry => entry.duration)));
-  watch.observe({ type: "longtask" });
   const start = performance.now();
   const look = () => {
     if (!cell.querySelector(".ll-picture .ll-box, .ll-picture canvas")) return requestAnimationFrame(look);
     requestAnimationFrame(() => requestAnimationFrame(now => setTimeout(() => {
-      watch.disconnect();
-      const boxes = cell.querySelectorAll(".ll-box").length;
-      resolve({ seconds: (now - start) / 1000, task: Math.max(0, ...tasks), boxes });
+      resolve({ seconds: (now - start) / 1000, boxes: cell.querySelectorAll(".ll-box").length });
     }, 60)));
   };
   window.jupyterapp.commands.execute("notebook:run-cell");
   look();
 })"""
+CLICK = """view => new Promise(resolve => {
+  const boxes = view.querySelectorAll(".ll-box");
+  const box = boxes[boxes.length >> 1];
+  const start = performance.now();
+  for (const [type, kind] of [["pointerdown", PointerEvent], ["pointerup", PointerEvent], ["click", MouseEvent]])
+    box.dispatchEvent(new kind(type, { button: 0, bubbles: true }));
+  const look = () => {
+    if (!box.classList.contains("ll-chosen")) return requestAnimationFrame(look);
+    requestAnimationFrame(now => setTimeout(() => resolve(performance.now() - start)));
+  };
+  look();
+})"""
 OPEN_ALL = """view => new Promise(resolve => {
-  const tasks = [];
-  const watch = new PerformanceObserver(list => tasks.push(...list.getEntries().map(entry => entry.duration)));
-  watch.observe({ type: "longtask" });
   const status = view.querySelector("[role=status]");
   status.textContent = "";
   const start = performance.now();
@@ -124,14 +83,12 @@ OPEN_ALL = """view => new Promise(resolve => {
   const look = () => {
     if (!/opened/.test(status.textContent)) return requestAnimationFrame(look);
     requestAnimationFrame(() => requestAnimationFrame(now => setTimeout(() => {
-      watch.disconnect();
-      const boxes = view.querySelectorAll(".ll-box").length;
-      resolve({ seconds: (now - start) / 1000, task: Math.max(0, ...tasks), boxes });
+      resolve({ seconds: (now - start) / 1000, boxes: view.querySelectorAll(".ll-box").length });
     }, 60)));
   };
   look();
 })"""
-PAN_FRAMES = """view => new Promise(resolve => {
+DRAG_FRAMES = """view => new Promise(resolve => {
   const svg = view.querySelector(".ll-picture");
   const { left, top, width, height } = svg.getBoundingClientRect();
   const at = k => ({ clientX: left + width / 2 + 90 * Math.sin(k / 5), clientY: top + height / 2 + 60 * Math.cos(k / 7),
@@ -150,6 +107,24 @@ PAN_FRAMES = """view => new Promise(resolve => {
   };
   requestAnimationFrame(move);
 })"""
+ZOOM_FRAMES = """view => new Promise(resolve => {
+  const svg = view.querySelector(".ll-picture");
+  const { left, top, width, height } = svg.getBoundingClientRect();
+  const turn = deltaY => svg.dispatchEvent(new WheelEvent("wheel",
+    { clientX: left + width / 2, clientY: top + height / 2, deltaY, ctrlKey: true, bubbles: true, cancelable: true }));
+  const frames = [];
+  let last = 0, count = 0;
+  const move = now => {
+    if (last) frames.push(now - last);
+    last = now;
+    turn(count++ % 60 < 30 ? -40 : 40);
+    if (count < 60) return requestAnimationFrame(move);
+    frames.sort((a, b) => a - b);
+    resolve(frames[Math.floor(frames.length * 0.95)]);
+  };
+  requestAnimationFrame(move);
+})"""
+FRAMES = {"drag": (DRAG_FRAMES, 90), "zoom": (ZOOM_FRAMES, 60)}
 
 
 @contextmanager
@@ -168,20 +143,45 @@ def opened(context: BrowserContext, running: server.LabServer, name: str, *sourc
         page.close()
 
 
-def measured(context: BrowserContext, running: server.LabServer, kind: str, size: int) -> dict[str, Any]:
+def moved(view: Locator) -> dict[str, Any]:
+    """Frames while the picture is dragged and zoomed: the 95th percentile, and processor time for each."""
+    found: dict[str, Any] = {}
+    for name, (script, frames) in FRAMES.items():
+        with traced(view.page) as tasks:
+            found[name] = view.evaluate(script)
+        found[f"{name}_main"], found[f"{name}_all"] = tasks.total / frames, tasks.all / frames
+        found[f"{name}_kinds"] = tasks.kinds
+    return found
+
+
+def measured(
+    context: BrowserContext, running: server.LabServer, kind: str, size: int, folder: Path | None
+) -> dict[str, Any]:
     """One row of the table."""
-    sources = (IMPORTS, PROGRAMS[kind].replace("{n}", str(size)), "ll.widgets.graph(program)", KERNEL_COST)
+    program = {**BY_SIZE, **OF_ONE_SIZE}[kind].replace("{n}", str(size))
+    sources = (IMPORTS, program, "ll.widgets.graph(program)", KERNEL_COST)
+
+    def profile(part: str) -> Path | None:
+        return folder / f"{kind}-{size}-{part}" if folder else None
+
     with opened(context, running, f"{kind}-{size}.ipynb", *sources) as page:
         page.wait_for_timeout(500)
-        shown = page.evaluate(RUN, 2)
+        with traced(page) as tasks, profiled(page, profile("shown")):
+            shown = page.evaluate(RUN, 2)
+        shown |= {"main": tasks.total / 1e3, "task": tasks.longest, "parts": tasks.parts}
         lab.wait_idle(page)
         view = lab.output(page, 2).locator(".ll-graph-view").first
         view.evaluate("view => view.scrollIntoView({block: 'center'})")
         page.wait_for_timeout(500)
-        shown["pan"] = view.evaluate(PAN_FRAMES)
-        open_all = view.evaluate(OPEN_ALL)
+        shown |= moved(view)
+        shown["click"] = view.evaluate(CLICK)
+        with traced(page) as tasks, profiled(page, profile("opened")):
+            open_all = view.evaluate(OPEN_ALL)
+        open_all |= {"main": tasks.total / 1e3, "task": tasks.longest, "parts": tasks.parts}
         page.wait_for_timeout(500)
-        open_all["pan"] = view.evaluate(PAN_FRAMES)
+        with profiled(page, profile("opened-moved")):
+            open_all |= moved(view)
+        open_all["click"] = view.evaluate(CLICK)
         lab.run_cell(page, 3)
         kernel = json.loads(lab.output(page, 3).inner_text())
     return {"kind": kind, "size": size, "kernel": kernel, "shown": shown, "opened": open_all}
@@ -193,27 +193,36 @@ def line(row: dict[str, Any]) -> str:
     limit = BARS.get(row["size"], float("inf"))
 
     def part(one: dict[str, Any]) -> str:
-        told = ((one["seconds"], limit, "7.2f"), (one["task"], TASK, "7.0f"), (one["pan"], PAN, "6.0f"))
+        told = (
+            (one["seconds"], limit, "6.2f"), (one["main"], limit, "6.2f"), (one["task"], TASK, "6.0f"),
+            (one["click"], 100.0, "5.0f"), (one["drag"], FRAME, "5.0f"), (one["drag_main"], FRAME, "5.1f"),
+            (one["zoom"], FRAME, "5.0f"), (one["zoom_main"], FRAME, "5.1f"),
+        )  # fmt: skip
         return f"{one['boxes']:6,}" + "".join(
             f"{value:{form}}{'!' if value > bar else ' '}" for value, bar, form in told
         )
 
     python = kernel["fold"] + kernel["picture"] + kernel["pack"]
     return (
-        f"{row['kind']:7}{kernel['ops']:8,}{kernel['fold']:6.2f}{kernel['picture']:6.2f}{kernel['pack']:6.2f}{python:7.2f}"
-        f"{kernel['kilobytes']:8,.0f} |{part(shown)}|{part(opened)}"
+        f"{row['kind']:11}{kernel['ops']:8,}{kernel['fold']:6.2f}{kernel['picture']:6.2f}{kernel['pack']:6.2f}{python:6.2f}"
+        f"{kernel['kilobytes']:7,.0f} |{part(shown)}|{part(opened)}"
     )
+
+
+HEAD = """\
+                   kernel, processor s            | as it is shown: s, ms, ms a frame                    | opened:
+kind           ops  fold pictr  pack   all    kB | boxes drawn   main   task click  drag main  zoom main | the same"""
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("kinds", nargs="*", default=list(PROGRAMS))
+    parser.add_argument("kinds", nargs="*", default=[*BY_SIZE, *OF_ONE_SIZE])
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
+    parser.add_argument("--profile", type=Path, help="a folder for profiles of the page's main thread")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args(arguments)
     print(f"{platform.platform()}, {os.cpu_count()} cores, CPython {platform.python_version()}; load {os.getloadavg()}")
-    print("                kernel, s                          | as it is shown              | all opened")
-    print("kind        ops  fold picture pack  all      kB | boxes  drawn   task   pan | boxes  drawn   task   pan")
+    print(HEAD)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         root, state, profile = (Path(folder) / name for name in ("notebooks", "state", "profile"))
@@ -222,10 +231,10 @@ def main(arguments: list[str]) -> None:
             server.running(root, state, Path(folder) / "log") as running,
             lab.browser(chromium.ensure(), profile) as context,
         ):
-            for size in chosen.sizes:
-                for kind in chosen.kinds:
-                    rows.append(measured(context, running, kind, size))
-                    print(line(rows[-1]), flush=True)
+            sized = [(kind, size) for size in chosen.sizes for kind in chosen.kinds if kind in BY_SIZE]
+            for kind, size in [*sized, *((kind, 10_000) for kind in chosen.kinds if kind in OF_ONE_SIZE)]:
+                rows.append(measured(context, running, kind, size, chosen.profile))
+                print(line(rows[-1]), flush=True)
     print(f"load after: {os.getloadavg()}")
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=1))

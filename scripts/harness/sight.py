@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, ViewportSize
 
 LEAST_TYPE = 11
 SHARE = 0.95
+ENLARGED: ViewportSize = {"width": 640, "height": 360}
+"""What 1280 x 720 is to a page at 200 %."""
+LOST = """root => {
+  const view = root.getBoundingClientRect();
+  const scrolls = (element) => {
+    for (let at = element.parentElement; at && at !== root; at = at.parentElement)
+      if (/auto|scroll/.test(getComputedStyle(at).overflowX) || at.closest("svg")) return true;
+    return false;
+  };
+  const wrong = [];
+  for (const element of root.querySelectorAll("button, h2, h3, summary, th, select, input, label, p")) {
+    const seen = element.checkVisibility({ visibilityProperty: true });
+    if (!seen || element.closest(".ll-sr, [aria-hidden='true']")) continue;
+    const { left, right, width } = element.getBoundingClientRect();
+    if (width > 1 && (left < view.left - 1 || right > view.right + 1) && !scrolls(element))
+      wrong.push(`${element.tagName} ${element.textContent.slice(0, 30)}: to ${right - view.left} of ${view.width}`);
+  }
+  if (root.scrollWidth > root.clientWidth + 1) wrong.push(`it scrolls: ${root.scrollWidth} of ${root.clientWidth}`);
+  return wrong;
+}"""
+"""What of a view is cut off: controls and headings beyond its sides."""
 _MEASURE = """view => {
   const canvas = view.querySelector(".ll-canvas").getBoundingClientRect();
   const boxes = [...view.querySelectorAll(".ll-box .ll-outline")].map(box => box.getBoundingClientRect());

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from harness.page import DARK, LIGHT, output, run_all, run_cell, set_theme
+from harness.sight import ENLARGED, LOST
 
 AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
 PROGRAM = """\
@@ -32,6 +33,14 @@ with ll.GradientTape() as tape:
     y = ll.sum(ll.tanh(w * 2.0))"""
 
 MORE = "k = globals().get('k', 3) + 1\npredict(ll.ones((k, 8)));"
+
+
+ROOM = """panel => {
+  const pane = panel.querySelector(".ll-dash-second").getBoundingClientRect();
+  const { left, right, top, bottom } = panel.getBoundingClientRect();
+  const inside = pane.left >= left - 1 && pane.right <= right + 1 && pane.top >= top - 1;
+  return inside && Math.min(pane.bottom, bottom) - pane.top >= 80;
+}"""
 
 
 def violations(page: Page, root: str = ".ll-dashboard") -> list[str]:
@@ -189,6 +198,24 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
     picture(panel, "dashboard-narrow-light")
     panel.get_by_role("tab", name="Graph").click()
     expect(panel.locator(".ll-box").first).to_be_visible()
+
+
+def test_at_200_percent_nothing_is_lost(small, picture):
+    page = small(PROGRAM, "%dashboard predict")
+    panel = docked(page)
+    page.set_viewport_size(ENLARGED)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    panel.evaluate("panel => panel.scrollIntoView()")
+    for name in ("Graph", "Traces", "Tape", "Devices"):
+        tab = panel.get_by_role("tab", name=name)
+        if name == "Graph" and not tab.count():  # it has room of its own
+            continue
+        tab.click()
+        page.wait_for_timeout(150)
+        picture(page, f"dashboard-200-{name.lower()}")
+        assert panel.evaluate(LOST) == [], name
+        assert panel.evaluate(ROOM), name
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_before_anything_ran_it_says_what_to_run(small, picture):

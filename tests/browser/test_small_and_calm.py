@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from harness.page import DARK, LIGHT, output, run_all, set_theme
+from harness.sight import ENLARGED, LOST, settle
 
 PROGRAM = """\
 %load_ext limelight
@@ -31,27 +32,7 @@ VIEWS = {
 """The dashboard has a test of its own (`test_dashboard.py`)."""
 LONG = ["1", "2", "3"]
 """Cells with nothing to show, so that the graph is far away from the last."""
-ENLARGED = {"width": 640, "height": 360}
-"""What 1280 x 720 is to a page at 200 %."""
 NARROW = {"width": 360, "height": 720}
-LOST = """root => {
-  const view = root.getBoundingClientRect();
-  const scrolls = (element) => {
-    for (let at = element.parentElement; at && at !== root; at = at.parentElement)
-      if (/auto|scroll/.test(getComputedStyle(at).overflowX) || at.closest("svg")) return true;
-    return false;
-  };
-  const wrong = [];
-  for (const element of root.querySelectorAll("button, h2, h3, summary, th, select, input, label, p")) {
-    const seen = element.checkVisibility({ visibilityProperty: true });
-    if (!seen || element.closest(".ll-sr, [aria-hidden='true']")) continue;
-    const { left, right, width } = element.getBoundingClientRect();
-    if (width > 1 && (left < view.left - 1 || right > view.right + 1) && !scrolls(element))
-      wrong.push(`${element.tagName} ${element.textContent.slice(0, 30)}: to ${right - view.left} of ${view.width}`);
-  }
-  if (root.scrollWidth > root.clientWidth + 1) wrong.push(`it scrolls: ${root.scrollWidth} of ${root.clientWidth}`);
-  return wrong;
-}"""
 MOVES = """root => [...root.querySelectorAll("*")].filter(element => {
   const { animationName, animationDuration, transitionDuration, scrollBehavior } = getComputedStyle(element);
   const lasts = (text) => text.split(",").some(one => parseFloat(one) > 0.01);
@@ -88,6 +69,46 @@ def test_in_small_windows_without_motion_and_after_a_change_of_theme(open_cells,
         assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     page.emulate_media(reduced_motion="no-preference")
     assert wrong == {}
+
+
+DEEP = """\
+%load_ext limelight
+import limelight as ll
+from limelight import nn
+net = nn.Sequential(*(nn.Dense(8, activation="tanh") for _ in range(6)), nn.Dense(2))
+@ll.function
+def train(x):
+    with ll.GradientTape() as tape:
+        loss = ll.mean(net(x))
+    return tape.gradient(loss, net.trainable_variables)
+train(ll.ones((2, 8)));"""
+SLIVER = 244
+COVERED = """view => {
+  const canvas = view.querySelector(".ll-canvas").getBoundingClientRect();
+  const side = view.querySelector(".ll-side").getBoundingClientRect();
+  const chosen = view.querySelector(".ll-box.ll-chosen").getBoundingClientRect();
+  const [across, down] = [["left", "right"], ["top", "bottom"]].map(([low, high]) =>
+    [(a, b) => Math.max(0, Math.min(a[high], b[high]) - Math.max(a[low], b[low]))][0]);
+  const share = (of) => across(side, of) * down(side, of) / (of.width * of.height);
+  return [share(canvas), share(chosen), side.width > 150 && side.height > 90];
+}"""
+
+
+def test_code_beside_a_large_graph_leaves_most_of_it_in_sight_in_a_sliver(open_cells, picture):
+    page = open_cells(DEEP, "%graph train")
+    run_all(page)
+    view = output(page, 1).locator(".ll-graph-view").first
+    view.evaluate("(view, width) => { view.style.inlineSize = `${width}px`; }", SLIVER)
+    settle(view)
+    for box in (view.locator(".ll-box").first, view.locator(".ll-box").last):
+        view.evaluate("view => view.querySelector('.ll-body').classList.remove('ll-drawer')")
+        box.evaluate("box => box.dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+        expect(view.locator(".ll-large.ll-drawer .ll-side")).to_be_visible()
+        canvas, chosen, readable = view.evaluate(COVERED)
+        assert canvas <= 0.5, canvas
+        assert chosen <= 0.5, chosen
+        assert readable
+    picture(view, "small-graph-244")
 
 
 def signs_stay(page: Page) -> None:

@@ -64,19 +64,20 @@ def moved(device: str, nbytes: int) -> None:
     now = live[device] = live.get(device, 0) + nbytes
     if nbytes > 0:
         for tally in kept:
-            counts = tally.of(device)
-            counts.peak = max(counts.peak, now)
+            counts = tally.cpu0 if device == CPU0 else tally.of(device)
+            if now > counts.peak:  # noqa: PLR1730  (each op comes here, and `max` is one call more)
+                counts.peak = now
 
 
 def ran(device: str, seconds: float, most: int, exact: bool, call: bool) -> None:
     """An op ran, or a staged call that held `most` bytes of intermediates and results at once."""
     for tally in kept:
-        counts = tally.of(device)
+        counts = tally.cpu0 if device == CPU0 else tally.of(device)
         if call:
             counts.calls += 1
         else:
             counts.ops += 1
         counts.seconds += seconds
         counts.exact &= exact
-        if most:
-            counts.peak = max(counts.peak, live.get(device, 0) + most)
+        if most and (at_once := live.get(device, 0) + most) > counts.peak:
+            counts.peak = at_once

@@ -26,8 +26,31 @@ def base(data: Any) -> Any:
     return data
 
 
-_live: Final[dict[int, weakref.ref[Any]]] = {}
-"""References whose callbacks report a death, by the id of the buffer. (weakref.finalize costs far more.)"""
+class _Life(weakref.ref[Any]):
+    """A reference to a buffer that knows what its death takes away: no closure is made for each, nor a `finalize`."""
+
+    __slots__ = ("device", "key", "nbytes")
+
+    key: int
+    device: str
+    nbytes: int
+
+
+def _freed(life: Any) -> None:
+    """Reports a death, unless the buffer's id has been another's since."""
+    known: Any = _live.get(life.key)
+    if known is not life:
+        return
+    del _live[life.key]
+    if _lines:
+        _lines.pop(life.key, None)
+    device_counts.moved(life.device, -life.nbytes)
+    if events.wanted(events.Freed):
+        events.emit(events.Freed(life.device, life.nbytes, life.key))
+
+
+_live: Final[dict[int, _Life]] = {}
+"""References whose callbacks report a death, by the id of the buffer."""
 
 
 _lines: Final[dict[int, Source]] = {}
@@ -55,19 +78,12 @@ def born(handle: Any, data: Any, device: Device, line: Source | None = None, *, 
         return
     nbytes, name = int(getattr(buffer, "nbytes", 0)), device.short
     device_counts.moved(name, nbytes)
-
-    def freed(reference: weakref.ref[Any]) -> None:
-        if _live.get(key) is reference:
-            del _live[key]
-            _lines.pop(key, None)
-            device_counts.moved(name, -nbytes)
-            if events.wanted(events.Freed):
-                events.emit(events.Freed(name, nbytes, key))
-
     try:
-        _live[key] = weakref.ref(buffer, freed)
+        life = _Life(buffer, _freed)
     except TypeError:
-        _live[key] = weakref.ref(handle, freed)
+        life = _Life(handle, _freed)
+    life.key, life.device, life.nbytes = key, name, nbytes
+    _live[key] = life
     if line is not None:
         _lines[key] = line
     if told and events.wanted(events.Allocated):

@@ -1,6 +1,7 @@
 """States on the wire: compressed JSON, with arrays of numbers beside it as binary buffers.
 
-`js/src/wire.js` unpacks them in the page.
+`js/src/wire.js` unpacks them in the page. Long lists of records, such as the nodes of a large graph, travel as columns:
+their keys, and values that come again and again, are written once. The page takes a third of the time to read them.
 """
 
 from __future__ import annotations
@@ -8,11 +9,18 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, Final
 
+from limelight.core.collector import collector_paused
 from limelight_widgets.folds.fold import State
 
 _LEVEL = 1  # ten times smaller already, and fast
+_TABLE: Final = "=table"
+LONG: Final = 500
+"""Records from which on a list of them is packed as columns."""
+_DEPTH: Final = 4  # of containers in which such lists are looked for
 
 
 def pack(state: State) -> list[bytes]:
@@ -31,7 +39,9 @@ def pack(state: State) -> list[bytes]:
         buffers.append(array("f", value).tobytes())
         return {"buffer": len(buffers)}
 
-    text = json.dumps(state, default=outside, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    with collector_paused():
+        told = _mapped(state, _DEPTH, _as_table)
+    text = json.dumps(told, default=outside, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return [zlib.compress(text.encode("utf-8", "replace"), _LEVEL), *buffers]
 
 
@@ -41,7 +51,64 @@ def unpack(parts: list[bytes]) -> State:
     def inside(value: dict[str, Any]) -> Any:
         if set(value) == {"buffer"}:
             return array("f", parts[value["buffer"]]).tolist()
-        return value
+        return _rows(value[_TABLE]) if set(value) == {_TABLE} else value
 
     state: State = json.loads(zlib.decompress(parts[0]), object_hook=inside)
     return state
+
+
+def _mapped(value: Any, depth: int, table: Callable[[Sequence[Any]], Any]) -> Any:
+    """The state with its long lists of records replaced by what `table` makes of them."""
+    if depth and type(value) is dict:
+        return {key: _mapped(one, depth - 1, table) for key, one in value.items()}
+    if not depth or type(value) is not list or not value or type(value[0]) not in {dict, list}:
+        return value
+    if len(value) >= LONG:
+        return table(value) if all(type(one) is dict for one in value) else value
+    return [_mapped(one, depth - 1, table) for one in value]
+
+
+def _as_table(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The records as columns.
+
+    How many records there are, and for each key: values, the place of each record among them (None where most differ),
+    and the rows that have one, where not all do.
+    """
+    told = {}
+    for key in dict.fromkeys(chain.from_iterable(records)):
+        try:
+            told[key] = _distinct([record[key] for record in records])
+        except KeyError:
+            rows = [row for row, record in enumerate(records) if key in record]
+            told[key] = [*_distinct([records[row][key] for row in rows]), rows]
+    return {_TABLE: [len(records), told]}
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """The different values and the place of each; where most differ, or are short, as they are."""
+    keys: list[Any]
+    if type(values[0]) is str:  # other kinds of a value are no strings: none equals one
+        keys = values
+    elif type(values[0]) is list and values[0] and type(values[0][0]) in {str, list}:
+        # A list of other lists is the same where it is the same object: the nodes of a line share their stack.
+        keys = [(*value,) if value and type(value[0]) is str else id(value) for value in values]
+    else:
+        return [values, None]
+    try:
+        found = dict(zip(keys, values, strict=True))
+    except TypeError:  # a list of strings and of something else
+        return [values, None]
+    if len(found) > len(values) // 2:
+        return [values, None]
+    places = dict(zip(found, range(len(found)), strict=True))
+    return [list(found.values()), [places[key] for key in keys]]
+
+
+def _rows(table: list[Any]) -> list[dict[str, Any]]:
+    length, columns = table
+    records: list[dict[str, Any]] = [{} for _ in range(length)]
+    for key, (values, at, *some) in columns.items():  # `some` is empty where all records have the key
+        rows = some[0] if some else range(length)
+        for k, row in enumerate(rows):
+            records[row][key] = values[k if at is None else at[k]]
+    return records

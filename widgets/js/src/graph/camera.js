@@ -6,6 +6,8 @@ const LEAST = 0.02;
 const MOST = 4;
 const MOST_AT_FIRST = 1.15;
 export const MARGIN = 12;
+const REST = 250; // milliseconds after the last step of a movement until a large picture is drawn anew
+const STRETCHED = 8; // how many times larger than it was drawn, or smaller, a picture may be shown meanwhile, however coarse
 const READABLE = 0.75; // of what is opened: it is made smaller for all of it to be in sight, but not below this
 
 /**
@@ -43,25 +45,52 @@ function moved({ x, y, scale }, view, place) {
 }
 
 export class Camera {
-  /** @param {SVGElement} svg @param {SVGElement} stage what is moved @param {AbortSignal} signal */
-  constructor(svg, stage, signal) {
+  /**
+   * @param {SVGElement} svg @param {SVGElement} stage what is moved when all is drawn anew @param {HTMLElement} layer around
+   *   the picture, and moved with what is painted on it @param {AbortSignal} signal
+   */
+  constructor(svg, stage, layer, signal) {
     this.svg = svg;
+    this.layer = layer;
     this.stage = stage;
     this.x = 0;
     this.y = 0;
     this.scale = 1;
     this.dragged = false;
     this.touched = false; // by the reader
-    this.slid = [0, 0]; // how far the picture as it was drawn has been moved as a whole, while it is dragged
+    this.large = false; // whether the picture takes too long to be drawn anew for every step of a movement
+    this.drawn = { x: 0, y: 0, scale: 1 }; // how it was drawn last; until it is again, what is painted is moved as a whole
+    this.resting = 0;
     this.onMove = () => {};
     this.listen(signal);
   }
 
+  /** Draws the picture at its place. */
   apply() {
+    clearTimeout(this.resting);
+    this.drawn = { x: this.x, y: this.y, scale: this.scale };
+    this.layer.classList.remove("ll-sliding", "ll-zooming");
+    this.layer.style.transform = "";
     this.onMove();
-    this.slid = [0, 0];
-    this.svg.style.translate = "";
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
+  }
+
+  /** Moves what is painted, which costs the same however much it is. */
+  glide() {
+    const { x, y, scale } = this.drawn;
+    const by = this.scale / scale;
+    this.layer.classList.add("ll-sliding", ...(by === 1 ? [] : ["ll-zooming"]));
+    this.layer.style.transform = `translate(${this.x - by * x}px,${this.y - by * y}px) scale(${by})`;
+    this.onMove();
+  }
+
+  /** A step of a movement: a large picture is drawn anew when the movement rests. */
+  step() {
+    const by = this.scale / this.drawn.scale;
+    if (!this.large || Math.max(by, 1 / by) > STRETCHED) return this.apply();
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.apply(), REST);
+    this.glide();
   }
 
   /** Shows all of a drawing. @param {{width: number, height: number}} drawing */
@@ -86,7 +115,7 @@ export class Camera {
     this.y = atY - ((atY - this.y) * scale) / this.scale;
     this.scale = scale;
     this.touched = true;
-    this.apply();
+    this.step();
   }
 
   /** @param {number} byX @param {number} byY */
@@ -94,17 +123,16 @@ export class Camera {
     this.x += byX;
     this.y += byY;
     this.touched = true;
-    this.apply();
+    this.step();
   }
 
-  /** The same while dragging: nothing is drawn anew until the end, which a large picture would be too slow for. @param {number} byX @param {number} byY */
+  /** The same while dragging: nothing is drawn anew until the end. @param {number} byX @param {number} byY */
   slide(byX, byY) {
+    clearTimeout(this.resting);
     this.x += byX;
     this.y += byY;
     this.touched = true;
-    this.slid = [this.slid[0] + byX, this.slid[1] + byY];
-    this.svg.style.translate = `${this.slid[0]}px ${this.slid[1]}px`;
-    this.onMove();
+    this.glide();
   }
 
   /** Moves as little as is needed to show a place of the picture. @param {Rectangle} place */
@@ -122,7 +150,12 @@ export class Camera {
 
   /** How many pixels of the screen one of the picture's is, where the page or the view is enlarged. */
   enlarged() {
-    return this.svg.clientWidth ? this.svg.getBoundingClientRect().width / this.svg.clientWidth : 1;
+    return this.svg.clientWidth ? this.place().width / this.svg.clientWidth : 1;
+  }
+
+  /** Where the picture is on the screen, wherever what is painted of it has been moved to. */
+  place() {
+    return (this.layer.parentElement ?? this.svg).getBoundingClientRect();
   }
 
   view() {
@@ -131,7 +164,10 @@ export class Camera {
 
   /** Moves so that a place which was at `before` does not move on the screen. @param {Rectangle} before @param {Rectangle} now */
   keep(before, now) {
-    this.pan((before.x - now.x) * this.scale, (before.y - now.y) * this.scale);
+    this.x += (before.x - now.x) * this.scale;
+    this.y += (before.y - now.y) * this.scale;
+    this.touched = true;
+    this.apply();
   }
 
   /** Dragging pans; Ctrl and the wheel zoom. The wheel alone scrolls the page, as everywhere. @param {AbortSignal} signal */
@@ -140,7 +176,7 @@ export class Camera {
     svg.addEventListener("wheel", (event) => {
         if (!event.ctrlKey && !event.metaKey) return;
         event.preventDefault();
-        const { left, top } = svg.getBoundingClientRect();
+        const { left, top } = this.place();
         const by = this.enlarged();
         this.zoom(Math.exp(-event.deltaY * 0.002), (event.clientX - left) / by, (event.clientY - top) / by);
       }, { signal, passive: false });
@@ -153,14 +189,12 @@ export class Camera {
         const options = { signal: AbortSignal.any([signal, stop.signal]) };
         window.addEventListener("pointermove", (move) => {
             if (!this.dragged && Math.hypot(move.clientX - x, move.clientY - y) < 4) return;
-            if (!this.dragged) svg.classList.add("ll-sliding");
             this.dragged = true;
             this.slide((move.clientX - x) / by, (move.clientY - y) / by);
             [x, y] = [move.clientX, move.clientY];
           }, options);
         const drop = () => {
           stop.abort();
-          svg.classList.remove("ll-sliding");
           if (this.dragged) this.apply();
         };
         for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, drop, options);

@@ -35,23 +35,44 @@ const MOST_NODES = 250_000; // walked over in all trials
  * @returns {Sight}
  */
 export function firstSight(state, graph, room, small = room) {
+  const trials = sights(state, graph, room, small);
+  for (;;) {
+    const { value, done } = trials.next();
+    if (done) return value;
+  }
+}
+
+/**
+ * The same in steps, each of which takes about as long as to look at all ops once.
+ * @param {GraphState} state @param {number} graph @param {Room} room @param {Room} [small]
+ * @returns {Generator<void, Sight, void>}
+ */
+export function* sights(state, graph, room, small = room) {
   const byDefault = (/** @type {string} */ _, /** @type {boolean} */ open) => open;
   const whole = visible(state.graphs, graph, byDefault, false, new Set(), MOST_BOXES);
   const all = whole.boxes.length <= MOST_BOXES && whole.boxes.every(({ kind }) => kind !== "group");
   const sight = all ? laidOut(state, whole, small, null, false) : null;
-  return sight?.scale === 1 ? sight : opened(state, graph, room);
+  return sight?.scale === 1 ? sight : yield* opened(state, graph, room);
 }
 
-/** @param {GraphState} state @param {number} graph @param {Room} room @returns {Sight} */
-function opened(state, graph, room) {
+/** @param {GraphState} state @param {number} graph @param {Room} room @returns {Generator<void, Sight, void>} */
+function* opened(state, graph, room) {
   const [all, most] = [wrappers(state.graphs[graph]), MOST_TRIALS];
   const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved) =>
     laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES);
   const none = new Set();
+  yield;
   const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true);
   const row = allSteps(state.graphs[graph], all);
-  const first = [row, all].map((dissolved) => trial(new Set(dissolved), dissolved)).find((one) => better(one, closed));
-  let best = first ?? closed;
+  let best = closed;
+  for (const dissolved of [row, all]) {
+    yield;
+    const one = trial(new Set(dissolved), dissolved);
+    if (better(one, closed)) {
+      best = one;
+      break;
+    }
+  }
   const refused = new Set();
   const { nodes } = state.graphs[graph];
   for (let left = Math.min(most, Math.ceil(MOST_NODES / (nodes.length + 1))); left > 0; ) {
@@ -59,6 +80,7 @@ function opened(state, graph, room) {
     if (!next) break;
     const before = best;
     for (const { open, dissolved } of ways(next, before.picture.boxes.length < FEW_BOXES)) {
+      yield;
       const more = trial(new Set([...(before.open ?? []), ...open]), new Set([...before.dissolved, ...dissolved]));
       left -= 1;
       if (better(more, before)) best = more;

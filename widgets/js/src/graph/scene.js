@@ -18,22 +18,6 @@ import { saved } from "./lanes.js";
  * @property {(box: Box) => string} where the line of code behind a box, "" if it is not known
  */
 
-const SLICE = 12; // milliseconds of making elements after which the page has its turn
-
-/** Waits when there has been no pause for a while, so that the page stays alive. @returns {() => Promise<void> | undefined} */
-export function breather() {
-  let last = performance.now();
-  return () => {
-    if (performance.now() - last < SLICE) return undefined;
-    return new Promise((resolve) => {
-      setTimeout(() => {
-        last = performance.now();
-        resolve();
-      });
-    });
-  };
-}
-
 /**
  * @param {Picture} picture @param {Drawing} drawing @param {Map<string, Words>} words @param {Actions} actions
  * @param {string} arrow the id of the marker that edges end in @param {() => Promise<void> | undefined} breathe

@@ -6,7 +6,7 @@ import { arrive, deep, prepare } from "./at-first.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
-import { firstSight } from "./first-sight.js";
+import { sights } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
@@ -14,13 +14,14 @@ import { Layouts } from "./layout.js";
 import { openable, widely } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
-import { arrowMarker, breather, scene } from "./scene.js";
+import { arrowMarker, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
 import { lineKey, placeOfKey } from "./line-key.js";
 import { nameLandmark } from "../landmark.js";
 import { drawShares, legend, told } from "./overlays.js";
 import { PassSlider } from "./pass-slider.js";
+import { breather, inTurns } from "../turns.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible-boxes.js";
 import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
@@ -36,6 +37,8 @@ import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
 
 const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
+const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
+const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
 const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
@@ -66,6 +69,7 @@ export class GraphView {
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
     this.spread = false; // whether all is open, and is laid out for all to be seen
+    this.looking = 0; // how often it was to be found out what is shown at first
     this.turn = 0; // how often something was to be drawn
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
     this.sight = null;
@@ -82,13 +86,14 @@ export class GraphView {
     this.root = root;
     this.stage = s("g");
     this.svg = s("svg", { class: "ll-picture", "aria-label": "Graph", role: "group" }, arrowMarker(this.arrow), this.stage);
-    this.canvas = h("div", { class: "ll-canvas" }, this.svg);
-    this.camera = new Camera(this.svg, this.stage, signal);
+    const layer = h("div", { class: "ll-layer" }, this.svg);
+    this.canvas = h("div", { class: "ll-canvas" }, layer);
+    this.camera = new Camera(this.svg, this.stage, layer, signal);
     this.highlights = new Highlights(this.stage);
     this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
     this.camera.onMove = () => {
-      this.labels?.draw(this.camera?.scale ?? 1);
+      this.labels?.draw(this.camera?.drawn.scale ?? 1);
       this.offscreen?.update(() => this.drawing.boxes.values());
     };
     this.legend = h("p", { class: "ll-legend", hidden: true });
@@ -116,7 +121,7 @@ export class GraphView {
       this.highlights?.mirror(this.mirrored(/** @type {HTMLElement | null} */ (box)?.dataset.box ?? this.chosen));
     });
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
-    new ResizeObserver(() => (this.fitted ? this.refit() : this.lookAgain())).observe(this.canvas);
+    new ResizeObserver(() => (this.fitted ? this.refit() : this.drawing.width && this.lookAgain())).observe(this.canvas);
     new ResizeObserver(() => this.refit()).observe(root);
     window.addEventListener("resize", () => this.refit(), { signal });
   }
@@ -146,10 +151,28 @@ export class GraphView {
     this.forget();
     this.line = line && this.keyOf(line.label, line.line);
     if (!first && state.label) this.say(`${state.label} is shown`);
-    this.redraw().then(() => {
-      if (state !== this.state) return;
-      if (state.failed) this.choose(`n${state.failed.node}`);
-      if (begin) arrive(this, begin);
+    this.drawHead(state);
+    this.placed()
+      .then(() => (state === this.state ? this.redraw() : null))
+      .then(() => {
+        if (state !== this.state) return;
+        if (state.failed) this.choose(`n${state.failed.node}`);
+        if (begin) arrive(this, begin);
+      });
+  }
+
+  /** Waits a little for a place on the page: without one its size is a guess, and what is found out for that is lost. */
+  placed() {
+    if (this.svg?.clientWidth || this.graph < 0) return Promise.resolve();
+    return new Promise((/** @type {(value: void) => void} */ resolve) => {
+      const placed = new ResizeObserver(() => this.svg?.clientWidth && done());
+      const timer = setTimeout(() => done(), PLACED);
+      const done = () => {
+        clearTimeout(timer);
+        placed.disconnect();
+        resolve();
+      };
+      if (this.canvas) placed.observe(this.canvas);
     });
   }
 
@@ -215,9 +238,11 @@ export class GraphView {
     if (!state) return;
     this.drawHead(state);
     if (graph < 0) return;
-    const sight = (this.sight ??= this.look(state, graph));
+    const sight = this.sight ?? (await this.look(state, graph));
+    if (!sight) return;
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
-    const picture = visible(state.graphs, graph, (name, byDefault) => this.opened.get(name) ?? atFirst(name, byDefault), sight.folded, sight.dissolved);
+    const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
+    const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
     const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
@@ -240,6 +265,7 @@ export class GraphView {
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
     const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
+    if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
     this.stage?.replaceChildren(made);
     if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
@@ -249,7 +275,10 @@ export class GraphView {
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) this.present();
+    if (!this.fitted) {
+      this.present();
+      this.refit(); // the room may have become another one meanwhile
+    }
     this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
@@ -266,10 +295,13 @@ export class GraphView {
   /**
    * What is to be shown at first, with the code beside it, or below it where the view is narrow. A picture that is not
    * all there is to see has the whole view; the code comes over it where something is chosen.
-   * @param {GraphState} state @param {number} graph @returns {import("./first-sight.js").Sight}
+   * To find it out takes long where there are many ops: the page has its turn meanwhile.
+   * @param {GraphState} state @param {number} graph
+   * @returns {Promise<import("./first-sight.js").Sight | null>} null where something else is to be shown by then
    */
-  look(state, graph) {
+  async look(state, graph) {
     const { body } = this;
+    const turn = (this.looking += 1);
     const width = body?.clientWidth || 900;
     const height = this.tallest();
     this.looked = `${width} ${height}`;
@@ -277,10 +309,11 @@ export class GraphView {
     const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
     const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
     const narrow = width <= 620;
-    const sight = firstSight(state, graph, whole, narrow ? below : beside);
+    const sight = await inTurns(sights(state, graph, whole, narrow ? below : beside), () => turn !== this.looking);
+    if (!sight || state !== this.state || graph !== this.graph) return null;
     body?.classList.toggle("ll-stacked", narrow && !sight.folded);
     body?.classList.toggle("ll-large", sight.folded);
-    return deep(this, sight);
+    return (this.sight = deep(this, sight));
   }
 
   /** The height that the view may take, in its own pixels. */
@@ -313,8 +346,11 @@ export class GraphView {
     const { body, camera } = this;
     const place = this.placeOf(name);
     if (!body || !camera) return;
-    const middle = place ? camera.x + (place.x + place.width / 2) * camera.scale : 0;
-    if (!body.classList.contains("ll-drawer")) body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+    const [middle, level] = place ? [camera.x + (place.x + place.width / 2) * camera.scale, camera.y + (place.y + place.height / 2) * camera.scale] : [0, 0];
+    if (!body.classList.contains("ll-drawer")) {
+      body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
+      body.classList.toggle("ll-drawer-above", level > body.clientHeight / 2); // where the view is narrow, see the style sheet
+    }
     body.classList.add("ll-drawer");
   }
 

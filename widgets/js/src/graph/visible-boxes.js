@@ -1,6 +1,8 @@
 // What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
 // figures/visible_boxes.py does the same for the static pictures; the tests hold both to the same examples.
 
+import { columnsOf, isRead } from "./columns.js";
+
 /**
  * @typedef {object} GraphNode
  * @property {string} op @property {string} kind @property {string[]} names
@@ -134,10 +136,11 @@ class Builder {
     const seen = new Set();
     const names = graph.groups.map((_, group) => `${path}g${group}`); // shared by all nodes in a closed group
     const hidden = Int32Array.from(graph.groups, (_, group) => closed.get(group) ?? -1);
+    const { groups, inline, folds } = columnsOf(graph);
     graph.nodes.forEach((node, index) => {
-      const group = node.group ?? -1;
+      const group = groups[index];
       const hiding = group < 0 ? -1 : hidden[group];
-      if (node.inline || (this.folded && folds(node))) {
+      if (inline[index] || (this.folded && folds[index])) {
         instance.boxes.push("");
         return;
       }
@@ -299,15 +302,16 @@ class Builder {
 
   connect() {
     for (const instance of this.instances) {
-      const { boxes } = instance;
-      const { makers } = valuesIn(this.graphs[instance.graph]);
-      this.graphs[instance.graph].nodes.forEach((node, index) => {
-        node.in?.forEach((value, position, { length }) => {
-          const maker = makers[value];
-          if (boxes[index] && maker >= 0 && boxes[maker] === boxes[index]) return; // nothing leaves the box
-          for (const target of this.targets(instance, index, position, length)) this.join(instance, value, target);
-        });
-      });
+      const { nodes } = this.graphs[instance.graph];
+      const { makers, readers, reads, positions } = columnsOf(this.graphs[instance.graph]);
+      const within = numbered(instance.boxes);
+      for (let read = 0; read < reads.length; read++) {
+        const [index, value] = [readers[read], reads[read]];
+        const maker = makers[value];
+        if (within[index] && maker >= 0 && within[maker] === within[index]) continue; // nothing leaves the box
+        const targets = this.targets(instance, index, positions[read], nodes[index].in?.length ?? 0);
+        for (const target of targets) this.join(instance, value, target);
+      }
     }
     for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
     const root = this.instances[0];
@@ -346,7 +350,7 @@ class Builder {
     if (!edge || values.has(name)) return;
     this.carried.set(key, values.add(name));
     const { inputs, nodes } = this.graphs[graph];
-    const { makers, places } = valuesIn(this.graphs[graph]);
+    const { makers, places } = columnsOf(this.graphs[graph]);
     const [index, output] = [makers[value], places[value]];
     edge.bytes = (edge.bytes ?? 0) + bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
   }
@@ -389,7 +393,7 @@ class Builder {
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [place, wanted] = next;
       const graph = this.graphs[place.graph];
-      const { makers, places } = valuesIn(graph);
+      const { makers, places } = columnsOf(graph);
       const [index, output] = [makers[wanted], places[wanted]];
       if (index < 0 && this.folded && isVariable(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
       else if (index < 0) found.push(`${place.path}i${output}`);
@@ -432,21 +436,15 @@ function keyOf(graph, group) {
   return known[group];
 }
 
-/** @type {WeakMap<Graph, {makers: Int32Array, places: Int32Array}>} */
-const numbered = new WeakMap();
-
-/** For each numbered value the node that makes it, -1 for an input, and its place among what that gives. @param {Graph} graph */
-function valuesIn(graph) {
-  const known = numbered.get(graph);
-  if (known) return known;
-  const count = graph.nodes.reduce((sum, { out }) => sum + (out?.length ?? 0), graph.inputs.length);
-  const [makers, places] = [new Int32Array(count).fill(-1), new Int32Array(count)];
-  graph.inputs.forEach((_, k) => (places[k] = k));
-  let value = graph.inputs.length;
-  graph.nodes.forEach(({ out }, index) => out?.forEach((_, place) => ([makers[value], places[value++]] = [index, place])));
-  const made = { makers, places };
-  numbered.set(graph, made);
-  return made;
+/** For each node the number of its box, 0 for none: names take longer to compare. @param {string[]} boxes */
+function numbered(boxes) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map([["", 0]]);
+  return Int32Array.from(boxes, (name) => {
+    let number = numbers.get(name);
+    if (number === undefined) numbers.set(name, (number = numbers.size));
+    return number;
+  });
 }
 
 /** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
@@ -471,16 +469,6 @@ function countBytes(spec) {
 /** @param {{spec: string, folded?: boolean}} input */
 export function isVariable({ spec, folded }) {
   return folded || /^(\w+ )?var /.test(spec);
-}
-
-/** @param {GraphNode} node */
-function isRead({ op, in: inputs }) {
-  return op === "read_variable" && inputs?.length === 1;
-}
-
-/** Whether a node has no box of its own in a folded picture. @param {GraphNode} node */
-function folds(node) {
-  return node.folded_into !== undefined || isRead(node);
 }
 
 /**
