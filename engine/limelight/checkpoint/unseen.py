@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from limelight.checkpoint.object_paths import join
 from limelight.checkpoint.object_graph import LEAVES, Attributes, ObjectGraph, children_of, kind_of
+from limelight.checkpoint.object_paths import join
 from limelight.core.variable import Variable, itself
 from limelight.errors import CheckpointWarning
 from limelight.user_code import source_line

@@ -1,6 +1,7 @@
 // What the line that opened a graph view asks for, besides the version: what is sought, how deep groups are open, a pass.
 
 import { openable } from "./open-all.js";
+import { visible } from "./visible-boxes.js";
 
 /**
  * @typedef {import("./view.js").GraphView} GraphView
@@ -25,7 +26,9 @@ export async function arrive(view, { find, stop }) {
 /** What is shown at first where groups are open so many levels deep. @param {GraphView} view @param {Sight} sight @returns {Sight} */
 export function deep(view, sight) {
   if (view.depth === undefined || !view.state) return sight;
-  const { names } = openable(view.state.graphs, view.graph, undefined, view.depth);
+  const { graphs } = view.state;
+  const open = new Set(openable(graphs, view.graph, undefined, view.depth).names);
   view.spread = true;
-  return { ...sight, open: new Set(names), dissolved: new Set() };
+  const picture = visible(graphs, view.graph, (name) => open.has(name), sight.folded);
+  return { ...sight, open, dissolved: new Set(), picture };
 }
