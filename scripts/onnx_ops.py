@@ -11,7 +11,7 @@ from pathlib import Path
 from limelight.core import op as registry
 from limelight.core.op import Op
 from limelight.export.to_onnx import lowerings
-from limelight.export.to_onnx.registry import LOWERINGS, REFUSED, SAME
+from limelight.export.to_onnx.registry import COMPLEX_LOWERINGS, LOWERINGS, REFUSED, SAME
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "onnx_ops.md"
 _HEAD = """\
@@ -48,22 +48,26 @@ def page() -> str:
     """The page as it should be."""
     every = ops()
     smooth = [op for op in every if op.vjp is not None]
-    exported = [op for op in smooth if op.name in LOWERINGS]
+    exported = [op for op in smooth if _is_exported(op)]
     head = _HEAD.format(
         differentiable=len(smooth),
         exported=len(exported),
         share=len(exported) / len(smooth),
         all=len(every),
-        all_exported=sum(op.name in LOWERINGS for op in every),
+        all_exported=sum(map(_is_exported, every)),
     )
     return head + "\n".join(_rows(every)) + "\n"
+
+
+def _is_exported(op: Op) -> bool:
+    return op.name in LOWERINGS or (op.name in COMPLEX_LOWERINGS and op.name not in REFUSED)
 
 
 def _rows(every: list[Op]) -> Iterator[str]:
     for op in every:
         if op.name in SAME:
             what = f"exported: {SAME[op.name]}"
-        elif op.name in LOWERINGS:
+        elif _is_exported(op):
             what = "composed"
         else:
             what = f"refused: {REFUSED[op.name]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limelight.core.eager import entry_point
 from limelight.core.op import defop
-from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.ops._shape_rules import COMPLEX, real_of, same
 
 __all__ = ["abs", "negative", "positive", "sign"]
@@ -86,10 +86,8 @@ def abs(x: TensorLike, /) -> Tensor:  # the Array API's name
 # sign
 
 
-def _sign_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor | None:
+def _phase_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """The part of `g` at a right angle to `x`, over |x|: only the direction of x changes its sign."""
-    if out.dtype not in COMPLEX:
-        return None
     magnitude = _abs(x)
     radial: Tensor = out * (g * out.conj())._real().astype(out.dtype)
     return (g - radial) / (magnitude == 0.0).where(1.0, magnitude).astype(out.dtype)
@@ -100,9 +98,18 @@ _sign = entry_point(defop(
     inputs="x",
     infer=same,
     kernel="sign",
-    accepts="numeric",
-    vjp={"x": _sign_gradient},
-    maths={"x": "x̄: not connected (complex: the part of ȳ at a right angle to x, over |x|)"},
+    accepts="real",
+    why_no_gradient="it is constant between jumps",
+))  # fmt: skip
+
+_complex_sign = entry_point(defop(  # apart, since of complex numbers a sign has a gradient
+    "complex_sign",
+    inputs="x",
+    infer=same,
+    kernel="sign",
+    accepts="complex",
+    vjp={"x": _phase_gradient},
+    maths={"x": "x̄ = the part of ȳ at a right angle to x, over |x|"},
 ))  # fmt: skip
 
 
@@ -114,4 +121,5 @@ def sign(x: TensorLike, /) -> Tensor:
     >>> ll.sign(ll.constant([-2.5, 0.0])).tolist()
     [-1.0, 0.0]
     """
-    return _sign(x)
+    x = as_tensor(x)
+    return _complex_sign(x) if x.dtype in COMPLEX else _sign(x)

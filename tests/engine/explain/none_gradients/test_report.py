@@ -319,3 +319,37 @@ def test_a_loop_without_gradient_and_a_rule_that_gives_none() -> None:
         y = own(x)
     assert tape.gradient(y, x) is None
     assert "custom_gradient returns None" in str(ll.explain.why_none(tape, y, x))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_real_sign_ends_a_path_and_a_complex_one_does_not(staged):
+    def answer(x):
+        f = ll.function(ll.sign) if staged else ll.sign
+        with ll.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = ll.sum(ll.real(f(x)))
+        return tape.gradient(y, x), ll.explain.why_none(tape, y, x)
+
+    grad, why = answer(ll.constant([1.0, -2.0]))
+    assert grad is None
+    assert (why.cause, why.op) == ("no rule", "sign")
+    assert "it ends at sign" in str(why)
+    assert "it is constant between jumps" in str(why)
+    grad, why = answer(ll.constant([1.0 + 1.0j]))
+    assert grad is not None
+    assert why.cause == "connected"
+
+
+def test_the_cast_of_an_integer_variable_is_a_variable():
+    count = ll.Variable(2)
+    with ll.GradientTape(persistent=True) as tape:
+        y = ll.astype(count, "float32") * 2.0
+    assert ll.explain.why_none(tape, y, count).fix == "count = ll.Variable(ll.astype(count, ll.float32))"
+
+
+def test_of_a_tape_that_has_answered_no_gradient_is_said_to_be_missing():
+    v = ll.Variable(1.0)
+    with ll.GradientTape() as tape:
+        y = v * 3.0
+    tape.gradient(y, v)
+    assert "has no gradient" not in str(ll.explain.why_none(tape, y, v))

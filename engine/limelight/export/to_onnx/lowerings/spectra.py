@@ -131,7 +131,7 @@ def _abs(site: Site, x: Complex) -> Var:
     return _size(x)
 
 
-@lowers_complex("sign")
+@lowers_complex("complex_sign")
 def _sign(site: Site, x: Complex) -> Complex:
     size = _size(x)
     safe = where(equal(size, 0), like(size, 1), size)
