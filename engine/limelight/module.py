@@ -18,6 +18,7 @@ from limelight.module_build import spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
 from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
+from limelight.user_code.tracebacks import in_place_of_python
 
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
@@ -107,10 +108,10 @@ class Module:
         hint = "; its forward(self, ...) is called so here: rename it" if hasattr(type(self), "forward") else ""
         raise TypeError(f"{type(self).__name__} does not define call(self, ...){hint}")
 
+    @in_place_of_python
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if dispatch.active:
-            return module_calls.within(self, maybe_converted(self.call), args, kwargs)
-        return maybe_converted(self.call)(*args, **kwargs)
+        call = maybe_converted(self.call)
+        return module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -21,6 +21,7 @@ from limelight.settings import Scoped
 from limelight.user_code import source_line
 from limelight.user_code.bound_name import bound_name
 from limelight.user_code.source_line import Position, ScopedSource, Source
+from limelight.user_code.tracebacks import in_place_of_python
 
 Kind = Literal["module", "optimiser", "variable"]
 told_of_results: Final[Scoped[Callable[[Any, Any], None] | None]] = Scoped("told_of_results", None)
@@ -168,6 +169,7 @@ class ModuleCalls:
         return name if count == 1 else f"{name}_{count}"
 
 
+@in_place_of_python
 def within(
     module: Any, function: Callable[..., Any], args: Any = (), kwargs: Any = None, kind: Kind = "module", name: str = ""
 ) -> Any:

@@ -111,6 +111,7 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
         for path in ([f"{home}.{n}" if home else n for n in names])
     ]
     functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
+    functions += [value.call for value in public if isinstance(value, type) and issubclass(value, ll.Module)]
     known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
     assert {ours for entry in equivalents.keywords().values() for ours in entry.ours.split()} <= known
 

@@ -140,3 +140,19 @@ def test_python_raises_for_the_users_line_in_converted_code() -> None:
         with pytest.raises(kind) as caught:
             ll.function(function, autograph=True)(ll.ones(()))  # of a plain function
         assert {str(frame.path) for frame in caught.traceback} == {__file__}, function.__name__
+
+
+@pytest.mark.slow  # starts another Python
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("ll.nn.Sequential(ll.nn.Dense(3))(x, train=True)", "t is called training: write training=..."),
+        ("ll.nn.MultiHeadAttention(1)(ll.ones((1, 2, 3)), is_causal=True)", "t is called causal: write causal=..."),
+        ("Own()(x, 1)", "TypeError: Own.call() takes 2 positional arguments but 3 were given"),
+    ],
+)
+def test_a_layers_call_that_does_not_fit_shows_the_users_line_and_what_to_write(tmp_path, line, hint) -> None:
+    own = "class Own(ll.Module):\n    def call(self, x):\n        return x\n"
+    said = run(tmp_path, line, BEGIN + own)
+    assert hint in said.replace("\n", " ")
+    assert set(re.findall(r'File "(.*?)"', said)) == {str(tmp_path / "script.py")}

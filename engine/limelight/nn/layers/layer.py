@@ -35,6 +35,7 @@ from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
+from limelight.user_code.tracebacks import in_place_of_python
 
 
 class Layer(Module):
@@ -79,6 +80,7 @@ class Layer(Module):
         cls.trained = takes_training(cls.call)
         cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
 
+    @in_place_of_python  # `call` with the wrong arguments is the caller's mistake
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.trained:
             kwargs.pop("training", None)
