@@ -1,0 +1,39 @@
+/* Programs: instructions one after the other in one piece of memory, checked when they are written. */
+#ifndef LIMELIGHT_PROGRAM_H
+#define LIMELIGHT_PROGRAM_H
+
+#include "loop.h"
+
+/* One call of a loop, or as many as its outer axes have positions.
+ *
+ * `words` holds, one after the other: place and offset of each operand; the loop's dims; its steps; and for each outer
+ * axis its length and a stride for each operand.
+ */
+typedef struct {
+    PyUFuncGenericFunction function;
+    void *data;
+    npy_intp work;                   /* about how many elements it touches */
+    unsigned int words_used;
+    unsigned char operands;
+    unsigned char dims;
+    unsigned char steps;
+    unsigned char axes;
+    npy_intp words[];
+} Instruction;
+
+typedef struct {
+    char *memory;
+    size_t used;
+    size_t room;
+    Py_ssize_t count;
+} Program;
+
+void program_clear(Program *program);
+
+/* Appends what a Python tuple says; the bytes of each place are in `sizes`. -1 with an exception where it is wrong. */
+int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places);
+
+/* Runs all, without the GIL. `elapsed` is called every now and then; when it returns nonzero, the run ends there. */
+int program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context);
+
+#endif
