@@ -41,7 +41,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     """
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        return _compile(in_blocks(placed.graph, KernelCalls(specialised)), placed.outputs)
+        return assembled(placed.graph, placed.outputs)
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:
@@ -69,7 +69,15 @@ class _Plan:
 base.register(_Plan())
 
 
-def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
+def assembled(placed: Graph, output_devices: tuple[Device, ...], measured: Graph | None = None) -> Runnable:
+    """The function for a graph whose nodes have been placed.
+
+    Args:
+        placed: the graph.
+        output_devices: where its outputs are.
+        measured: the graph whose memory is estimated, where nodes of this one stand for many of that.
+    """
+    graph = in_blocks(placed, KernelCalls(specialised))
     parts = emit(graph)
     blame = _Blame(graph)
     namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
@@ -77,7 +85,7 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
     run = cast(Any, namespace.pop("run"))  # or it would hold itself
     run.output_devices = output_devices
-    run.memory = functools.cache(functools.partial(peak, graph))
+    run.memory = functools.cache(functools.partial(peak, graph if measured is None else measured))
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False
