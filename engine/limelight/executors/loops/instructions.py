@@ -94,8 +94,9 @@ class Instructions:
         return out
 
     def copy(self, x: View, to: View) -> None:
-        """Writes the elements of `x` to a view that has its shape."""
-        self._over_elements(_copy_loop(x.dtype, to.dtype), (x,), to.dtype, to)
+        """Writes the elements of `x` to a view, whose shape they are broadcast to."""
+        there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
+        self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
     def _over_elements(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
         shape = np.broadcast_shapes(*[x.shape for x in operands]) if len(operands) > 1 else operands[0].shape
@@ -116,8 +117,11 @@ class Instructions:
         self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
         return out
 
-    def reduction(self, ufunc: np.ufunc, x: View, axis: Any, keepdims: bool) -> View:
-        """`ufunc.reduce` of a contiguous array over axes that lie together, in its own dtype."""
+    def reduction(self, ufunc: np.ufunc, x: View, axis: Any, keepdims: bool, initial: Any) -> View:
+        """`ufunc.reduce` of a contiguous array over axes that lie together, in its own dtype.
+
+        It begins with `initial`, or where that is None with the first elements.
+        """
         rank = len(x.shape)
         over = set(range(rank)) if axis is None else {i % rank for i in (axis if isinstance(axis, tuple) else (axis,))}
         shape = tuple([1 if i in over else n for i, n in enumerate(x.shape) if keepdims or i not in over])
@@ -128,12 +132,12 @@ class Instructions:
         out = new_array(shape, x.dtype)
         first, n, last = sizes
         start = 0
-        if ufunc.identity is None:
+        if initial is None:
             start = 1
             here = View(x.buffer, x.offset, (first, last), (n * last * x.dtype.itemsize, x.dtype.itemsize), x.dtype)
             self.copy(here, View(out.buffer, 0, (first, last), contiguous((first, last), x.dtype.itemsize), x.dtype))
         else:
-            self.copy(self.constant(np.array(ufunc.identity, x.dtype)), out)
+            self.copy(self.constant(np.array(initial, x.dtype)), out)
         if n > start:
             self._accumulate(loop, x, out, (first, n, last), start)
         return out

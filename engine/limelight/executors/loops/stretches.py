@@ -1,6 +1,7 @@
 """A graph whose nodes run in tables wherever they can, each stretch of them one node.
 
-Nodes keep their order where somebody could notice another one: effects stay in theirs. What has none may move: a node
+Nodes keep their order where somebody could notice another one: changes stay in theirs. What changes nothing may move, a
+read of a variable as far as the assignment that it follows: a node
 that a table cannot run goes before the open stretch where it needs nothing of it, behind it where it does, so that a
 stretch is as long as can be. The stretch ends where a node needs something that comes behind it.
 """
@@ -73,7 +74,6 @@ class _Writer:
         self._stretch = Stretch(self._kernel_calls, self._layouts)
         self._inside: set[Node] = set()
         self._behind: dict[Node, None] = {}
-        self._effect_behind = False
 
     def before(self, node: Node) -> None:
         """Puts a node before the open stretch."""
@@ -92,9 +92,7 @@ class _Writer:
         reason = self._offer(node)
         if not reason:
             return
-        if self._needs(node, self._inside) or (self._inside and effects_of(node).any):
-            self._wait(node, reason)
-        elif self._effect_behind and effects_of(node).any:
+        if self._needs(node, self._inside) or ((self._inside or self._behind) and effects_of(node).changes):
             self._wait(node, reason)
         else:
             self.reasons[node] = reason
@@ -109,7 +107,6 @@ class _Writer:
     def _wait(self, node: Node, reason: str) -> None:
         self.reasons[node] = reason
         self._behind[node] = None
-        self._effect_behind = self._effect_behind or effects_of(node).any
 
     def _needs(self, node: Node, others: Any) -> bool:
         return any(x.node in others for x in node.inputs) or any(one in others for one in node.after)

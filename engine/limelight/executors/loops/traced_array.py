@@ -130,12 +130,20 @@ class TracedArray(NDArrayOperatorsMixin):
         return self._new(self.to.elementwise(ufunc, views, dtypes, given))
 
     def _reduced(
-        self, ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+        self,
+        ufunc: np.ufunc,
+        x: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
     ) -> TracedArray:
         integers = x.dtype.kind in "biu" and ufunc in (np.add, np.multiply)  # which NumPy adds in a wider type
         if (dtype is None and integers) or dtype not in (None, x.dtype) or any(one is not None for one in out or ()):
             raise NotLowered("a reduction converts")
-        return self._new(self.to.reduction(ufunc, x.view, axis, keepdims))
+        start = ufunc.identity if initial is None else initial
+        return self._new(self.to.reduction(ufunc, x.view, axis, keepdims, start))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> TracedArray:
         handler = _FUNCTIONS.get(function)
@@ -153,9 +161,8 @@ class TracedArray(NDArrayOperatorsMixin):
         """The view of an operand of a ufunc; Python's numbers take the dtype of the loop."""
         if type(x) in _SCALARS:
             return self.to.constant(np.array(x, dtype))
-        if x.dtype != dtype:
-            raise NotLowered("a ufunc converts its operands")
-        return self._view_of(x)
+        view = self._view_of(x)
+        return view if view.dtype == dtype else self.to.astype(view, dtype)  # NumPy does so a few thousand at a time
 
     # What must not happen
 
