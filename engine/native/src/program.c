@@ -53,8 +53,9 @@ static void widen(npy_intp *first, npy_intp *last, npy_intp length, npy_intp str
     }
 }
 
-/* Whether an operand stays in the memory of its place. Lengths are at least 1. */
-static int stays_inside(const Instruction *in, const Loop *loop, int operand, const npy_intp sizes[], int places)
+/* Whether an operand stays in the memory of its place, for `count` elements. Lengths are at least 1. */
+static int stays_inside(const Instruction *in, const Loop *loop, int operand, npy_intp count, const npy_intp sizes[],
+                        int places)
 {
     const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims, *axes = steps + in->steps;
     const npy_intp place = in->words[2 * operand];
@@ -62,12 +63,12 @@ static int stays_inside(const Instruction *in, const Loop *loop, int operand, co
         return 0;
     }
     npy_intp first = in->words[2 * operand + 1], last = first;
-    widen(&first, &last, dims[0], steps[operand]);
+    widen(&first, &last, count, steps[operand]);
     int core = in->operands;
     for (int other = 0; other <= operand; other++) {
         int which[MOST_DIMS];
-        const int count = loop_core_dims(loop, other, which);
-        for (int i = 0; i < count; i++, core++) {
+        const int n = loop_core_dims(loop, other, which);
+        for (int i = 0; i < n; i++, core++) {
             if (other == operand) {
                 widen(&first, &last, dims[which[i]], steps[core]);
             }
@@ -77,6 +78,12 @@ static int stays_inside(const Instruction *in, const Loop *loop, int operand, co
         widen(&first, &last, axes[0], axes[1 + operand]);
     }
     return first >= 0 && last + loop->itemsizes[operand] <= sizes[place];
+}
+
+static int leaves(int operand)
+{
+    PyErr_Format(PyExc_ValueError, "operand %d of an instruction leaves the memory of its place", operand);
+    return -1;
 }
 
 static int check(Instruction *in, const Loop *loop, const npy_intp sizes[], int places)
@@ -100,56 +107,119 @@ static int check(Instruction *in, const Loop *loop, const npy_intp sizes[], int 
     }
     in->work = work;
     for (int k = 0; k < in->operands; k++) {
-        if (!stays_inside(in, loop, k, sizes, places)) {
-            PyErr_Format(PyExc_ValueError, "operand %d of an instruction leaves the memory of its place", k);
-            return -1;
+        if (!stays_inside(in, loop, k, dims[0], sizes, places)) {
+            return leaves(k);
         }
     }
     return 0;
 }
 
-int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places)
+/* Appends an instruction with room for `more` words behind those that the item has; NULL with an exception. */
+static Instruction *append(Program *program, PyObject *item, int more, Loop **loop)
 {
-    Loop *loop;
     PyObject *operands, *dims, *steps, *axes;
-    if (!PyArg_ParseTuple(item, "O!O!OOO!", &LoopType, &loop, &PyTuple_Type, &operands, &dims, &steps, &PyTuple_Type,
-                          &axes)) {
-        return -1;
+    if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "O!OOOO!", &LoopType, loop, &operands, &dims, &steps,
+                                                  &PyTuple_Type, &axes)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
+        }
+        return NULL;
     }
-    int n_steps = loop->operands;
-    for (int k = 0, which[MOST_DIMS]; k < loop->operands; k++) {
-        n_steps += loop_core_dims(loop, k, which);
+    const int n = (*loop)->operands;
+    int n_steps = n;
+    for (int k = 0, which[MOST_DIMS]; k < n; k++) {
+        n_steps += loop_core_dims(*loop, k, which);
     }
-    const Py_ssize_t per_axis = 1 + loop->operands, n_axes = PyTuple_GET_SIZE(axes) / per_axis;
-    const Py_ssize_t words = 2 * loop->operands + loop->dims + n_steps + n_axes * per_axis;
+    const Py_ssize_t n_axes = PyTuple_GET_SIZE(axes) / (1 + n);
+    const Py_ssize_t words = 2 * n + (*loop)->dims + n_steps + n_axes * (1 + n) + more * n;
     if (n_axes > NPY_MAXDIMS) {
         PyErr_SetString(PyExc_ValueError, "an instruction has more axes than an array");
-        return -1;
+        return NULL;
     }
     Instruction *in = reserve(program, sizeof(Instruction) + (size_t)words * sizeof(npy_intp));
     if (in == NULL) {
-        return -1;
+        return NULL;
     }
-    in->function = loop->function;
-    in->data = loop->data;
+    in->function = (*loop)->function;
+    in->data = (*loop)->data;
     in->words_used = (unsigned int)words;
-    in->operands = (unsigned char)loop->operands;
-    in->dims = (unsigned char)loop->dims;
+    in->operands = (unsigned char)n;
+    in->dims = (unsigned char)(*loop)->dims;
     in->steps = (unsigned char)n_steps;
     in->axes = (unsigned char)n_axes;
     npy_intp *at = in->words;
-    if (read_words(operands, at, 2 * loop->operands) < 0) {
-        return -1;
-    }
-    if (read_words(dims, at += 2 * loop->operands, loop->dims) < 0) {
-        return -1;
-    }
-    if (read_words(steps, at += loop->dims, n_steps) < 0) {
-        return -1;
-    }
-    if (read_words(axes, at += n_steps, n_axes * per_axis) < 0) {
-        return -1;
+    if (read_words(operands, at, 2 * n) < 0 || read_words(dims, at += 2 * n, in->dims) < 0 ||
+        read_words(steps, at += in->dims, n_steps) < 0 || read_words(axes, at + n_steps, n_axes * (1 + n)) < 0) {
+        return NULL;
     }
     program->count++;
-    return check(in, loop, sizes, places);
+    return in;
+}
+
+int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    Loop *loop;
+    Instruction *in = append(program, item, 0, &loop);
+    return in == NULL ? -1 : check(in, loop, sizes, places);
+}
+
+/* Appends one instruction of a run: (instruction, advances). */
+static int append_member(Program *program, PyObject *item, npy_intp block, npy_intp total, const npy_intp sizes[],
+                         int places)
+{
+    PyObject *instruction, *advances;
+    Loop *loop;
+    if (!PyArg_ParseTuple(item, "O!O!", &PyTuple_Type, &instruction, &PyTuple_Type, &advances)) {
+        return -1;
+    }
+    Instruction *in = append(program, instruction, 1, &loop);
+    if (in == NULL || check(in, loop, sizes, places) < 0) {
+        return -1;
+    }
+    const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims;
+    npy_intp *advance = in->words + in->words_used - in->operands;
+    if (in->axes != 0 || in->dims != 1 || dims[0] != block) {
+        PyErr_SetString(PyExc_ValueError, "an instruction of a run has axes, or the length of no block");
+        return -1;
+    }
+    if (read_words(advances, advance, in->operands) < 0) {
+        return -1;
+    }
+    for (int k = 0; k < in->operands; k++) {
+        if (advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, total, sizes, places))) {
+            return leaves(k);
+        }
+    }
+    return 0;
+}
+
+int program_append_run(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    PyObject *members;
+    Py_ssize_t block, total;
+    if (!PyArg_ParseTuple(item, "nnO!", &block, &total, &PyTuple_Type, &members)) {
+        return -1;
+    }
+    if (block < 1 || total < block) {
+        PyErr_SetString(PyExc_ValueError, "a run has fewer elements than a block");
+        return -1;
+    }
+    Instruction *head = reserve(program, sizeof(Instruction) + 3 * sizeof(npy_intp));
+    if (head == NULL) {
+        return -1;
+    }
+    head->words_used = 3;
+    head->words[0] = block;
+    head->words[1] = total;
+    head->words[2] = PyTuple_GET_SIZE(members);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
+        PyObject *member = PyTuple_GET_ITEM(members, i);
+        if (!PyTuple_Check(member) || append_member(program, member, block, total, sizes, places) < 0) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_TypeError, "an instruction of a run is a tuple");
+            }
+            return -1;
+        }
+    }
+    return 0;
 }

@@ -8,6 +8,11 @@
  *
  * `words` holds, one after the other: place and offset of each operand; the loop's dims; its steps; and for each outer
  * axis its length and a stride for each operand.
+ *
+ * Without a function it begins a run of instructions that go block by block through their elements, so that what one
+ * writes is in the cache for the next. Its words are then the elements of a block, those of all, and the number of
+ * instructions. Each of these has, in place of axes, what its operands advance by for each element: 0 where there is
+ * memory for one block only, or one element for all.
  */
 typedef struct {
     PyUFuncGenericFunction function;
@@ -32,6 +37,9 @@ void program_clear(Program *program);
 
 /* Appends what a Python tuple says; the bytes of each place are in `sizes`. -1 with an exception where it is wrong. */
 int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places);
+
+/* Appends (block, total, instructions): see `Instruction`. */
+int program_append_run(Program *program, PyObject *item, const npy_intp sizes[], int places);
 
 /* Runs all, without the GIL. `elapsed` is called every now and then; when it returns nonzero, the run ends there. */
 int program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context);

@@ -92,6 +92,35 @@ static int check_constants(PyObject *constants)
     return 0;
 }
 
+/* Keeps the loops of an instruction, or of all in a run, alive. */
+static int keep_loops(Table *table, PyObject *item)
+{
+    PyObject *first = PyTuple_GET_ITEM(item, 0);
+    if (Py_TYPE(first) == &LoopType) {
+        return PyList_Append(table->loops, first);
+    }
+    PyObject *members = PyTuple_GET_ITEM(item, 2);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
+        if (keep_loops(table, PyTuple_GET_ITEM(PyTuple_GET_ITEM(members, i), 0)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int append_item(Table *table, PyObject *item, const npy_intp sizes[])
+{
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) == 0) {
+        PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
+        return -1;
+    }
+    const int is_run = PyLong_Check(PyTuple_GET_ITEM(item, 0));
+    if ((is_run ? program_append_run : program_append)(&table->program, item, sizes, (int)table->places) < 0) {
+        return -1;
+    }
+    return keep_loops(table, item);
+}
+
 static int write_program(Table *table, PyObject *instructions)
 {
     npy_intp *sizes = place_sizes(table);
@@ -100,14 +129,9 @@ static int write_program(Table *table, PyObject *instructions)
     }
     int failed = 0;
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(instructions); i++) {
-        PyObject *item = PyList_GET_ITEM(instructions, i);
-        failed = !PyTuple_Check(item) || program_append(&table->program, item, sizes, (int)table->places) < 0 ||
-                 PyList_Append(table->loops, PyTuple_GET_ITEM(item, 0)) < 0;
+        failed = append_item(table, PyList_GET_ITEM(instructions, i), sizes) < 0;
     }
     PyMem_Free(sizes);
-    if (failed && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
-    }
     return failed ? -1 : 0;
 }
 

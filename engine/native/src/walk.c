@@ -50,21 +50,69 @@ static void call(const Instruction *in, char *const slots[])
     }
 }
 
+static const Instruction *following(const Instruction *in)
+{
+    return (const Instruction *)((const char *)(in->words + in->words_used));
+}
+
+typedef struct {
+    int (*elapsed)(void *);
+    void *context;
+    npy_intp work;
+} Pace;
+
+/* Counts work; nonzero where the run is to end. The call of a loop counts as well. */
+static int is_over(Pace *pace, npy_intp work)
+{
+    pace->work += work + 64;
+    if (pace->work <= LOOK) {
+        return 0;
+    }
+    pace->work = 0;
+    return pace->elapsed(pace->context);
+}
+
+/* Runs the instructions behind `head` block by block; the first one behind them, or NULL where the run is over. */
+static const Instruction *run_blocks(const Instruction *head, char *const slots[], Pace *pace)
+{
+    const npy_intp block = head->words[0], total = head->words[1], members = head->words[2];
+    const Instruction *in = NULL;
+    for (npy_intp start = 0; start < total; start += block) {
+        const npy_intp count = total - start < block ? total - start : block;
+        in = following(head);
+        for (npy_intp i = 0; i < members; i++, in = following(in)) {
+            const npy_intp *word = in->words, *advance = in->words + in->words_used - in->operands;
+            char *args[MOST_OPERANDS];
+            for (int k = 0; k < in->operands; k++, word += 2) {
+                args[k] = slots[word[0]] + word[1] + start * advance[k];
+            }
+            in->function(args, &count, word + 1, in->data);
+        }
+        if (is_over(pace, members * count)) {
+            return NULL;
+        }
+    }
+    return in;
+}
+
 int program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context)
 {
-    const char *at = program->memory, *end = at + program->used;
-    npy_intp work = 0;
-    while (at < end) {
-        const Instruction *in = (const Instruction *)at;
-        call(in, slots);
-        at += sizeof(Instruction) + in->words_used * sizeof(npy_intp);
-        work += in->work + 64; /* the call itself counts as well */
-        if (work > LOOK) {
-            work = 0;
-            if (elapsed(context)) {
+    const Instruction *in = (const Instruction *)program->memory;
+    const Instruction *end = (const Instruction *)(program->memory + program->used);
+    Pace pace = {elapsed, context, 0};
+    while (in < end) {
+        if (in->function == NULL) {
+            in = run_blocks(in, slots, &pace);
+            if (in == NULL) {
                 return 1;
             }
+            continue;
         }
+        call(in, slots);
+        if (is_over(&pace, in->work)) {
+            return 1;
+        }
+        in = following(in);
     }
     return 0;
 }

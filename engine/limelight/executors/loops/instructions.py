@@ -112,7 +112,7 @@ class Instructions:
             out = new_array(shape, dtype, order)
         else:
             _check_out(out, operands, shape, dtype)
-        sizes, steps = collapsed(shape, order, [*strides, out.strides])
+        sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
         axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
         self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
         return out
@@ -181,7 +181,7 @@ class Instructions:
         if iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
             raise NotLowered("its stack is not in C order")
         out = new_array((*stack, m, p), x.dtype)
-        sizes, rows = collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]])
+        sizes, rows = collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
         steps = (*rows[-1], *x.strides[-2:], *y.strides[-2:], *out.strides[-2:])
         axes = [word for size, row in zip(sizes[:-1], rows[:-1], strict=True) for word in (size, *row)]
         loop = _matmul_loop(x.dtype)

@@ -119,12 +119,13 @@ def strides_in_order(shape: Sizes, order: Sizes, itemsize: int) -> Sizes:
     return tuple(strides)
 
 
-def collapsed(shape: Sizes, order: Sizes, strides: Sequence[Sizes]) -> tuple[list[int], list[list[int]]]:
+def collapsed(shape: Sizes, order: Sizes, strides: Sequence[Sizes], itemsize: int) -> tuple[list[int], list[list[int]]]:
     """As few axes as do: those of one element left out, neighbours joined where all operands run through evenly.
 
     Returns:
         The sizes, the slowest axis first, and for each axis a list with the stride of each operand. There is always one
-        axis.
+        axis; strides of 0 for a single element make NumPy's loops take it for a scalar, but the last operand, which is
+        the result, for an array (complex numbers are multiplied otherwise if both stand still).
     """
     sizes: list[int] = []
     steps: list[list[int]] = []
@@ -139,7 +140,7 @@ def collapsed(shape: Sizes, order: Sizes, strides: Sequence[Sizes]) -> tuple[lis
         else:
             sizes.append(n)
             steps.append(here)
-    return (sizes, steps) if sizes else ([1], [[0] * len(strides)])
+    return (sizes, steps) if sizes else ([1], [[0] * (len(strides) - 1) + [itemsize]])
 
 
 def reshaped_strides(view: View, shape: Sizes) -> Sizes | None:

@@ -19,6 +19,7 @@ from limelight.core.shapes import is_static
 from limelight.core.spec import TensorSpec
 from limelight.executors.loops import native_loops
 from limelight.executors.loops.arena import place_buffers
+from limelight.executors.loops.blocks import BLOCK, Run, in_runs
 from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, check_dtype
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.traced_array import TracedArray
@@ -199,7 +200,12 @@ class FinishedStretch:
         for place, buffer in enumerate([*[x.buffer for x in inputs], *constants, *[x.buffer for x in results]]):
             buffer.place = place
         arena = len(inputs) + len(constants) + len(results)
-        mine = [[x.buffer for x in one.operands if x.buffer.place < 0] for one in self.instructions]
+        items = in_runs(self.instructions, [x.buffer for x in results])
+        mine = [[x.buffer for one in _parts(item) for x in one.operands if x.buffer.place < 0] for item in items]
+        for item in items:
+            if isinstance(item, Run):
+                for buffer in item.scratch:
+                    buffer.nbytes = buffer.nbytes // item.total * BLOCK
         nbytes = place_buffers(mine)
         for buffer in {buffer for buffers in mine for buffer in buffers}:
             buffer.place = arena
@@ -208,7 +214,7 @@ class FinishedStretch:
             tuple([buffer.array for buffer in constants]),
             tuple([_spec(view) for view in results]),
             nbytes,
-            [_written(one) for one in self.instructions],
+            [_written_run(item) if isinstance(item, Run) else _written(item) for item in items],
             otherwise,
         )
 
@@ -305,3 +311,16 @@ def _written(one: Instruction) -> tuple[Any, ...]:
     """An instruction as the table takes it."""
     operands = tuple([word for x in one.operands for word in (x.buffer.place, x.buffer.offset + x.offset)])
     return (one.loop, operands, one.dims, one.steps, one.axes)
+
+
+def _written_run(run: Run) -> tuple[Any, ...]:
+    """A run as the table takes it."""
+    members = []
+    for one in run.members:
+        advances = [0 if x.buffer in run.scratch else step for x, step in zip(one.operands, one.steps, strict=True)]
+        members.append((_written(one._replace(dims=(BLOCK,))), tuple(advances)))
+    return (BLOCK, run.total, tuple(members))
+
+
+def _parts(item: Instruction | Run) -> list[Instruction]:
+    return item.members if isinstance(item, Run) else [item]

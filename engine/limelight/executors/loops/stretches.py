@@ -83,12 +83,10 @@ class _Writer:
         """Puts a node where it can be, in the open stretch if possible."""
         if self._needs(node, self._behind):
             reason = Stretch(self._kernel_calls, self._layouts).offer(node)
-            if not reason:
-                self.close()
-                self._offer(node)
-            else:
+            if reason:
                 self._wait(node, reason)
-            return
+                return
+            self.close()  # after which layouts are known that may speak against it
         reason = self._offer(node)
         if not reason:
             return
