@@ -1,7 +1,7 @@
 /* Running a table: operands are looked at, results allocated, the program walked without the GIL. */
-#include <fenv.h>
 #include <time.h>
 
+#include "float_errors.h"
 #include "table_type.h"
 
 #define BETWEEN_LOOKS 10000000 /* nanoseconds after which signals are looked for: Ctrl-C must work within 50 ms */
@@ -111,13 +111,41 @@ static int finish_results(const Table *table, const Frame *frame, PyObject *resu
     return 0;
 }
 
+/* 0, or what stopped the walk: a signal, or a loop that has raised, with an exception. */
 static int walk(const Table *table, Frame *frame)
 {
+    float_errors_clear();
     Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
     const int interrupted = program_run(&table->program, frame->slots, look_for_signals, &watch);
-    feclearexcept(FE_ALL_EXCEPT); /* NumPy's next function would not mind, other libraries might */
     PyEval_RestoreThread(watch.thread);
-    return interrupted;
+    return interrupted || PyErr_Occurred() != NULL;
+}
+
+/* The results of a run; NULL with an exception; or `otherwise` is to be called, which `elsewhere` says. */
+static PyObject *run(Table *table, Frame *frame, PyObject *const *args, int *elsewhere)
+{
+    if (!take_inputs(table, frame, args)) {
+        *elsewhere = 1;
+        return NULL;
+    }
+    const Py_ssize_t n_constants = PyTuple_GET_SIZE(table->constants);
+    for (Py_ssize_t i = 0; i < n_constants; i++) {
+        frame->slots[table->n_inputs + i] = PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(table->constants, i));
+    }
+    frame->slots[table->places - 1] = frame->arena;
+    PyObject *results = new_results(table, frame);
+    if (results == NULL) {
+        return NULL;
+    }
+    int failed = walk(table, frame);
+    if (!failed) {
+        *elsewhere = float_errors_matter();
+        failed = *elsewhere != 0 || finish_results(table, frame, results) < 0;
+    }
+    if (failed) {
+        Py_CLEAR(results);
+    }
+    return results;
 }
 
 PyObject *table_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -127,25 +155,17 @@ PyObject *table_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObj
         PyErr_Format(PyExc_TypeError, "this table takes %zd arrays by position", table->n_inputs);
         return NULL;
     }
-    const Py_ssize_t n_constants = PyTuple_GET_SIZE(table->constants);
     Frame *frame = frame_take(&table->frames, (size_t)table->places, (size_t)(table->n_inputs + table->n_results),
                               (size_t)table->arena);
     if (frame == NULL) {
         return NULL;
     }
-    if (!take_inputs(table, frame, args)) {
-        frame_give_back(&table->frames, frame);
+    int elsewhere = 0;
+    PyObject *results = run(table, frame, args, &elsewhere);
+    frame_give_back(&table->frames, frame);
+    if (elsewhere > 0) {
         table->refused++;
         return PyObject_Vectorcall(table->otherwise, args, (size_t)table->n_inputs, NULL);
     }
-    for (Py_ssize_t i = 0; i < n_constants; i++) {
-        frame->slots[table->n_inputs + i] = PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(table->constants, i));
-    }
-    frame->slots[table->places - 1] = frame->arena;
-    PyObject *results = new_results(table, frame);
-    if (results != NULL && (walk(table, frame) || finish_results(table, frame, results) < 0)) {
-        Py_CLEAR(results);
-    }
-    frame_give_back(&table->frames, frame);
     return results;
 }
