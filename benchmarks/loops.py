@@ -9,6 +9,7 @@ share of nodes that run in tables, and what lowering takes a node. Needs limelig
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -16,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
+import limelight as ll
 import sampler
 from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
-
-import limelight as ll
 from limelight.executors import base
 
 Program = Callable[[], Callable[[], Any]]
@@ -96,7 +96,7 @@ def _training(variables: list[Any], loss: Callable[..., Any], *data: Any) -> Cal
 
 def mlp() -> Callable[[], Any]:
     sizes = (32, 64, 64, 10)
-    weights = [ll.Variable(_array(a, b)) for a, b in zip(sizes, sizes[1:], strict=False)]
+    weights = [ll.Variable(_array(a, b)) for a, b in itertools.pairwise(sizes)]
     biases = [ll.Variable(_array(b)) for b in sizes[1:]]
 
     def loss(x: Any, y: Any) -> Any:
@@ -195,7 +195,8 @@ def main() -> None:
     for name, make in PROGRAMS.items():
         if arguments.only in name:
             plan, loops = compared(make, 2 * arguments.seconds)
-            print(f"{name:28} plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us  ratio {loops / plan:5.2f}", flush=True)
+            times = f"plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us"
+            print(f"{name:28} {times}  ratio {loops / plan:5.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Running graphs: `base` says what an executor is; `plan` runs one compiled Python function, `step` node by node, `loops` in tables."""
+"""Running graphs: `base` says what an executor is; `plan` runs a Python function, `loops` tables, `step` each node."""
 
 from limelight.executors import step as step
 from limelight.executors.loops import loops as _loops  # noqa: F401  # it registers itself

@@ -55,8 +55,9 @@ def code(graph: Graph) -> list[tuple[Node, str]]:
 def _instructions(stretch: FinishedStretch, node: Node, table: int) -> str:
     numbers = stretch.instructions_of(node)
     if not numbers:
-        return f"table {table}: a view"
-    return f"table {table}, {'instruction' if len(numbers) == 1 else 'instructions'} {', '.join(map(str, numbers))}"
+        return f"table {table}: {node.op}, a view or known beforehand"
+    which = f"instruction {numbers[0]}" if len(numbers) == 1 else f"instructions {numbers[0]} to {numbers[-1]}"
+    return f"table {table}: {node.op}, {which}"
 
 
 class _Otherwise:

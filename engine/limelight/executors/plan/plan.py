@@ -19,7 +19,7 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
-from limelight.executors.error_lines import explain
+from limelight.executors.error_lines import explain, is_explained
 from limelight.executors.placement import place
 from limelight.executors.plan.blocked_groups import in_blocks
 from limelight.executors.plan.codegen import Part, emit
@@ -119,7 +119,7 @@ class _Blame:
 
     def __call__(self, error: Exception) -> None:
         site = self.locate(error.__traceback__)
-        if site is None:
+        if site is None or (is_explained(error) and not site.node.op.higher_order):  # one that stands for many nodes
             return
         scope = {**site.frame.f_globals, **locals_of(site.frame)}
         better = explain(self._graph, site.node, [scope[operand] for operand in site.operands], error)

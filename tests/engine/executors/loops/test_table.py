@@ -6,6 +6,7 @@ import gc
 import signal
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ def loop(ufunc: np.ufunc) -> Any:
     return ufunc_loop(ufunc, bytes([FLOAT] * ufunc.nargs))
 
 
-def table(instructions: list[Any], inputs: Any = (ROW, ROW), results: Any = (ROW,), arena: int = 400, **more: Any) -> Any:
+def table(items: list[Any], inputs: Any = (ROW, ROW), results: Any = (ROW,), arena: int = 400, **more: Any) -> Any:
     given = {"constants": (), "otherwise": lambda *arrays: "refused"} | more
-    return native().Table(inputs, given["constants"], results, arena, instructions, given["otherwise"])
+    return native().Table(inputs, given["constants"], results, arena, items, given["otherwise"])
 
 
 def arrays(*shape: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,8 +182,6 @@ def test_threads_run_one_table_at_once() -> None:
 def test_a_table_goes_with_what_it_calls() -> None:
     class Otherwise:
         def __call__(self, *arrays: Any) -> None: ...
-
-    import weakref
 
     other = Otherwise()
     other.table = table([(loop(np.add), (*ADD, 2, 0), N, (4, 4, 4), ())], otherwise=other)
