@@ -7,6 +7,7 @@ What would give other numbers than NumPy's own function is refused (`NotLowered`
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,7 @@ from limelight.executors.loops.layout import (
     Buffer,
     Sizes,
     View,
+    broadcast_shape,
     broadcast_strides,
     collapsed,
     contiguous,
@@ -99,7 +101,16 @@ class Instructions:
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
     def _over_elements(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
-        shape = np.broadcast_shapes(*[x.shape for x in operands]) if len(operands) > 1 else operands[0].shape
+        shape = operands[0].shape
+        if out is None and operands[0].size > 1 and all(x.shape == shape and x.is_contiguous for x in operands):
+            out = new_array(shape, dtype)  # the most frequent case, in a third of the time
+            steps = (*[x.dtype.itemsize for x in operands], dtype.itemsize)
+            self.list.append(Instruction(loop, (*operands, out), (out.size,), steps, ()))
+            return out
+        return self._over_axes(loop, operands, dtype, out)
+
+    def _over_axes(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+        shape = broadcast_shape(*[x.shape for x in operands])
         if len(shape) > MOST_AXES:
             raise NotLowered("it has too many axes")
         strides = [x.strides if x.shape == shape else broadcast_strides(x, shape) for x in operands]
@@ -213,9 +224,7 @@ def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) ->
     """A view of a new buffer, its axes in memory in C order or another one."""
     check_dtype(dtype)
     strides = contiguous(shape, dtype.itemsize) if order is None else strides_in_order(shape, order, dtype.itemsize)
-    nbytes = dtype.itemsize
-    for n in shape:
-        nbytes *= n
+    nbytes = dtype.itemsize * math.prod(shape)
     if not nbytes:
         raise NotLowered("it has no elements")
     return View(Buffer(nbytes), 0, shape, strides, dtype)

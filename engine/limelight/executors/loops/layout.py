@@ -6,6 +6,7 @@ So the layout of each intermediate is what NumPy would give it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -58,6 +59,7 @@ class View(NamedTuple):
         return math.prod(self.shape)
 
 
+@functools.lru_cache(maxsize=4096)
 def contiguous(shape: Sizes, itemsize: int) -> Sizes:
     """The strides of an array in C order."""
     strides = []
@@ -69,12 +71,20 @@ def contiguous(shape: Sizes, itemsize: int) -> Sizes:
 
 def is_contiguous(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
     """Whether an array is in C order; axes of one element may have any stride."""
+    if strides == contiguous(shape, itemsize):
+        return True
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1:
             if stride != itemsize:
                 return False
             itemsize *= n
     return True
+
+
+@functools.lru_cache(maxsize=4096)
+def broadcast_shape(*shapes: Sizes) -> Sizes:
+    """The shape that these are broadcast to."""
+    return np.broadcast_shapes(*shapes)
 
 
 def broadcast_strides(view: View, shape: Sizes) -> Sizes:

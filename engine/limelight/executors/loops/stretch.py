@@ -8,15 +8,15 @@ lie in C order unless it is known that they do not. What does not fit at run tim
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from limelight.core.devices import CPU0
-from limelight.core.op import Op
+from limelight.core.op import Op, get, home_of
 from limelight.core.shapes import is_static
-from limelight.core.spec import TensorSpec
+from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops import native_loops
 from limelight.executors.loops.arena import place_buffers
 from limelight.executors.loops.blocks import BLOCK, Run, in_runs
@@ -49,7 +49,7 @@ class Stretch:
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        reason = _never(node)
+        reason = _never(node, self.arrays)
         if reason:
             return reason
         start = len(self._instructions.list)
@@ -186,10 +186,10 @@ class FinishedStretch:
         """The same nodes as a graph of their own."""
         return Graph(name, self.inputs, [*self.constants, *self.nodes], self.results)
 
-    def op(self, otherwise: Callable[..., tuple[Any, ...]]) -> Op:
+    def op(self, otherwise: Callable[..., tuple[Any, ...]], number: int) -> Op:
         """An op whose kernel is the table, which calls `otherwise` with arrays that it was not made for."""
         specs = tuple([value.spec for value in self.results])
-        return _StretchOp(self._table(otherwise), len(self.nodes), specs)
+        return _StretchOp(self._table(otherwise), number, specs)
 
     def _table(self, otherwise: Callable[..., tuple[Any, ...]]) -> Any:
         inputs = [self.arrays[value].view for value in self.inputs]
@@ -222,9 +222,9 @@ class FinishedStretch:
 class _StretchOp(Op):
     """The op of one stretch. Its kernel is the table itself: a run calls nothing between it and the plan."""
 
-    def __init__(self, table: Any, n_nodes: int, specs: tuple[Any, ...]) -> None:
+    def __init__(self, table: Any, number: int, specs: tuple[Any, ...]) -> None:
         super().__init__(
-            f"table_of_{n_nodes}",
+            f"table_{number}",
             inputs="*xs",
             infer=lambda *xs: specs,
             kernel=lambda xp, *xs: table(*xs),
@@ -241,6 +241,8 @@ class _StretchOp(Op):
 def called(call: KernelCall, node: Node, operands: Sequence[Any], to: Instructions) -> Any:
     """What the plan's call for a node returns for these operands."""
     params = node.params if call.params is None else call.params
+    if call.elementwise and not call.extra and isinstance(call.kernel, np.ufunc):  # without a turn through NumPy
+        return operands[0].__array_ufunc__(call.kernel, "__call__", *operands)
     if call.kernel is None:
         return _infix_call(call.infix, call.suffix, len(operands) + len(params))(*operands, *params)
     owner = getattr(call.kernel, "__self__", None)
@@ -264,26 +266,35 @@ def constant(node: Node) -> Any:
     return node.op.kernel_on("numpy")(*node.params)
 
 
-def _never(node: Node) -> str:
-    """Why a node cannot be in a table, whatever its kernel does."""
+def _never(node: Node, known: Container[Value]) -> str:
+    """Why a node cannot be in a table, whatever its kernel does; `known` values can be in one."""
     op = node.op
     if node.device is not None and node.device is not CPU0:
         return f"it runs on {node.device.short}"
-    if op.effect is not None or op.higher_order or op.multiple or op.foreign:
-        what = "has an effect" if op.effect else "calls functions" if op.higher_order else "is the user's own"
-        return "it has several results" if op.multiple and not op.higher_order else f"it {what}"
+    if op.effect is not None:
+        return "it has an effect"
+    if op.higher_order or op.multiple:
+        return "it calls functions" if op.higher_order else "it has several results"
+    if not home_of(op.name).startswith("limelight.") or get(op.name) is not op:
+        return "it is no op of limelight's own, and its kernel may do anything"
     for value in (*node.inputs, *node.outputs):
-        spec = value.spec
-        if not isinstance(spec, TensorSpec):
-            return "it takes something that is no array"
-        if not is_static(spec.shape):
-            return "its sizes are unknown"
-        if not spec.size:
-            return "it has no elements"
-        try:
-            check_dtype(spec.dtype)
-        except NotLowered as refusal:
-            return str(refusal)
+        if value not in known and (reason := _unfit(value.spec)):
+            return reason
+    return ""
+
+
+def _unfit(spec: Spec) -> str:
+    """Why values of a spec cannot be in a table."""
+    if not isinstance(spec, TensorSpec):
+        return "it takes something that is no array"
+    if not is_static(spec.shape):
+        return "its sizes are unknown"
+    if not spec.size:
+        return "it has no elements"
+    try:
+        check_dtype(spec.dtype)
+    except NotLowered as refusal:
+        return str(refusal)
     return ""
 
 

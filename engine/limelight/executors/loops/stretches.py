@@ -129,7 +129,7 @@ class _Writer:
         rewriter = self.rewriter
         last = finished.nodes[-1]
         inputs = tuple([rewriter.value(value) for value in finished.inputs])
-        op = finished.op(self._otherwise(finished))
+        op = finished.op(self._otherwise(finished), len(self.stretches) + 1)
         specs = [value.spec for value in finished.results]
         table = rewriter.add(last, op, inputs, (), specs)
         self.stretches[table] = finished

@@ -117,7 +117,7 @@ class TracedArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> TracedArray:
         if method == "reduce":
             return self._reduced(ufunc, *inputs, **options)
-        (out,) = options.pop("out", (None,)) or (None,)
+        out = options.pop("out")[0] if "out" in options else None
         if method != "__call__" or options or ufunc.nout != 1 or not isinstance(out, TracedArray | None):
             raise NotLowered(f"NumPy's `{ufunc.__name__}` is called in a way that tables do not know")
         if ufunc is np.matmul and out is None:
