@@ -2,10 +2,10 @@
 
     python scripts/environment.py EXTRA [--venv DIR]
 
-EXTRA is one of the extras in `pyproject.toml`. Where there is a C compiler, limelight-native is built, too. Needs nothing
-but a Python of its own: no package of the project, and not even the version that the project needs, as long as one that
-is new enough can be found. A file `DIR/.installed-EXTRA` marks success; the Makefile compares its age with that of
-`pyproject.toml` and of the C files.
+EXTRA is one of the extras in `pyproject.toml`. Where there is a C compiler, limelight-native is built, too. Needs
+nothing but a Python of its own: no package of the project, and not even the version that the project needs, as long as
+one that is new enough can be found. A file `DIR/.installed-EXTRA` marks success; the Makefile compares its age with
+that of `pyproject.toml` and of the C files.
 """
 
 from __future__ import annotations

@@ -223,3 +223,18 @@ int program_append_run(Program *program, PyObject *item, const npy_intp sizes[],
     }
     return 0;
 }
+
+int program_append_guard(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    Instruction *guard = reserve(program, sizeof(Instruction) + 2 * sizeof(npy_intp));
+    if (guard == NULL || read_words(item, guard->words, 2) < 0) {
+        return -1;
+    }
+    guard->words_used = 2;
+    const npy_intp place = guard->words[0], offset = guard->words[1];
+    if (place < 0 || place >= places || offset < 0 || offset >= sizes[place]) {
+        return leaves(0);
+    }
+    program->count++;
+    return 0;
+}

@@ -13,6 +13,8 @@
  * writes is in the cache for the next. Its words are then the elements of a block, those of all, and the number of
  * instructions. Each of these has, in place of axes, what its operands advance by for each element: 0 where there is
  * memory for one block only, or one element for all.
+ *
+ * With two words, place and offset, it is a guard: where the byte there is 0, the run ends.
  */
 typedef struct {
     PyUFuncGenericFunction function;
@@ -41,7 +43,12 @@ int program_append(Program *program, PyObject *item, const npy_intp sizes[], int
 /* Appends (block, total, instructions): see `Instruction`. */
 int program_append_run(Program *program, PyObject *item, const npy_intp sizes[], int places);
 
+/* Appends (place, offset): a guard. */
+int program_append_guard(Program *program, PyObject *item, const npy_intp sizes[], int places);
+
+typedef enum { PROGRAM_DONE, PROGRAM_INTERRUPTED, PROGRAM_GUARDED } ProgramEnd;
+
 /* Runs all, without the GIL. `elapsed` is called every now and then; when it returns nonzero, the run ends there. */
-int program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context);
+ProgramEnd program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context);
 
 #endif

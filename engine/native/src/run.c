@@ -111,14 +111,14 @@ static int finish_results(const Table *table, const Frame *frame, PyObject *resu
     return 0;
 }
 
-/* 0, or what stopped the walk: a signal, or a loop that has raised, with an exception. */
-static int walk(const Table *table, Frame *frame)
+/* How the walk ended; interrupted also where a loop has raised. */
+static ProgramEnd walk(const Table *table, Frame *frame)
 {
     float_errors_clear();
     Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
-    const int interrupted = program_run(&table->program, frame->slots, look_for_signals, &watch);
+    const ProgramEnd end = program_run(&table->program, frame->slots, look_for_signals, &watch);
     PyEval_RestoreThread(watch.thread);
-    return interrupted || PyErr_Occurred() != NULL;
+    return PyErr_Occurred() ? PROGRAM_INTERRUPTED : end;
 }
 
 /* The results of a run; NULL with an exception; or `otherwise` is to be called, which `elsewhere` says. */
@@ -137,12 +137,11 @@ static PyObject *run(Table *table, Frame *frame, PyObject *const *args, int *els
     if (results == NULL) {
         return NULL;
     }
-    int failed = walk(table, frame);
-    if (!failed) {
-        *elsewhere = float_errors_matter();
-        failed = *elsewhere != 0 || finish_results(table, frame, results) < 0;
+    const ProgramEnd end = walk(table, frame);
+    if (end != PROGRAM_INTERRUPTED) {
+        *elsewhere = end == PROGRAM_GUARDED ? 1 : float_errors_matter();
     }
-    if (failed) {
+    if (end != PROGRAM_DONE || *elsewhere != 0 || finish_results(table, frame, results) < 0) {
         Py_CLEAR(results);
     }
     return results;

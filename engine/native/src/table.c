@@ -99,6 +99,9 @@ static int keep_loops(Table *table, PyObject *item)
     if (Py_TYPE(first) == &LoopType) {
         return PyList_Append(table->loops, first);
     }
+    if (PyTuple_GET_SIZE(item) == 2) { /* a guard */
+        return 0;
+    }
     PyObject *members = PyTuple_GET_ITEM(item, 2);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
         if (keep_loops(table, PyTuple_GET_ITEM(PyTuple_GET_ITEM(members, i), 0)) < 0) {
@@ -114,11 +117,11 @@ static int append_item(Table *table, PyObject *item, const npy_intp sizes[])
         PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
         return -1;
     }
-    const int is_run = PyLong_Check(PyTuple_GET_ITEM(item, 0));
-    if ((is_run ? program_append_run : program_append)(&table->program, item, sizes, (int)table->places) < 0) {
-        return -1;
+    int (*append)(Program *, PyObject *, const npy_intp[], int) = program_append;
+    if (PyLong_Check(PyTuple_GET_ITEM(item, 0))) {
+        append = PyTuple_GET_SIZE(item) == 2 ? program_append_guard : program_append_run;
     }
-    return keep_loops(table, item);
+    return append(&table->program, item, sizes, (int)table->places) < 0 ? -1 : keep_loops(table, item);
 }
 
 static int write_program(Table *table, PyObject *instructions)

@@ -95,24 +95,29 @@ static const Instruction *run_blocks(const Instruction *head, char *const slots[
     return in;
 }
 
-int program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context)
+ProgramEnd program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context)
 {
     const Instruction *in = (const Instruction *)program->memory;
     const Instruction *end = (const Instruction *)(program->memory + program->used);
     Pace pace = {elapsed, context, 0};
     while (in < end) {
-        if (in->function == NULL) {
+        if (in->function != NULL) {
+            call(in, slots);
+            if (is_over(&pace, in->work)) {
+                return PROGRAM_INTERRUPTED;
+            }
+            in = following(in);
+        } else if (in->words_used == 2) {
+            if (!slots[in->words[0]][in->words[1]]) {
+                return PROGRAM_GUARDED;
+            }
+            in = following(in);
+        } else {
             in = run_blocks(in, slots, &pace);
             if (in == NULL) {
-                return 1;
+                return PROGRAM_INTERRUPTED;
             }
-            continue;
         }
-        call(in, slots);
-        if (is_over(&pace, in->work)) {
-            return 1;
-        }
-        in = following(in);
     }
-    return 0;
+    return PROGRAM_DONE;
 }

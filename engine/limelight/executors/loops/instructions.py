@@ -41,7 +41,7 @@ class Instruction(NamedTuple):
     """A call of a loop, or as many as `axes` has positions: see the README of limelight-native.
 
     Args:
-        loop: the native loop.
+        loop: the native loop; None where the table is left, and the plan runs its nodes, if the operand is false.
         operands: where they are, results last.
         dims: the count, then core dimensions.
         steps: in bytes, for each operand, then for core dimensions.
@@ -212,6 +212,10 @@ class Instructions:
             self.copy(x, View(out.buffer, offset, x.shape, out.strides, x.dtype))
             offset += x.shape[axis] * out.strides[axis]
         return out
+
+    def guard(self, condition: View) -> None:
+        """Ends the run here where the number is false: the plan then runs all nodes of the table."""
+        self.list.append(Instruction(None, (condition,), (), (), ()))
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:

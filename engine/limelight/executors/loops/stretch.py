@@ -20,12 +20,14 @@ from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops import native_loops
 from limelight.executors.loops.arena import place_buffers
 from limelight.executors.loops.blocks import BLOCK, Run, in_runs
+from limelight.executors.loops.checked_sums import checked_total
 from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, check_dtype
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
+from limelight.optimise.guarded_sum import guard_of
 
 FEWEST: Final = 2
 """Instructions that are worth a table: one alone is no faster than NumPy's function."""
@@ -68,8 +70,12 @@ class Stretch:
         return ""
 
     def _traced(self, node: Node) -> TracedArray:
-        call = self._kernel_calls.of(node, "numpy")
-        result = called(call, node, [self._array(value) for value in node.inputs], self._instructions)
+        operands = [self._array(value) for value in node.inputs]
+        guard = guard_of(node.op)
+        if guard is not None:
+            result: Any = checked_total(guard, operands, self._instructions)
+        else:
+            result = called(self._kernel_calls.of(node, "numpy"), node, operands, self._instructions)
         if not isinstance(result, TracedArray):
             result = TracedArray(self._instructions.constant(result), self._instructions)
         spec = node.outputs[0].spec
@@ -123,18 +129,22 @@ class Stretch:
                 wanted.update(x for x in node.inputs if x in made)
         results = [value for value in made if value in wanted]
         inside = _needed_nodes(self.nodes, results)
-        instructions, numbers = self._needed_instructions([self.arrays[value].view.buffer for value in results])
+        guards = {i for node in inside if guard_of(node.op) for i in range(*self._spans[node])}
+        buffers = [self.arrays[value].view.buffer for value in results]
+        instructions, numbers = self._needed_instructions(buffers, guards)
         if len(instructions) < FEWEST or not results:
             return None
         return FinishedStretch(self, inside, left[::-1], results, instructions, numbers)
 
-    def _needed_instructions(self, buffers: Iterable[Buffer]) -> tuple[list[Instruction], dict[int, int]]:
-        """The instructions that these buffers need, and the new number of each."""
+    def _needed_instructions(
+        self, buffers: Iterable[Buffer], guards: Container[int]
+    ) -> tuple[list[Instruction], dict[int, int]]:
+        """The instructions that these buffers and guards need, and the new number of each."""
         needed = set(buffers)
         keep: list[int] = []
         for i in range(len(self._instructions.list) - 1, -1, -1):
-            operands = self._instructions.list[i].operands
-            if operands[-1].buffer in needed:
+            loop, operands, *_ = self._instructions.list[i]
+            if operands[-1].buffer in needed if loop is not None else i in guards:
                 needed.update(x.buffer for x in operands)
                 keep.append(i)
         keep.reverse()
@@ -208,6 +218,7 @@ class FinishedStretch:
                     buffer.nbytes = buffer.nbytes // item.total * BLOCK
         nbytes = place_buffers(mine)
         for buffer in {buffer for buffers in mine for buffer in buffers}:
+            assert buffer.is_made, "an input that no node of the stretch has"
             buffer.place = arena
         return native_loops.native().Table(
             tuple([_spec(view) for view in inputs]),
@@ -275,7 +286,7 @@ def _never(node: Node, known: Container[Value]) -> str:
         return "it has an effect"
     if op.higher_order or op.multiple:
         return "it calls functions" if op.higher_order else "it has several results"
-    if not home_of(op.name).startswith("limelight.") or get(op.name) is not op:
+    if guard_of(op) is None and (not home_of(op.name).startswith("limelight.") or get(op.name) is not op):
         return "it is no op of limelight's own, and its kernel may do anything"
     for value in (*node.inputs, *node.outputs):
         if value not in known and (reason := _unfit(value.spec)):
@@ -320,6 +331,9 @@ def _spec(view: View) -> tuple[int, Sizes, Sizes]:
 
 def _written(one: Instruction) -> tuple[Any, ...]:
     """An instruction as the table takes it."""
+    if one.loop is None:
+        (condition,) = one.operands
+        return (condition.buffer.place, condition.buffer.offset + condition.offset)
     operands = tuple([word for x in one.operands for word in (x.buffer.place, x.buffer.offset + x.offset)])
     return (one.loop, operands, one.dims, one.steps, one.axes)
 

@@ -120,6 +120,17 @@ def test_runs_go_block_by_block() -> None:
             table([(block, n, ((members[0][0], wrong), members[1]))], (row, row), (row,), 4 * block)
 
 
+def test_a_guard_ends_the_run() -> None:
+    number = (np.dtype("?").num, (), ())
+    add = (loop(np.add), (*ADD, 3, 0), N, (4, 4, 4), ())
+    t = table([add, (2, 0)], (ROW, ROW, number))
+    x, y = arrays(10, 10)
+    assert t(x, y, np.True_)[0].tobytes() == (x + y).tobytes()
+    assert t(x, y, np.False_) == "refused"
+    with pytest.raises(ValueError, match="memory of its place"):
+        table([add, (2, 1)], (ROW, ROW, number))
+
+
 def test_objects_have_no_loops() -> None:
     assert ufunc_loop(np.add, bytes([17] * 3)) is None
     assert copy_loop(np.dtype("f4").num, np.dtype("i4").num) is None
