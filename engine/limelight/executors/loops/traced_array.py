@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from limelight.executors.loops.instructions import Instructions, NotLowered
+from limelight.executors.loops.instructions import Instructions, NotLowered, new_array
 from limelight.executors.loops.layout import Sizes, View, broadcast_strides, reshaped_strides
 
 _SCALARS: Final = (bool, int, float, complex)
@@ -104,6 +104,10 @@ class TracedArray(NDArrayOperatorsMixin):
     def broadcast_to(self, shape: Sizes) -> TracedArray:
         return self._new(self.view._replace(shape=shape, strides=broadcast_strides(self.view, shape)))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Kernels write into arrays that they have just made."""
+        self.to.copy(self._view_of(value), self[key].view)
+
     # New arrays
 
     def astype(self, dtype: Any, copy: bool = True) -> TracedArray:
@@ -170,7 +174,6 @@ class TracedArray(NDArrayOperatorsMixin):
         raise NotLowered("its kernel looks at the numbers")
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = __array__
-    __setitem__ = __array__
 
 
 def _indexed(view: View, parts: list[Any]) -> View:
@@ -228,6 +231,12 @@ def _concatenate(any_one: TracedArray, arrays: Any, axis: int = 0) -> TracedArra
     return any_one._new(any_one.to.concatenated([any_one._view_of(x) for x in arrays], axis))
 
 
+def _zeros(any_one: TracedArray, shape: Any, dtype: Any) -> TracedArray:
+    array = any_one._new(new_array(tuple(shape), np.dtype(dtype)))
+    array[...] = np.zeros((), dtype)
+    return array
+
+
 def _stack(any_one: TracedArray, arrays: Any, axis: int = 0) -> TracedArray:
     at = axis % (any_one.ndim + 1)
     index = (slice(None),) * at + (None,)
@@ -239,6 +248,7 @@ _FUNCTIONS: Final[dict[Any, Callable[..., TracedArray]]] = {
     np.where: _where,
     np.concatenate: _concatenate,
     np.stack: _stack,
+    np.zeros: _zeros,
     np.broadcast_to: lambda _, x, shape: x.broadcast_to(tuple(shape)),
     np.reshape: lambda _, x, shape: x.reshape(shape),
     np.transpose: lambda _, x, axes=None: x.transpose(axes),
