@@ -1,9 +1,10 @@
 """The executor `loops` beside `plan`: the same functions on both, in turn, in one process.
 
-    python benchmarks/loops.py [--seconds 1.0] [--only NAME]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME]
 
-Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster), the
-share of nodes that run in tables, and what lowering takes a node. Needs limelight-native (engine/native).
+Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster), and
+what it takes to build a node of the largest graph on both. One thread, since the time of all threads counts. Needs
+limelight-native (`pip install ./engine/native`).
 """
 
 from __future__ import annotations
@@ -187,6 +188,30 @@ def compared(make: Program, budget: float) -> tuple[float, float]:
     return plan, loops
 
 
+def built(make: Program) -> tuple[int, list[float]]:
+    """The nodes of a program's graph, and the microseconds a node that plan and loops take to build it."""
+    traced: list[Any] = []
+    function = ll.function
+
+    def noted(body: Any) -> Any:
+        traced.append(function(body))
+        return traced[-1]
+
+    ll.function = noted  # type: ignore[assignment]
+    try:
+        make()()
+    finally:
+        ll.function = function
+    graph = traced[-1].trace_cache[0].optimised
+    times: list[list[float]] = [[], []]
+    for _ in range(5):
+        for executor, column in zip(("plan", "loops"), times, strict=True):
+            begin = time.process_time()
+            base.get(executor).build(graph)
+            column.append((time.process_time() - begin) / len(graph.nodes) * 1e6)
+    return len(graph.nodes), [statistics.median(column) for column in times]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each program and executor")
@@ -197,6 +222,8 @@ def main() -> None:
             plan, loops = compared(make, 2 * arguments.seconds)
             times = f"plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us"
             print(f"{name:28} {times}  ratio {loops / plan:5.2f}", flush=True)
+    nodes, (plan, loops) = built(PROGRAMS["L2HMC step, 10 samples"])
+    print(f"building {nodes} nodes: plan {plan:.1f} us a node, loops {loops:.1f}")
 
 
 if __name__ == "__main__":
