@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -73,16 +73,15 @@ class Stretch:
         operands = [self._array(value) for value in node.inputs]
         guard = guard_of(node.op)
         if guard is not None:
-            result: Any = checked_total(guard, operands, self._instructions)
-        else:
-            result = called(self._kernel_calls.of(node, "numpy"), node, operands, self._instructions)
-        if not isinstance(result, TracedArray):
-            result = TracedArray(self._instructions.constant(result), self._instructions)
+            return checked_total(guard, operands, self._instructions)
+        made = called(self._kernel_calls.of(node, "numpy"), node, operands, self._instructions)
+        is_known = not isinstance(made, TracedArray)
+        result = TracedArray(self._instructions.constant(made), self._instructions) if is_known else made
         spec = node.outputs[0].spec
         assert isinstance(spec, TensorSpec)
         if result.shape != spec.shape or result.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
-        return result
+        return cast(TracedArray, result)
 
     def _array(self, value: Value) -> TracedArray:
         """What stands for an operand; one from outside becomes an input."""
