@@ -28,6 +28,7 @@ SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefin
 LONGEST = 300
 """Seconds for a build, which takes ten where packages come quickly."""
 CANNOT = 3
+ZIG = "import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / 'zig')"
 WITHOUT = "limelight-native was not built, and functions run by the plan: {reason}"
 
 
@@ -38,7 +39,8 @@ def install(python: Path) -> str:
     if not any(map(shutil.which, COMPILERS)) and "CC" not in environment:
         if subprocess.run([*pip, "ziglang"], capture_output=True, check=False).returncode:
             return "there is no C compiler (cc, gcc, clang), and the package ziglang cannot be installed"
-        environment["CC"] = f"{python} -m ziglang cc"
+        where = subprocess.run([str(python), "-c", ZIG], capture_output=True, text=True, check=False)
+        environment["CC"] = f"{where.stdout.strip()} cc"  # `python -m ziglang` is not found in pip's build environment
     try:
         done = subprocess.run(
             [*pip, str(SOURCE)], env=environment, capture_output=True, text=True, check=False, timeout=LONGEST
