@@ -128,23 +128,24 @@ def test_an_interrupt_leaves_variables_as_program_order_says() -> None:
 
     def function(x: Any) -> Any:
         v.assign(1.0)
-        for _ in range(3000):
+        for _ in range(300):
             x = ll.sin(x)
         w.assign(ll.sum(x))
         return x
 
-    x = ll.constant(np.ones(1 << 20, "f4"))
-    with base.chosen.override("loops"):
-        run = ll.function(function)
-    timer = threading.Timer(3.0, signal.raise_signal, [signal.SIGINT])
+    x = ll.constant(np.ones(1 << 18, "f4"))
+    run = staged(function, x)
+    assert tables(run)[0].instructions >= 300
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         while True:
             w.assign(0.0)
+            v.assign(0.0)
             run(x)
     timer.join()
-    assert float(w) == 0.0
-    assert float(run(ll.constant(np.ones(1 << 20, "f4")))[0]) > 0
+    assert float(v) == 1.0 or float(w) == 0.0
+    assert float(run(x)[0]) > 0
 
 
 def test_threads_and_functions_within_functions() -> None:
