@@ -71,7 +71,7 @@ array-api: ## let the public suite of the Array API judge: make array-api SUITE=
 clean: ## remove environments, caches and artefacts
 	rm -rf $(VENV) $(VENV)-bench $(VENV)-array-api artefacts .hypothesis .*_cache widgets/js/node_modules
 
-$(VENV)/.installed-%: pyproject.toml scripts/environment.py
+$(VENV)/.installed-%: pyproject.toml scripts/environment.py $(wildcard engine/native/src/*)
 	$(PYTHON) scripts/environment.py $* --venv $(VENV)
 
 $(VENV)-bench/.installed-bench: pyproject.toml scripts/environment.py

@@ -2,9 +2,10 @@
 
     python scripts/environment.py EXTRA [--venv DIR]
 
-EXTRA is one of the extras in `pyproject.toml`. Needs nothing but a Python of its own: no package of the project, and
-not even the version that the project needs, as long as one that is new enough can be found. A file
-`DIR/.installed-EXTRA` marks success; the Makefile compares its age with that of `pyproject.toml`.
+EXTRA is one of the extras in `pyproject.toml`. Where there is a C compiler, limelight-native is built, too. Needs
+nothing but a Python of its own: no package of the project, and not even the version that the project needs, as long as
+one that is new enough can be found. A file `DIR/.installed-EXTRA` marks success; the Makefile compares its age with
+that of `pyproject.toml` and of the C files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 
 import debian
+import native
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
@@ -84,6 +86,9 @@ def install(venv: Path, extra: str) -> None:
     done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
     if done.returncode:
         sys.exit(done.returncode)
+    reason = native.install(python_of(venv))
+    if reason:
+        print(native.WITHOUT.format(reason=reason), flush=True)
     for installed in CONTAINS.get(extra, (extra,)):
         (venv / f".installed-{installed}").touch()
 

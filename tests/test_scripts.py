@@ -14,6 +14,7 @@ from harness import chromium, server
 environment = importlib.import_module("environment")
 javascript = importlib.import_module("javascript")
 lab = importlib.import_module("lab")
+native = importlib.import_module("native")
 
 
 @pytest.mark.slow  # creates an environment
@@ -50,6 +51,15 @@ def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path
     monkeypatch.setattr(environment.debian, "install", make_it_work)
     environment.create(tmp_path / "file" / "venv")
     assert installed == ["python3-venv"]
+
+
+def test_without_a_compiler_it_says_in_a_line_what_is_missing(monkeypatch, tmp_path):
+    failed = subprocess.CompletedProcess([], 1, stdout="", stderr="warning\nmeson.build: ERROR: no Python.h\n× no\n")
+    monkeypatch.setattr(native.subprocess, "run", lambda *args, **options: failed)
+    monkeypatch.delenv("CC", raising=False)
+    assert native.install(tmp_path / "python") == "meson.build: ERROR: no Python.h"
+    monkeypatch.setattr(native, "COMPILERS", ("no-such-compiler",))
+    assert native.install(tmp_path / "python").startswith("there is no C compiler")
 
 
 def test_only_root_on_debian_uses_apt(monkeypatch):

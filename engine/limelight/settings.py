@@ -6,7 +6,7 @@ import sys
 import threading
 from contextvars import ContextVar
 from types import FrameType, TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from limelight import forking
 from limelight.with_blocks import Block, begins_after, block_of
@@ -153,6 +153,33 @@ class _Override:
     @property
     def has_ended(self) -> bool:
         return self.ended or (self.block is not None and self.block.is_over_here)
+
+
+class SettingScope(Generic[T]):
+    """A setting made from now on in the whole process, or as a `with` block for what this thread does in the block.
+
+    Args:
+        setting: the setting.
+        value: its value.
+        frame: that of the code that calls, which may enter it as a block.
+    """
+
+    def __init__(self, setting: Scoped[T], value: T, frame: FrameType) -> None:
+        self._setting = setting
+        self._value = value
+        self._global_override = setting.set_globally_or_later(value, frame)
+        self._blocks: list[_Override] = []
+
+    def __enter__(self) -> Self:
+        block = self._setting.override(self._value)
+        self._blocks.append(block)
+        block.begin(sys._getframe(1))
+        if self._global_override is not None:
+            self._setting.withdraw(self._global_override)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._blocks.pop().__exit__(None, None, None)
 
 
 def _in_force(override: _Override | None) -> _Override | None:

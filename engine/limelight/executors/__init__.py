@@ -1,4 +1,5 @@
-"""Running graphs: `base` says what an executor is; `plan` runs one compiled Python function, `step` node by node."""
+"""Running graphs: `base` says what an executor is; `plan` runs a Python function, `loops` tables, `step` each node."""
 
 from limelight.executors import step as step
+from limelight.executors.loops import loops as _loops  # noqa: F401  # it registers itself
 from limelight.executors.plan import plan as _plan  # noqa: F401  # it registers itself; `plan` is the folder's name here

@@ -44,7 +44,7 @@ def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception)
             error.add_note(note)
         return error
     if isinstance(error, LimelightError):
-        if getattr(error, _EXPLAINED, False):
+        if is_explained(error):
             error.args = (f"{error}\n  called by {graph.name}{line}{assigned}",)
             return error
         error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{assigned}",)
@@ -58,6 +58,11 @@ def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception)
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
     return _mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{assigned}"))
+
+
+def is_explained(error: Exception) -> bool:
+    """Whether the message of an error says where it happened."""
+    return getattr(error, _EXPLAINED, False)
 
 
 def _assigned_before(graph: Graph, failed_node: Node) -> str:

@@ -64,11 +64,17 @@ def guarded(rewriter: Rewriter, root: Node, total: Value, bounds: Bounds, writte
     spec = root.outputs[0].spec
     assert isinstance(spec, TensorSpec)
     limit = float(np.finfo(spec.dtype).max) / 4
-    run = _GuardedSum(_numbered(bounds, checked), limit, len(checked), _Steps(operands, written))
+    run = GuardedSum(_numbered(bounds, checked), limit, len(checked), _Steps(operands, written))
     others = {name: partial(_on, run, name) for name in _OTHER_BACKENDS}
     op = Op("guarded_sum", inputs="*xs", infer=lambda *xs: spec, kernel=partial(_on, run, "numpy"), special=others)
     inputs = (total, *checked, *map(rewriter.value, operands))
     return rewriter.add(root, op, inputs, (), [spec])
+
+
+def guard_of(op: Op) -> GuardedSum | None:
+    """What an op that `guarded` has made runs; None for other ops."""
+    kernel = op.kernel
+    return kernel.args[0] if isinstance(kernel, partial) and kernel.func is _on else None
 
 
 def _values(bounds: Bounds) -> list[Value]:
@@ -111,8 +117,16 @@ class _Steps:
         return values[-1]
 
 
-class _GuardedSum(NamedTuple):
-    """What the node runs."""
+class GuardedSum(NamedTuple):
+    """What the node runs, on the total, values whose norms are needed, and operands of the sum as it was written.
+
+    Args:
+        bounds: triples (left, right, factor) of places among these values. They bound a term by the norms of both times
+            the factor; `left` may be None, or such triples themselves, whose sum it is then.
+        limit: what the bounds must stay below.
+        n_checked: how many values there are.
+        steps: the sum as it was written.
+    """
 
     bounds: tuple[Any, ...]
     limit: float
@@ -120,7 +134,7 @@ class _GuardedSum(NamedTuple):
     steps: _Steps
 
 
-def _on(run: _GuardedSum, backend: str, xp: Any, total: Any, *arrays: Any) -> Any:
+def _on(run: GuardedSum, backend: str, xp: Any, total: Any, *arrays: Any) -> Any:
     squares = []
     for x in arrays[: run.n_checked]:
         flat = x.reshape(-1)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from limelight.errors import ArgumentError
 from limelight.optimise import pipeline
 from limelight.optimise.pipeline import HIGHEST, Pass
-from limelight.settings import Scoped
+from limelight.settings import Scoped, SettingScope
 
 
 class Setting(NamedTuple):
@@ -27,7 +26,7 @@ class Setting(NamedTuple):
 setting: Final = Scoped("optimiser", Setting())
 
 
-class optimiser:  # noqa: N801  # used as a function
+class optimiser(SettingScope[Setting]):  # noqa: N801  # used as a function
     """Graphs that are optimised from now on are so at `level`, `without` the passes named, in the whole process.
 
     As a `with` block it holds for what this thread does in the block, and ends with it.
@@ -48,24 +47,11 @@ class optimiser:  # noqa: N801  # used as a function
     """
 
     def __init__(self, level: int = HIGHEST, *, without: Sequence[str] = ()) -> None:
-        self._setting = checked(level, without)
-        self._global_override = setting.set_globally_or_later(self._setting, sys._getframe(1))
-        self._blocks: list[AbstractContextManager[Setting]] = []
+        super().__init__(setting, checked(level, without), sys._getframe(1))
 
     def __repr__(self) -> str:
-        left_out = f", without={sorted(self._setting.without)}" if self._setting.without else ""
-        return f"<optimiser: level {self._setting.level}{left_out}>"
-
-    def __enter__(self) -> Self:
-        block = setting.override(self._setting)
-        self._blocks.append(block)
-        block.begin(sys._getframe(1))
-        if self._global_override is not None:
-            setting.withdraw(self._global_override)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._blocks.pop().__exit__(None, None, None)
+        left_out = f", without={sorted(self._value.without)}" if self._value.without else ""
+        return f"<optimiser: level {self._value.level}{left_out}>"
 
 
 def checked(level: int, without: Sequence[str] = ()) -> Setting:

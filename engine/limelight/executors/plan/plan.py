@@ -19,7 +19,7 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
-from limelight.executors.error_lines import explain
+from limelight.executors.error_lines import explain, is_explained
 from limelight.executors.placement import place
 from limelight.executors.plan.blocked_groups import in_blocks
 from limelight.executors.plan.codegen import Part, emit
@@ -41,7 +41,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     """
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        return _compile(in_blocks(placed.graph, KernelCalls(specialised)), placed.outputs)
+        return assembled(placed.graph, placed.outputs)
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:
@@ -69,7 +69,15 @@ class _Plan:
 base.register(_Plan())
 
 
-def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
+def assembled(placed: Graph, output_devices: tuple[Device, ...], measured: Graph | None = None) -> Runnable:
+    """The function for a graph whose nodes have been placed.
+
+    Args:
+        placed: the graph.
+        output_devices: where its outputs are.
+        measured: the graph whose memory is estimated, where nodes of this one stand for many of that.
+    """
+    graph = in_blocks(placed, KernelCalls(specialised))
     parts = emit(graph)
     blame = _Blame(graph)
     namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
@@ -77,7 +85,7 @@ def _compile(graph: Graph, output_devices: tuple[Device, ...]) -> Runnable:
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
     run = cast(Any, namespace.pop("run"))  # or it would hold itself
     run.output_devices = output_devices
-    run.memory = functools.cache(functools.partial(peak, graph))
+    run.memory = functools.cache(functools.partial(peak, graph if measured is None else measured))
     run.source = "\n\n".join(["\n".join(part.lines) for part in parts]) + "\n"
     for file in blame.parts:
         weakref.finalize(run, linecache.cache.pop, file, None).atexit = False
@@ -111,7 +119,7 @@ class _Blame:
 
     def __call__(self, error: Exception) -> None:
         site = self.locate(error.__traceback__)
-        if site is None:
+        if site is None or (is_explained(error) and not site.node.op.higher_order):  # one that stands for many nodes
             return
         scope = {**site.frame.f_globals, **locals_of(site.frame)}
         better = explain(self._graph, site.node, [scope[operand] for operand in site.operands], error)

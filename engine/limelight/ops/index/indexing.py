@@ -43,7 +43,10 @@ __all__ = ["argwhere", "nonzero"]
 
 def _set_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     """Zeros with `value` at `key`, which names no place twice."""
-    out = xp.zeros(shape, value.dtype)
+    if xp is np and not isinstance(value, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
+        out = np.zeros(shape, value.dtype, like=value)
+    else:
+        out = xp.zeros(shape, value.dtype)
     if hasattr(out, "at"):
         return out.at[key].set(value)
     out[key] = value

@@ -1,0 +1,230 @@
+"""The executor `loops` beside `plan`: the same functions on both, in turn, in one process.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME]
+
+Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster), and
+what it takes to build a node of the largest graph on both. One thread, since the time of all threads counts. Needs
+limelight-native (`pip install ./engine/native`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import limelight as ll
+import sampler
+from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
+from limelight.executors import base
+
+Program = Callable[[], Callable[[], Any]]
+_RANDOM = np.random.default_rng(0)
+SLICES = 15
+
+
+def _array(*shape: int) -> Any:
+    return ll.constant((_RANDOM.standard_normal(shape) * 0.3).astype(np.float32))
+
+
+def plus_one() -> Callable[[], Any]:
+    f = ll.function(lambda x: x + 1.0)
+    x = _array(10)
+    return lambda: f(x)
+
+
+def chain() -> Callable[[], Any]:
+    def body(x: Any, b: Any) -> Any:
+        a = x
+        for _ in range(100):
+            x = ll.tanh(x * b) + a
+        return x
+
+    f = ll.function(body)
+    x, b = _array(10), _array(10)
+    return lambda: f(x, b)
+
+
+def long_rows() -> Callable[[], Any]:
+    def body(x: Any, b: Any) -> Any:
+        a = x
+        for _ in range(7):
+            x = ll.tanh(x * b) + a
+        return x
+
+    f = ll.function(body)
+    x, b = _array(1_000_000), _array(1_000_000)
+    return lambda: f(x, b)
+
+
+def l2hmc(samples: int) -> Program:
+    def make() -> Callable[[], Any]:
+        xp = sampler.Operations(
+            ll.exp, ll.tanh, ll.nn.relu, ll.sum, ll.mean, ll.minimum, *sampler.constants(ll.constant)
+        )
+        variables = [ll.Variable(p) for p in sampler.parameters()]
+
+        def step(*batch: Any) -> Any:
+            with ll.GradientTape() as tape:
+                loss = sampler.loss(xp, [v.read_value() for v in variables], batch)
+            for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+                variable.assign_sub(1e-5 * gradient)
+            return loss
+
+        f = ll.function(step)
+        data = [ll.constant(array) for array in sampler.batch(samples)]
+        return lambda: f(*data)
+
+    return make
+
+
+def _training(variables: list[Any], loss: Callable[..., Any], *data: Any) -> Callable[[], Any]:
+    def step(*batch: Any) -> Any:
+        with ll.GradientTape() as tape:
+            value = loss(*batch)
+        for variable, gradient in zip(variables, tape.gradient(value, variables), strict=True):
+            variable.assign_sub(1e-3 * gradient)
+        return value
+
+    f = ll.function(step)
+    return lambda: f(*data)
+
+
+def mlp() -> Callable[[], Any]:
+    sizes = (32, 64, 64, 10)
+    weights = [ll.Variable(_array(a, b)) for a, b in itertools.pairwise(sizes)]
+    biases = [ll.Variable(_array(b)) for b in sizes[1:]]
+
+    def loss(x: Any, y: Any) -> Any:
+        for i, (w, b) in enumerate(zip(weights, biases, strict=True)):
+            x = x @ w + b
+            if i < len(weights) - 1:
+                x = ll.nn.relu(x)
+        return ll.mean(ll.square(x - y))
+
+    return _training([*weights, *biases], loss, _array(32, 32), _array(32, 10))
+
+
+def transformer() -> Callable[[], Any]:
+    width, heads, length, batch = 64, 4, 32, 4
+    names = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 4 * width), "down": (4 * width, width)}
+    v = {name: ll.Variable(_array(*shape)) for name, shape in names.items()}
+
+    def normed(x: Any) -> Any:
+        x = x - ll.mean(x, axis=-1, keepdims=True)
+        return x * ll.rsqrt(ll.mean(ll.square(x), axis=-1, keepdims=True) + 1e-5)
+
+    def split(x: Any) -> Any:
+        return ll.transpose(ll.reshape(x, (batch, length, heads, width // heads)), (0, 2, 1, 3))
+
+    def loss(x: Any, y: Any) -> Any:
+        qkv = normed(x) @ v["qkv"]
+        q, k, value = (split(qkv[..., i * width : (i + 1) * width]) for i in range(3))
+        weights = ll.nn.softmax(q @ ll.transpose(k, (0, 1, 3, 2)) * (width // heads) ** -0.5, axis=-1)
+        mixed = ll.reshape(ll.transpose(weights @ value, (0, 2, 1, 3)), (batch, length, width))
+        x = x + mixed @ v["out"]
+        x = x + ll.nn.relu(normed(x) @ v["up"]) @ v["down"]
+        return ll.mean(ll.square(x - y))
+
+    return _training(list(v.values()), loss, _array(batch, length, width), _array(batch, length, width))
+
+
+def n_body() -> Callable[[], Any]:
+    def step(state: Any, _: Any) -> Any:
+        place, speed = state
+        apart = ll.expand_dims(place, 0) - ll.expand_dims(place, 1)
+        near = ll.sum(ll.square(apart), axis=-1, keepdims=True) + 0.1
+        pull = ll.sum(apart * near**-1.5, axis=1)
+        speed = speed + 0.01 * pull
+        return (place + 0.01 * speed, speed), ll.sum(ll.square(speed))
+
+    def run(place: Any, speed: Any) -> Any:
+        return ll.scan(step, (place, speed), ll.arange(100))
+
+    f = ll.function(run)
+    place, speed = _array(8, 3), _array(8, 3)
+    return lambda: f(place, speed)
+
+
+PROGRAMS: dict[str, Program] = {
+    "x + 1 on 10 floats": plus_one,
+    "chain of 300 on 10 floats": chain,
+    "chain of 21 on a million": long_rows,
+    "L2HMC step, 10 samples": l2hmc(10),
+    "L2HMC step, 200 samples": l2hmc(200),
+    "MLP step": mlp,
+    "transformer step": transformer,
+    "N-body scan, 100 steps": n_body,
+}
+
+
+def made_on(executor: str, make: Program) -> Callable[[], Any]:
+    """The program, traced for an executor."""
+    with base.chosen.override(executor):
+        run = make()
+        run()
+    return run
+
+
+def seconds(run: Callable[[], Any], calls: int) -> float:
+    """Processor time of a call."""
+    begin = time.process_time()
+    for _ in range(calls):
+        run()
+    return (time.process_time() - begin) / calls
+
+
+def compared(make: Program, budget: float) -> tuple[float, float]:
+    """The median of the processor times of a call on the plan and on loops, measured in turn."""
+    runs = [made_on(executor, make) for executor in ("plan", "loops")]
+    calls = max(1, int(budget / SLICES / 2 / max(seconds(runs[0], 3), 1e-7)))
+    times = [[seconds(run, calls) for run in runs] for _ in range(SLICES)]
+    plan, loops = (statistics.median(column) for column in zip(*times, strict=True))
+    return plan, loops
+
+
+def built(make: Program) -> tuple[int, list[float]]:
+    """The nodes of a program's graph, and the microseconds a node that plan and loops take to build it."""
+    traced: list[Any] = []
+    function = ll.function
+
+    def noted(body: Any) -> Any:
+        traced.append(function(body))
+        return traced[-1]
+
+    ll.function = noted  # type: ignore[assignment]
+    try:
+        make()()
+    finally:
+        ll.function = function
+    graph = traced[-1].trace_cache[0].optimised
+    times: list[list[float]] = [[], []]
+    for _ in range(5):
+        for executor, column in zip(("plan", "loops"), times, strict=True):
+            begin = time.process_time()
+            base.get(executor).build(graph)
+            column.append((time.process_time() - begin) / len(graph.nodes) * 1e6)
+    return len(graph.nodes), [statistics.median(column) for column in times]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each program and executor")
+    parser.add_argument("--only", default="", help="programs whose name has this in it")
+    arguments = parser.parse_args()
+    for name, make in PROGRAMS.items():
+        if arguments.only in name:
+            plan, loops = compared(make, 2 * arguments.seconds)
+            times = f"plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us"
+            print(f"{name:28} {times}  ratio {loops / plan:5.2f}", flush=True)
+    nodes, (plan, loops) = built(PROGRAMS["L2HMC step, 10 samples"])
+    print(f"building {nodes} nodes: plan {plan:.1f} us a node, loops {loops:.1f}")
+
+
+if __name__ == "__main__":
+    main()

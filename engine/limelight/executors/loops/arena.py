@@ -1,0 +1,47 @@
+"""One piece of memory for all intermediates of a table: who lies where, and whose place is free again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from limelight.executors.loops.layout import Buffer
+
+ALIGNMENT: Final = 64
+"""Of each buffer, in bytes: a line of the cache, and what vector instructions like."""
+_STEPS: Final = 8  # sizes are rounded up by at most an eighth, so that a freed place fits the next buffer
+
+
+def place_buffers(uses: Sequence[Sequence[Buffer]]) -> int:
+    """Gives each buffer its offset, and says how many bytes they need together.
+
+    The place of a buffer is free after its last use, and what was freed last is taken first: it is in the cache. A
+    result never lies where an operand of its own instruction does.
+
+    Args:
+        uses: for each instruction the buffers of the arena that it reads or writes.
+    """
+    last = {buffer: i for i, buffers in enumerate(uses) for buffer in buffers}
+    free: dict[int, list[int]] = defaultdict(list)
+    placed: set[Buffer] = set()
+    top = 0
+    for i, buffers in enumerate(uses):
+        for buffer in buffers:
+            if buffer not in placed:
+                placed.add(buffer)
+                size = rounded(buffer.nbytes)
+                if free[size]:
+                    buffer.offset = free[size].pop()
+                else:
+                    buffer.offset, top = top, top + size
+        for buffer in dict.fromkeys(buffers):
+            if last[buffer] == i:
+                free[rounded(buffer.nbytes)].append(buffer.offset)
+    return top
+
+
+def rounded(nbytes: int) -> int:
+    """The bytes that a buffer gets: a multiple of the alignment, of which there are few different ones."""
+    step = max(ALIGNMENT, (1 << max(0, nbytes - 1).bit_length()) // _STEPS // 2)
+    return -(-nbytes // step) * step

@@ -1,0 +1,95 @@
+"""Runs of elementwise instructions over large arrays, block by block: what one writes is in the cache for the next.
+
+A chain of 21 functions over a million float32 numbers then reads and writes main memory once instead of 21 times, and
+what lies between its steps needs the memory of one block. An instruction belongs to a run where it goes through as many
+elements as the others, one after the other, and where nothing that the run writes is seen otherwise in it than as it is
+written: so the numbers stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from limelight.executors.loops.instructions import Instruction
+from limelight.executors.loops.layout import Buffer
+
+BLOCK: Final = 4096
+"""Elements of a block: three operands of 4 bytes each fill a first-level cache of 48 KiB."""
+SMALLEST: Final = 4 * BLOCK
+"""Elements of an array that is worth it."""
+
+
+class Run(NamedTuple):
+    """Instructions that go block by block.
+
+    Args:
+        members: the instructions.
+        total: the elements of each.
+        scratch: buffers of which one block is enough.
+    """
+
+    members: list[Instruction]
+    total: int
+    scratch: frozenset[Buffer]
+
+
+def in_runs(instructions: Sequence[Instruction], results: Iterable[Buffer]) -> list[Instruction | Run]:
+    """The instructions in their order, those of a run as one.
+
+    Args:
+        instructions: those of a table.
+        results: buffers that are seen outside of it.
+    """
+    if not any(_total(one) for one in instructions):
+        return list(instructions)
+    first: dict[Buffer, int] = {}
+    last: dict[Buffer, int] = {}
+    for i, one in enumerate(instructions):
+        for x in one.operands:
+            first.setdefault(x.buffer, i)
+            last[x.buffer] = i
+    kept = set(results)
+    items: list[Instruction | Run] = []
+    start = 0
+    while start < len(instructions):
+        stop = _end_of_run(instructions, start)
+        if stop - start < 2:
+            items.append(instructions[start])
+            start += 1
+            continue
+        members = list(instructions[start:stop])
+        total = _total(members[0])
+        whole = [x.buffer for one in members for x in one.operands if x.buffer.nbytes == total * x.dtype.itemsize]
+        buffers = {buffer for buffer in whole if buffer.is_made}
+        inner = {buffer for buffer in buffers - kept if start <= first[buffer] and last[buffer] < stop}
+        items.append(Run(members, total, frozenset(inner)))
+        start = stop
+    return items
+
+
+def _total(one: Instruction) -> int:
+    """How many elements an instruction goes through evenly; 0 where it does not, or where they are few."""
+    if one.axes or len(one.dims) != 1 or one.dims[0] < SMALLEST:
+        return 0
+    dense = all(step in (0, x.dtype.itemsize) for step, x in zip(one.steps, one.operands, strict=True))
+    return one.dims[0] if dense and one.steps[-1] else 0
+
+
+def _end_of_run(instructions: Sequence[Instruction], start: int) -> int:
+    """Where a run ends that begins here."""
+    total = _total(instructions[start])
+    written: dict[Buffer, tuple[int, int]] = {}  # the offset and stride at which the run writes it
+    seen: dict[Buffer, set[tuple[int, int]]] = {}
+    for i in range(start, len(instructions) if total else start):
+        one = instructions[i]
+        if _total(one) != total:
+            return i
+        ways = [(x.buffer, (x.offset, step)) for x, step in zip(one.operands, one.steps, strict=True)]
+        into, way = ways[-1]
+        if any(written.get(buffer, here) != here for buffer, here in ways) or seen.get(into, set()) - {way}:
+            return i
+        written[into] = way
+        for buffer, here in ways:
+            seen.setdefault(buffer, set()).add(here)
+    return len(instructions) if total else start

@@ -1,0 +1,303 @@
+"""Instructions of a table under construction: what NumPy does for a function of it, written down instead of done.
+
+Each method appends the calls of loops that NumPy would make, in its order, and returns the view that holds the result.
+What would give other numbers than NumPy's own function is refused (`NotLowered`), with the reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.executors.loops import native_loops
+from limelight.executors.loops.layout import (
+    Buffer,
+    Sizes,
+    View,
+    broadcast_shape,
+    broadcast_strides,
+    collapsed,
+    contiguous,
+    is_contiguous,
+    iteration_order,
+    strides_in_order,
+)
+
+_LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts, dates, and types of other libraries
+_HALF: Final = 23
+_PRODUCTS: Final = frozenset("fd")
+MOST_AXES: Final = 16
+
+
+class NotLowered(Exception):  # noqa: N818  # no error: the plan's kernel runs the node instead
+    """Why a node is not in a table."""
+
+
+class Instruction(NamedTuple):
+    """A call of a loop, or as many as `axes` has positions: see the README of limelight-native.
+
+    Args:
+        loop: the native loop; None where the table is left, and the plan runs its nodes, if the operand is false.
+        operands: where they are, results last.
+        dims: the count, then core dimensions.
+        steps: in bytes, for each operand, then for core dimensions.
+        axes: for each outer axis its length, and a stride for each operand, all in one tuple.
+    """
+
+    loop: Any
+    operands: tuple[View, ...]
+    dims: Sizes
+    steps: Sizes
+    axes: Sizes
+
+
+class Instructions:
+    """The instructions so far, in order."""
+
+    def __init__(self) -> None:
+        self.list: list[Instruction] = []
+
+    def constant(self, array: Any) -> View:
+        """A view of an array that does not change."""
+        array = np.ascontiguousarray(array).reshape(np.shape(array))
+        check_dtype(array.dtype)
+        if not array.size:
+            raise NotLowered("it has no elements")
+        return View(Buffer(array.nbytes, array=array), 0, array.shape, array.strides, array.dtype)
+
+    def elementwise(
+        self, ufunc: np.ufunc, operands: Sequence[View], loop_dtypes: tuple[np.dtype[Any], ...], out: View | None
+    ) -> View:
+        """A ufunc, broadcasting. `loop_dtypes` are those of its loop, the result's last; operands have these."""
+        loop = native_loops.ufunc_loop(ufunc, bytes([dtype.num for dtype in loop_dtypes]))
+        if loop is None:
+            raise NotLowered(f"NumPy has no loop of `{ufunc.__name__}` for it")
+        return self._over_elements(loop, operands, loop_dtypes[-1], out)
+
+    def where(self, condition: View, x: View, y: View) -> View:
+        """`numpy.where` of operands of one dtype."""
+        loop = native_loops.where_loop(x.dtype.num)
+        if loop is None or condition.dtype != np.bool_ or x.dtype != y.dtype:
+            raise NotLowered("`where` would have to convert")
+        return self._over_elements(loop, (condition, x, y), x.dtype, None)
+
+    def astype(self, x: View, dtype: np.dtype[Any]) -> View:
+        """A copy in another dtype, in the order of memory that x has."""
+        return self._over_elements(_copy_loop(x.dtype, dtype), (x,), dtype, None)
+
+    def copied(self, x: View) -> View:
+        """A copy in C order."""
+        out = new_array(x.shape, x.dtype)
+        self.copy(x, out)
+        return out
+
+    def copy(self, x: View, to: View) -> None:
+        """Writes the elements of `x` to a view, whose shape they are broadcast to."""
+        there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
+        self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
+
+    def _over_elements(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+        shape = operands[0].shape
+        if out is None and operands[0].size > 1 and all(x.shape == shape and x.is_contiguous for x in operands):
+            out = new_array(shape, dtype)  # the most frequent case, in a third of the time
+            steps = (*[x.dtype.itemsize for x in operands], dtype.itemsize)
+            self.list.append(Instruction(loop, (*operands, out), (out.size,), steps, ()))
+            return out
+        return self._over_axes(loop, operands, dtype, out)
+
+    def _over_axes(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+        shape = broadcast_shape(*[x.shape for x in operands])
+        if len(shape) > MOST_AXES:
+            raise NotLowered("it has too many axes")
+        strides = [x.strides if x.shape == shape else broadcast_strides(x, shape) for x in operands]
+        order = tuple(range(len(shape)))
+        if not all(x.is_contiguous for x in operands):
+            if any(stride < 0 for own in strides for stride in own):
+                raise NotLowered("an operand runs backwards")
+            order = iteration_order(strides, len(shape))
+        if out is None:
+            out = new_array(shape, dtype, order)
+        else:
+            _check_out(out, operands, shape, dtype)
+        sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
+        axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
+        self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
+        return out
+
+    def reduction(self, ufunc: np.ufunc, x: View, axis: Any, keepdims: bool, initial: Any) -> View:
+        """`ufunc.reduce` of a contiguous array over axes that lie together, in its own dtype.
+
+        It begins with `initial`, or where that is None with the first elements.
+        """
+        rank = len(x.shape)
+        over = set(range(rank)) if axis is None else {i % rank for i in (axis if isinstance(axis, tuple) else (axis,))}
+        shape = tuple([1 if i in over else n for i, n in enumerate(x.shape) if keepdims or i not in over])
+        sizes = _groups(x, over)
+        loop = native_loops.ufunc_loop(ufunc, bytes([x.dtype.num] * 3))
+        if loop is None or sizes is None:
+            raise NotLowered("NumPy would add in another order" if loop else f"no loop of `{ufunc.__name__}` for it")
+        out = new_array(shape, x.dtype)
+        first, n, last = sizes
+        start = 0
+        if initial is None:
+            start = 1
+            here = View(x.buffer, x.offset, (first, last), (n * last * x.dtype.itemsize, x.dtype.itemsize), x.dtype)
+            self.copy(here, View(out.buffer, 0, (first, last), contiguous((first, last), x.dtype.itemsize), x.dtype))
+        else:
+            self.copy(self.constant(np.array(initial, x.dtype)), out)
+        if n > start:
+            self._accumulate(loop, x, out, (first, n, last), start)
+        return out
+
+    def _accumulate(self, loop: Any, x: View, out: View, sizes: tuple[int, int, int], start: int) -> None:
+        """`out = loop(out, x)` for each element along the middle axis from `start` on, in NumPy's order."""
+        first, n, last = sizes
+        item = x.dtype.itemsize
+        x = x._replace(offset=x.offset + start * last * item)
+        if last == 1:  # the loop sees that its result stands still, and adds in pairs
+            dims, steps = (n - start,), (0, item, 0)
+            axes: Sizes = (first, item, n * item, item) if first > 1 else ()
+        else:
+            dims, steps = (last,), (item, item, item)
+            axes = (first, last * item, n * last * item, last * item) if first > 1 else ()
+            axes += (n - start, 0, last * item, 0)
+        self.list.append(Instruction(loop, (out, x, out), dims, steps, axes))
+
+    def dot(self, x: View, y: View) -> View:
+        """`x.dot(y)` of vectors and matrices, by the loop of `matmul`: both call the same functions of BLAS."""
+        _check_product(x, y)
+        left = _as_matrix(x, row=True)
+        right = _as_matrix(y, row=False)
+        if left is None or right is None:
+            raise NotLowered("BLAS would be given a copy")
+        (m, n), (_, p) = left.shape, right.shape
+        out = new_array(x.shape[:-1] + y.shape[1:], x.dtype)
+        item = x.dtype.itemsize
+        steps = (0, 0, 0, *left.strides, *right.strides, p * item, item)
+        self.list.append(Instruction(_matmul_loop(x.dtype), (left, right, out), (1, m, n, p), steps, ()))
+        return out
+
+    def matmul(self, x: View, y: View) -> View:
+        """`numpy.matmul` of stacks of matrices."""
+        _check_product(x, y)
+        if min(len(x.shape), len(y.shape)) < 2:
+            raise NotLowered("a vector meets a stack of matrices")
+        stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        (m, n), p = x.shape[-2:], y.shape[-1]
+        xs, ys = (_stack_strides(view, stack) for view in (x, y))
+        if iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
+            raise NotLowered("its stack is not in C order")
+        out = new_array((*stack, m, p), x.dtype)
+        sizes, rows = collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
+        steps = (*rows[-1], *x.strides[-2:], *y.strides[-2:], *out.strides[-2:])
+        axes = [word for size, row in zip(sizes[:-1], rows[:-1], strict=True) for word in (size, *row)]
+        loop = _matmul_loop(x.dtype)
+        self.list.append(Instruction(loop, (x, y, out), (sizes[-1], m, n, p), steps, tuple(axes)))
+        return out
+
+    def concatenated(self, views: Sequence[View], axis: int) -> View:
+        """`numpy.concatenate` of contiguous arrays of one dtype."""
+        if not all(x.is_contiguous and x.dtype == views[0].dtype for x in views):
+            raise NotLowered("its operands differ in dtype or order of memory")
+        rank = len(views[0].shape)
+        axis %= rank
+        total = sum(x.shape[axis] for x in views)
+        out = new_array(tuple([total if i == axis else n for i, n in enumerate(views[0].shape)]), views[0].dtype)
+        offset = 0
+        for x in views:
+            self.copy(x, View(out.buffer, offset, x.shape, out.strides, x.dtype))
+            offset += x.shape[axis] * out.strides[axis]
+        return out
+
+    def guard(self, condition: View) -> None:
+        """Ends the run here where the number is false: the plan then runs all nodes of the table."""
+        self.list.append(Instruction(None, (condition,), (), (), ()))
+
+
+def check_dtype(dtype: np.dtype[Any]) -> None:
+    """Raises NotLowered for a dtype whose numbers are not NumPy's own, in this machine's byte order."""
+    if (dtype.num > _LARGEST_TYPE and dtype.num != _HALF) or not dtype.isnative:
+        raise NotLowered(f"its dtype is {dtype}")
+
+
+def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) -> View:
+    """A view of a new buffer, its axes in memory in C order or another one."""
+    check_dtype(dtype)
+    strides = contiguous(shape, dtype.itemsize) if order is None else strides_in_order(shape, order, dtype.itemsize)
+    nbytes = dtype.itemsize * math.prod(shape)
+    if not nbytes:
+        raise NotLowered("it has no elements")
+    return View(Buffer(nbytes), 0, shape, strides, dtype)
+
+
+def _copy_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Any:
+    loop = native_loops.copy_loop(source.num, target.num)
+    if loop is None:
+        raise NotLowered(f"there is no loop that casts {source} to {target}")
+    return loop
+
+
+def _check_out(out: View, operands: Sequence[View], shape: Sizes, dtype: np.dtype[Any]) -> None:
+    """Refuses a result that NumPy would not write straight into the memory that it is given."""
+    if out.shape != shape or out.dtype != dtype:
+        raise NotLowered("its result is converted")
+    for x in operands:
+        if x.buffer is out.buffer and (x[1:] != out[1:] or dtype.kind == "c"):
+            raise NotLowered("its result lies across an operand")
+
+
+def _groups(x: View, over: set[int]) -> tuple[int, int, int] | None:
+    """The sizes of a contiguous array as (kept, reduced, kept); None where it is not, or axes are not together."""
+    if not x.is_contiguous:
+        return None
+    sizes: list[int] = []
+    kinds: list[bool] = []
+    for i, n in enumerate(x.shape):
+        if n == 1:
+            continue
+        if kinds and kinds[-1] == (i in over):
+            sizes[-1] *= n
+        else:
+            sizes.append(n)
+            kinds.append(i in over)
+    if True not in kinds:
+        kinds, sizes = [*kinds, True], [*sizes, 1]
+    if kinds.count(True) > 1:
+        return None
+    at = kinds.index(True)
+    first, last = sizes[:at], sizes[at + 1 :]
+    return (first[0] if first else 1, sizes[at], last[0] if last else 1)
+
+
+def _check_product(x: View, y: View) -> None:
+    if x.dtype != y.dtype or x.dtype.char not in _PRODUCTS:
+        raise NotLowered(f"it is a product of {x.dtype} and {y.dtype}")
+
+
+@functools.cache
+def _matmul_loop(dtype: np.dtype[Any]) -> Any:
+    return native_loops.ufunc_loop(np.matmul, bytes([dtype.num] * 3))
+
+
+def _as_matrix(x: View, row: bool) -> View | None:
+    """A vector as a row or column, a matrix as it is; None where its memory is not that of one or of its transpose."""
+    item = x.dtype.itemsize
+    if len(x.shape) == 1:
+        shape = (1, x.shape[0]) if row else (x.shape[0], 1)
+        return x._replace(shape=shape, strides=contiguous(shape, item)) if x.is_contiguous else None
+    if len(x.shape) != 2:
+        raise NotLowered("`dot` of more than two axes")
+    m, n = x.shape
+    if x.is_contiguous:
+        return x._replace(strides=contiguous(x.shape, item))
+    if is_contiguous((n, m), x.strides[::-1], item):
+        return x._replace(strides=(item, m * item))
+    return None
+
+
+def _stack_strides(x: View, stack: Sizes) -> Sizes:
+    return broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)

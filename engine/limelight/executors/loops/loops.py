@@ -1,0 +1,99 @@
+"""The executor `loops`: stretches of a graph run as tables of NumPy's inner loops, the rest as in the plan.
+
+A table makes the calls that NumPy's functions would make, without Python, without NumPy's dispatch and without the GIL,
+and so finds the plan's numbers to the bit. What it cannot do (variables, random draws, called functions, control flow,
+unknown sizes, other devices) runs by the plan's kernels between two tables. It is there where the package
+limelight-native is (engine/native).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Final
+
+from limelight.core.collector import collector_paused
+from limelight.core.devices import Device
+from limelight.executors import base
+from limelight.executors.base import Runnable
+from limelight.executors.loops.native_loops import is_installed
+from limelight.executors.loops.stretch import FinishedStretch
+from limelight.executors.loops.stretches import in_stretches
+from limelight.executors.placement import place
+from limelight.executors.plan import codegen, plan
+from limelight.graph.ir import Graph, Node
+
+NAME: Final = "loops"
+
+
+def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
+    """Makes `graph` runnable: see `Executor.build`. Errors are those of the executor `plan`."""
+    with collector_paused():  # nothing that is made here is garbage
+        placed = place(graph, devices, deliver, build)
+        stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))
+        run = plan.assembled(stretched.graph, placed.outputs, placed.graph)
+    inside = [
+        f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
+    ]
+    run.source = "".join([run.source or "", *inside])
+    return run
+
+
+def code(graph: Graph) -> list[tuple[Node, str]]:
+    """Each node with the instructions of the table that runs it, or the plan's line and why it is in no table."""
+    placed = place(graph, (), None, build)
+    stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))
+    lines: list[tuple[Node, str]] = []
+    for part in codegen.emit(stretched.graph):
+        for node, line in part.code():
+            stretch = stretched.stretches.get(node)
+            if stretch is None:
+                why = stretched.reasons.get(node)
+                lines.append((node, f"{line}  # plan: {why}" if why else line))
+            else:
+                number = list(stretched.stretches).index(node) + 1
+                lines += [(inner, _instructions(stretch, inner, number)) for inner in stretch.nodes]
+    return lines
+
+
+def _instructions(stretch: FinishedStretch, node: Node, table: int) -> str:
+    numbers = stretch.instructions_of(node)
+    if not numbers:
+        return f"table {table}: {node.op}, a view or known beforehand"
+    which = f"instruction {numbers[0]}" if len(numbers) == 1 else f"instructions {numbers[0]} to {numbers[-1]}"
+    return f"table {table}: {node.op}, {which}"
+
+
+class _Otherwise:
+    """Runs the nodes of a stretch by the plan: where arrays are laid out otherwise than its table expects.
+
+    It is made when it is first needed. What is wrong with an operand is said there in the plan's words.
+    """
+
+    def __init__(self, stretch: FinishedStretch, name: str) -> None:
+        self._graph = stretch.graph(name)
+
+    @cached_property
+    def _run(self) -> Callable[..., tuple[Any, ...]]:
+        return plan.build(self._graph)
+
+    def __call__(self, *payloads: Any) -> tuple[Any, ...]:
+        return self._run(*payloads)
+
+
+class _Loops:
+    """The functions of this module as an executor."""
+
+    name = NAME
+    build = staticmethod(build)
+    code = staticmethod(code)
+
+    @staticmethod
+    def node_at(tb: TracebackType) -> Node | None:
+        """Nothing: what it builds are plans, which the plan knows."""
+        return None
+
+
+if is_installed():
+    base.register(_Loops())

@@ -1,0 +1,38 @@
+"""The loops that tables call, by ufunc and dtypes; `limelight_native` is imported when the first one is asked for."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any
+
+import numpy as np
+
+
+def is_installed() -> bool:
+    """Whether the package limelight-native is there."""
+    return importlib.util.find_spec("limelight_native") is not None
+
+
+@functools.cache
+def native() -> Any:
+    """The module, which is compiled and has no types."""
+    return importlib.import_module("limelight_native")
+
+
+@functools.lru_cache(maxsize=4096)
+def ufunc_loop(ufunc: np.ufunc, types: bytes) -> Any:
+    """NumPy's loop for these type numbers, results last; None where it has none."""
+    return native().ufunc_loop(ufunc, types)
+
+
+@functools.lru_cache(maxsize=256)
+def copy_loop(source: int, target: int) -> Any:
+    """A loop that copies, and casts from one type number to another; None where there is none."""
+    return native().copy_loop(source, target)
+
+
+@functools.lru_cache(maxsize=64)
+def where_loop(number: int) -> Any:
+    """A loop that chooses between two arrays of a type; None where there is none."""
+    return native().where_loop(number)

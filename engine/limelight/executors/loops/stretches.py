@@ -1,0 +1,150 @@
+"""A graph whose nodes run in tables wherever they can, each stretch of them one node.
+
+Nodes keep their order where somebody could notice another one: changes stay in theirs. What changes nothing may move, a
+read of a variable as far as the assignment that it follows: a node
+that a table cannot run goes before the open stretch where it needs nothing of it, behind it where it does, so that a
+stretch is as long as can be. The stretch ends where a node needs something that comes behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from limelight.executors.loops.layout import Sizes, is_contiguous
+from limelight.executors.loops.stretch import FinishedStretch, Stretch
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
+from limelight.graph.build import Rewriter
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node, Value
+from limelight.ops.create.literal import constant_op
+
+Otherwise = Callable[[FinishedStretch], Callable[..., tuple[Any, ...]]]
+"""Makes of a stretch what runs where its table does not fit."""
+
+
+class Stretched(NamedTuple):
+    """A graph with its stretches as nodes.
+
+    Args:
+        graph: the graph.
+        stretches: by the node that runs it.
+        reasons: why a node is in no stretch.
+    """
+
+    graph: Graph
+    stretches: dict[Node, FinishedStretch]
+    reasons: dict[Node, str]
+
+
+def in_stretches(graph: Graph, otherwise: Otherwise) -> Stretched:
+    """`graph` with each stretch as one node, whose kernel is its table."""
+    writer = _Writer(graph, otherwise)
+    for node in graph.nodes:
+        if node.op is constant_op:
+            writer.before(node)
+        else:
+            writer.take(node)
+    writer.close()
+    new = writer.rewriter.finish() if writer.stretches else graph
+    reasons = {writer.rewriter.rewired.get(node, node): why for node, why in writer.reasons.items()}
+    return Stretched(new, writer.stretches, reasons if writer.stretches else writer.reasons)
+
+
+class _Writer:
+    """Sorts the nodes of a graph: those that are done, the open stretch, those that wait behind it."""
+
+    def __init__(self, graph: Graph, otherwise: Otherwise) -> None:
+        self.rewriter = Rewriter(graph)
+        self.stretches: dict[Node, FinishedStretch] = {}
+        self.reasons: dict[Node, str] = {}
+        self._graph = graph
+        self._otherwise = otherwise
+        self._kernel_calls = KernelCalls(specialised)
+        self._layouts: dict[Value, Sizes] = {}
+        self._users: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.inputs:
+                self._users.setdefault(value, []).append(node)
+        self._outputs = set(graph.outputs)
+        self._open()
+
+    def _open(self) -> None:
+        self._stretch = Stretch(self._kernel_calls, self._layouts)
+        self._inside: set[Node] = set()
+        self._behind: dict[Node, None] = {}
+
+    def before(self, node: Node) -> None:
+        """Puts a node before the open stretch."""
+        self.rewriter.keep(node)
+
+    def take(self, node: Node) -> None:
+        """Puts a node where it can be, in the open stretch if possible."""
+        if self._needs(node, self._behind):
+            reason = Stretch(self._kernel_calls, self._layouts).offer(node)
+            if reason:
+                self._wait(node, reason)
+                return
+            self.close()  # after which layouts are known that may speak against it
+        reason = self._offer(node)
+        if not reason:
+            return
+        if self._needs(node, self._inside) or ((self._inside or self._behind) and effects_of(node).changes):
+            self._wait(node, reason)
+        else:
+            self.reasons[node] = reason
+            self.before(node)
+
+    def _offer(self, node: Node) -> str:
+        reason = self._stretch.offer(node)
+        if not reason:
+            self._inside.add(node)
+        return reason
+
+    def _wait(self, node: Node, reason: str) -> None:
+        self.reasons[node] = reason
+        self._behind[node] = None
+
+    def _needs(self, node: Node, others: Any) -> bool:
+        return any(x.node in others for x in node.inputs) or any(one in others for one in node.after)
+
+    def close(self) -> None:
+        """Ends the open stretch, and begins another one."""
+        finished = self._stretch.finish(self._is_used_outside)
+        if finished is None:
+            for node in self._stretch.nodes:
+                self.reasons[node] = "too few nodes beside it could run in a table"
+                self.rewriter.keep(node)
+        else:
+            self._write(finished)
+        for node in self._behind:
+            self.rewriter.keep(node)
+        self._open()
+
+    def _is_used_outside(self, value: Value) -> bool:
+        return value in self._outputs or any(user not in self._inside for user in self._users.get(value, ()))
+
+    def _write(self, finished: FinishedStretch) -> None:
+        rewriter = self.rewriter
+        last = finished.nodes[-1]
+        inputs = tuple([rewriter.value(value) for value in finished.inputs])
+        op = finished.op(self._otherwise(finished), len(self.stretches) + 1)
+        specs = [value.spec for value in finished.results]
+        table = rewriter.add(last, op, inputs, (), specs)
+        self.stretches[table] = finished
+        made = dict(zip(finished.results, table.outputs, strict=True))
+        left = set(finished.left)
+        for node in self._stretch.nodes:
+            value = node.outputs[0]
+            if value in made:
+                rewriter.replace(node, [made[value]], by=None)
+            elif node not in left:
+                rewriter.drop(node)
+        for node in finished.left:
+            self.reasons[node] = "it is a view, which others see"
+            rewriter.keep(node)
+        for value in (*finished.results, *[node.outputs[0] for node in finished.left]):
+            view = finished.arrays[value].view
+            if not is_contiguous(view.shape, view.strides, view.dtype.itemsize):
+                self._layouts[value] = view.strides

@@ -1,0 +1,262 @@
+"""An array that is not there: what a kernel does with it becomes instructions of a table.
+
+An op's kernel says in NumPy's functions what it does. Called with these arrays, for which NumPy asks them
+(`__array_ufunc__`, `__array_function__`), it says the same to a table. So no list says again what each op is, and what
+a kernel does that a table cannot (a look at the numbers, above all) refuses the node by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from limelight.executors.loops.instructions import Instructions, NotLowered, new_array
+from limelight.executors.loops.layout import Sizes, View, broadcast_strides, reshaped_strides
+
+_SCALARS: Final = (bool, int, float, complex)
+_RAISES: Final = frozenset([np.power])  # for integers: a loop that needs Python
+
+
+class TracedArray(NDArrayOperatorsMixin):
+    """A stand-in for an array: see the module.
+
+    Args:
+        view: where its elements will be.
+        to: the instructions, to which whatever is done with it is appended.
+    """
+
+    __slots__ = ("to", "view")
+
+    def __init__(self, view: View, to: Instructions) -> None:
+        self.view = view
+        self.to = to
+
+    @property
+    def shape(self) -> Sizes:
+        return self.view.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.view.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.view.shape)
+
+    @property
+    def size(self) -> int:
+        return self.view.size
+
+    @property
+    def T(self) -> TracedArray:
+        return self.transpose()
+
+    @property
+    def mT(self) -> TracedArray:
+        return self.swapaxes(-1, -2)
+
+    def __len__(self) -> int:
+        return self.view.shape[0]
+
+    # Views
+
+    def reshape(self, *shape: Any) -> TracedArray:
+        sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if -1 in sizes:
+            rest = -math.prod(sizes)
+            sizes = tuple([self.size // rest if n == -1 else n for n in sizes])
+        strides = reshaped_strides(self.view, sizes)
+        if strides is None:
+            return self._new(self.to.copied(self.view)).reshape(sizes)
+        return self._new(self.view._replace(shape=sizes, strides=strides))
+
+    def ravel(self) -> TracedArray:
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> TracedArray:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = tuple(order or range(self.ndim - 1, -1, -1))
+        view = self.view
+        shape, strides = (tuple([sizes[i] for i in order]) for sizes in (view.shape, view.strides))
+        return self._new(view._replace(shape=shape, strides=strides))
+
+    def swapaxes(self, a: int, b: int) -> TracedArray:
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self.transpose(order)
+
+    def __getitem__(self, key: Any) -> TracedArray:
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if not all(part is None or part is Ellipsis or type(part) in (int, slice) for part in parts):
+            raise NotLowered("it is indexed by an array")
+        n_axes = sum(type(part) in (int, slice) for part in parts)
+        if Ellipsis not in parts:
+            parts.append(Ellipsis)
+        at = parts.index(Ellipsis)
+        parts[at : at + 1] = [slice(None)] * (self.ndim - n_axes)
+        return self._new(_indexed(self.view, parts))
+
+    def broadcast_to(self, shape: Sizes) -> TracedArray:
+        return self._new(self.view._replace(shape=shape, strides=broadcast_strides(self.view, shape)))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Kernels write into arrays that they have just made."""
+        self.to.copy(self._view_of(value), self[key].view)
+
+    # New arrays
+
+    def astype(self, dtype: Any, copy: bool = True) -> TracedArray:
+        if not copy and self.dtype == dtype:
+            return self
+        return self._new(self.to.astype(self.view, np.dtype(dtype)))
+
+    def dot(self, other: Any) -> TracedArray:
+        return self._new(self.to.dot(self.view, self._view_of(other)))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> TracedArray:
+        if method == "reduce":
+            return self._reduced(ufunc, *inputs, **options)
+        out = options.pop("out")[0] if "out" in options else None
+        if method != "__call__" or options or ufunc.nout != 1 or not isinstance(out, TracedArray | None):
+            raise NotLowered(f"NumPy's `{ufunc.__name__}` is called in a way that tables do not know")
+        if ufunc is np.matmul and out is None:
+            return self._new(self.to.matmul(*map(self._view_of, inputs)))
+        if ufunc.signature is not None:
+            raise NotLowered(f"`{ufunc.__name__}` is no function of elements")
+        dtypes = _loop_dtypes(ufunc, tuple([type(x) if type(x) in _SCALARS else x.dtype for x in inputs]))
+        views = [self._operand(x, dtype) for x, dtype in zip(inputs, dtypes, strict=False)]
+        given = None if out is None else out.view
+        return self._new(self.to.elementwise(ufunc, views, dtypes, given))
+
+    def _reduced(
+        self,
+        ufunc: np.ufunc,
+        x: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+    ) -> TracedArray:
+        integers = x.dtype.kind in "biu" and ufunc in (np.add, np.multiply)  # which NumPy adds in a wider type
+        if (dtype is None and integers) or dtype not in (None, x.dtype) or any(one is not None for one in out or ()):
+            raise NotLowered("a reduction converts")
+        start = ufunc.identity if initial is None else initial
+        return self._new(self.to.reduction(ufunc, x.view, axis, keepdims, start))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> TracedArray:
+        handler = _FUNCTIONS.get(function)
+        if handler is None or kwargs.keys() - {"axis"}:
+            raise NotLowered(f"tables do not know NumPy's `{function.__name__}`")
+        return handler(self, *args, **kwargs)
+
+    def _new(self, view: View) -> TracedArray:
+        return TracedArray(view, self.to)
+
+    def _view_of(self, x: Any) -> View:
+        return x.view if isinstance(x, TracedArray) else self.to.constant(x)
+
+    def _operand(self, x: Any, dtype: np.dtype[Any]) -> View:
+        """The view of an operand of a ufunc; Python's numbers take the dtype of the loop."""
+        if type(x) in _SCALARS:
+            return self.to.constant(np.array(x, dtype))
+        view = self._view_of(x)
+        return view if view.dtype == dtype else self.to.astype(view, dtype)  # NumPy does so a few thousand at a time
+
+    # What must not happen
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise NotLowered("its kernel looks at the numbers")
+
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = __array__
+
+
+def _indexed(view: View, parts: list[Any]) -> View:
+    """Basic indexing, with one part for each axis and None for new ones."""
+    offset, axis = view.offset, 0
+    shape: list[int] = []
+    strides: list[int] = []
+    for part in parts:
+        if part is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        n, stride = view.shape[axis], view.strides[axis]
+        axis += 1
+        if isinstance(part, int):
+            if not -n <= part < n:
+                raise NotLowered("an index is out of range")
+            offset += part % n * stride
+            continue
+        start, stop, step = part.indices(n)
+        if step < 0 or stop <= start:
+            raise NotLowered("a slice is empty or runs backwards")
+        offset += start * stride
+        shape.append(len(range(start, stop, step)))
+        strides.append(stride * step)
+    return view._replace(offset=offset, shape=tuple(shape), strides=tuple(strides))
+
+
+@functools.lru_cache(maxsize=4096)
+def _loop_dtypes(ufunc: np.ufunc, given: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the loop that NumPy would run for these dtypes of operands (or types of Python's numbers)."""
+    if ufunc in _RAISES and not all(one in (float, complex) or getattr(one, "kind", "i") in "fc" for one in given):
+        raise NotLowered("its loop may raise an error of Python")
+    try:
+        return ufunc.resolve_dtypes((*given, None))
+    except TypeError:
+        raise NotLowered(f"NumPy has no loop of `{ufunc.__name__}` for it") from None
+
+
+def _where(any_one: TracedArray, condition: Any, x: Any, y: Any) -> TracedArray:
+    x, y = (_as_the_other(one, other) for one, other in ((x, y), (y, x)))
+    return any_one._new(any_one.to.where(*map(any_one._view_of, (condition, x, y))))
+
+
+def _as_the_other(x: Any, other: Any) -> Any:
+    """One of Python's numbers in the dtype of the array beside it, where it is of its kind."""
+    if type(x) not in _SCALARS:
+        return x
+    if type(other) in _SCALARS or np.result_type(other.dtype, x) != other.dtype:
+        raise NotLowered("`where` with numbers of Python")
+    return np.array(x, other.dtype)
+
+
+def _concatenate(any_one: TracedArray, arrays: Any, axis: int = 0) -> TracedArray:
+    return any_one._new(any_one.to.concatenated([any_one._view_of(x) for x in arrays], axis))
+
+
+def _zeros(any_one: TracedArray, shape: Any, dtype: Any) -> TracedArray:
+    array = any_one._new(new_array(tuple(shape), np.dtype(dtype)))
+    array[...] = np.zeros((), dtype)
+    return array
+
+
+def _stack(any_one: TracedArray, arrays: Any, axis: int = 0) -> TracedArray:
+    at = axis % (any_one.ndim + 1)
+    index = (slice(None),) * at + (None,)
+    views = [TracedArray(any_one._view_of(x), any_one.to)[index].view for x in arrays]
+    return any_one._new(any_one.to.concatenated(views, at))
+
+
+_FUNCTIONS: Final[dict[Any, Callable[..., TracedArray]]] = {
+    np.where: _where,
+    np.concatenate: _concatenate,
+    np.stack: _stack,
+    np.zeros: _zeros,
+    np.broadcast_to: lambda _, x, shape: x.broadcast_to(tuple(shape)),
+    np.reshape: lambda _, x, shape: x.reshape(shape),
+    np.transpose: lambda _, x, axes=None: x.transpose(axes),
+    np.swapaxes: lambda _, x, a, b: x.swapaxes(a, b),
+    np.matrix_transpose: lambda _, x: x.mT,
+    np.expand_dims: lambda _, x, axis: _expanded(x, axis),
+}
+
+
+def _expanded(x: TracedArray, axis: int) -> TracedArray:
+    return x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)]

@@ -1,0 +1,57 @@
+"""Which executor runs staged functions: `ll.config.executor`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from limelight.errors import ArgumentError
+from limelight.executors import base
+from limelight.executors.loops.loops import NAME as LOOPS
+from limelight.settings import SettingScope
+
+AUTO: Final = "auto"
+_NO_LOOPS: Final = (
+    "the executor 'loops' needs the package limelight-native, which is not installed: with a C compiler, run "
+    "`pip install ./engine/native` in a checkout; without, write ll.config.executor('plan')"
+)
+
+
+class executor(SettingScope[str]):  # noqa: N801  # used as a function
+    """Functions that are traced from now on run on the executor `name`, in the whole process.
+
+    As a `with` block it holds for what this thread does in the block, and ends with it.
+
+    "plan", the default, writes a Python function that calls NumPy. "loops" runs stretches of nodes with known sizes as
+    tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit for bit; it needs the
+    package limelight-native. "auto" is "loops" where that is installed, else "plan". "step" runs one node after the
+    other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare. `F.trace_cache[0].tier` says
+    which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.
+
+    Raises:
+        ArgumentError: there is no such executor, or it needs a package that is not installed.
+
+    >>> import limelight as ll
+    >>> f = ll.function(lambda x: ll.tanh(x) + 1.0)
+    >>> with ll.config.executor("plan"):
+    ...     f(ll.constant(0.0)).item(), f.trace_cache[0].tier
+    (1.0, 'plan')
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(base.chosen, checked(name), sys._getframe(1))
+
+    def __repr__(self) -> str:
+        return f"<executor: {self._value}>"
+
+
+def checked(name: str) -> str:
+    """The name of the executor that `name` stands for; raises ArgumentError where there is none."""
+    known = base.names()
+    if name == AUTO:
+        return LOOPS if LOOPS in known else base.DEFAULT
+    if name in known:
+        return name
+    if name == LOOPS:
+        raise ArgumentError(_NO_LOOPS)
+    raise ArgumentError(f"there is no executor {name!r}; write one of {', '.join(map(repr, (*known, AUTO)))}")

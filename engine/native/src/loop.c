@@ -1,0 +1,137 @@
+/* The type Loop: a function that instructions of a table call, and what they must know of it. */
+#include "loop.h"
+
+static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands, int inputs)
+{
+    Loop *loop = PyObject_New(Loop, &LoopType);
+    if (loop == NULL) {
+        return NULL;
+    }
+    loop->function = function;
+    loop->data = data;
+    loop->ufunc = NULL;
+    loop->operands = operands;
+    loop->inputs = inputs;
+    loop->dims = 1;
+    return loop;
+}
+
+int number_size(int type)
+{
+    if (type < 0 || type > NPY_CLONGDOUBLE) {
+        return type == NPY_HALF ? 2 : 0;
+    }
+    PyArray_Descr *descr = PyArray_DescrFromType(type);
+    const int size = (int)PyDataType_ELSIZE(descr);
+    Py_DECREF(descr);
+    return size;
+}
+
+int loop_core_dims(const Loop *loop, int operand, int which[])
+{
+    if (loop->ufunc == NULL || !loop->ufunc->core_enabled) {
+        return 0;
+    }
+    const int count = loop->ufunc->core_num_dims[operand];
+    for (int i = 0; i < count; i++) {
+        which[i] = 1 + loop->ufunc->core_dim_ixs[loop->ufunc->core_offsets[operand] + i];
+    }
+    return count;
+}
+
+static int is_small_enough(const PyUFuncObject *ufunc)
+{
+    int steps = ufunc->nargs;
+    if (ufunc->core_enabled) {
+        for (int i = 0; i < ufunc->nargs; i++) {
+            steps += ufunc->core_num_dims[i];
+        }
+    }
+    const int dims = 1 + (ufunc->core_enabled ? ufunc->core_num_dim_ix : 0);
+    return ufunc->nargs <= MOST_OPERANDS && dims <= MOST_DIMS && steps <= MOST_STEPS;
+}
+
+PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyUFuncObject *ufunc;
+    const char *types;
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(args, "O!y#", &PyUFunc_Type, &ufunc, &types, &count)) {
+        return NULL;
+    }
+    if (count != ufunc->nargs || !is_small_enough(ufunc)) {
+        Py_RETURN_NONE;
+    }
+    for (int i = 0; i < ufunc->ntypes; i++) {
+        if (memcmp(ufunc->types + (size_t)i * (size_t)count, types, (size_t)count) != 0) {
+            continue;
+        }
+        Loop *loop = new_loop(ufunc->functions[i], ufunc->data ? (void *)ufunc->data[i] : NULL, (int)count, ufunc->nin);
+        if (loop == NULL) {
+            return NULL;
+        }
+        loop->ufunc = (PyUFuncObject *)Py_NewRef((PyObject *)ufunc);
+        loop->dims = 1 + (ufunc->core_enabled ? ufunc->core_num_dim_ix : 0);
+        for (int k = 0; k < count; k++) {
+            loop->itemsizes[k] = number_size(types[k]);
+            if (loop->itemsizes[k] == 0) {
+                Py_DECREF(loop);
+                Py_RETURN_NONE;
+            }
+        }
+        return (PyObject *)loop;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *loop_of_copy(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    int from, to;
+    if (!PyArg_ParseTuple(args, "ii", &from, &to)) {
+        return NULL;
+    }
+    PyUFuncGenericFunction function = copy_loop(from, to, number_size(from));
+    if (function == NULL) {
+        Py_RETURN_NONE;
+    }
+    Loop *loop = new_loop(function, NULL, 2, 1);
+    if (loop != NULL) {
+        loop->itemsizes[0] = number_size(from);
+        loop->itemsizes[1] = number_size(to);
+    }
+    return (PyObject *)loop;
+}
+
+PyObject *loop_of_where(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    int type;
+    if (!PyArg_ParseTuple(args, "i", &type)) {
+        return NULL;
+    }
+    const int itemsize = number_size(type);
+    PyUFuncGenericFunction function = where_loop(itemsize);
+    if (function == NULL) {
+        Py_RETURN_NONE;
+    }
+    Loop *loop = new_loop(function, NULL, 4, 3);
+    if (loop != NULL) {
+        loop->itemsizes[0] = 1;
+        loop->itemsizes[1] = loop->itemsizes[2] = loop->itemsizes[3] = itemsize;
+    }
+    return (PyObject *)loop;
+}
+
+static void loop_dealloc(PyObject *self)
+{
+    Py_XDECREF(((Loop *)self)->ufunc);
+    PyObject_Free(self);
+}
+
+PyTypeObject LoopType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "limelight_native.Loop",
+    .tp_basicsize = sizeof(Loop),
+    .tp_dealloc = loop_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "A function over strided memory, made by ufunc_loop, copy_loop or where_loop.",
+};

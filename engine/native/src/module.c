@@ -1,0 +1,34 @@
+/* The module limelight_native: loops, and tables that call them. */
+#define LIMELIGHT_IMPORTS_NUMPY
+#include "loop.h"
+#include "table.h"
+
+static PyMethodDef functions[] = {
+    {"ufunc_loop", loop_of_ufunc, METH_VARARGS,
+     "ufunc_loop(ufunc, types): its loop for these type numbers, as bytes, results last; None where it has none."},
+    {"copy_loop", loop_of_copy, METH_VARARGS,
+     "copy_loop(from, to): a loop that copies, and casts between two type numbers; None where there is none."},
+    {"where_loop", loop_of_where, METH_VARARGS,
+     "where_loop(type): a loop that takes x where a boolean is true, else y; None where there is none."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "limelight_native",
+    .m_doc = "Runs NumPy's inner loops from tables: the executor `loops` of limelight makes them.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit_limelight_native(void)
+{
+    import_array();
+    import_umath();
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL || PyModule_AddType(module, &LoopType) < 0 || PyModule_AddType(module, &TableType) < 0) {
+        Py_XDECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,240 @@
+/* Writing programs: each instruction is checked against the memory that its operands have. */
+#include <string.h>
+
+#include "program.h"
+
+void program_clear(Program *program)
+{
+    PyMem_RawFree(program->memory);
+    memset(program, 0, sizeof(*program));
+}
+
+static Instruction *reserve(Program *program, size_t bytes)
+{
+    if (program->used + bytes > program->room) {
+        const size_t room = 2 * (program->used + bytes);
+        char *memory = PyMem_RawRealloc(program->memory, room);
+        if (memory == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        program->memory = memory;
+        program->room = room;
+    }
+    Instruction *instruction = (Instruction *)(program->memory + program->used);
+    memset(instruction, 0, bytes);
+    program->used += bytes;
+    return instruction;
+}
+
+/* Reads a tuple of integers of the given length. */
+static int read_words(PyObject *tuple, npy_intp *words, Py_ssize_t count)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count) {
+        PyErr_Format(PyExc_ValueError, "an instruction needs a tuple of %zd integers here, got %R", count, tuple);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        words[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i));
+        if (words[i] == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Moves one end of a range of offsets by what an axis spans. */
+static void widen(npy_intp *first, npy_intp *last, npy_intp length, npy_intp stride)
+{
+    if (stride < 0) {
+        *first += (length - 1) * stride;
+    } else {
+        *last += (length - 1) * stride;
+    }
+}
+
+/* Whether an operand stays in the memory of its place, for `count` elements. Lengths are at least 1. */
+static int stays_inside(const Instruction *in, const Loop *loop, int operand, npy_intp count, const npy_intp sizes[],
+                        int places)
+{
+    const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims, *axes = steps + in->steps;
+    const npy_intp place = in->words[2 * operand];
+    if (place < 0 || place >= places) {
+        return 0;
+    }
+    npy_intp first = in->words[2 * operand + 1], last = first;
+    widen(&first, &last, count, steps[operand]);
+    int core = in->operands;
+    for (int other = 0; other <= operand; other++) {
+        int which[MOST_DIMS];
+        const int n = loop_core_dims(loop, other, which);
+        for (int i = 0; i < n; i++, core++) {
+            if (other == operand) {
+                widen(&first, &last, dims[which[i]], steps[core]);
+            }
+        }
+    }
+    for (int i = 0; i < in->axes; i++, axes += 1 + in->operands) {
+        widen(&first, &last, axes[0], axes[1 + operand]);
+    }
+    return first >= 0 && last + loop->itemsizes[operand] <= sizes[place];
+}
+
+static int leaves(int operand)
+{
+    PyErr_Format(PyExc_ValueError, "operand %d of an instruction leaves the memory of its place", operand);
+    return -1;
+}
+
+static int check(Instruction *in, const Loop *loop, const npy_intp sizes[], int places)
+{
+    const npy_intp *dims = in->words + 2 * in->operands, *axes = dims + in->dims + in->steps;
+    npy_intp work = 1;
+    for (int i = 0; i < in->dims; i++) {
+        if (dims[i] < 1) {
+            PyErr_SetString(PyExc_ValueError, "a loop of an instruction runs over nothing");
+            return -1;
+        }
+        work *= dims[i];
+    }
+    for (int i = 0; i < in->axes; i++) {
+        const npy_intp length = axes[(npy_intp)i * (1 + in->operands)];
+        if (length < 1) {
+            PyErr_SetString(PyExc_ValueError, "an axis of an instruction has no positions");
+            return -1;
+        }
+        work *= length;
+    }
+    in->work = work;
+    for (int k = 0; k < in->operands; k++) {
+        if (!stays_inside(in, loop, k, dims[0], sizes, places)) {
+            return leaves(k);
+        }
+    }
+    return 0;
+}
+
+/* Appends an instruction with room for `more` words behind those that the item has; NULL with an exception. */
+static Instruction *append(Program *program, PyObject *item, int more, Loop **loop)
+{
+    PyObject *operands, *dims, *steps, *axes;
+    if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "O!OOOO!", &LoopType, loop, &operands, &dims, &steps,
+                                                  &PyTuple_Type, &axes)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
+        }
+        return NULL;
+    }
+    const int n = (*loop)->operands;
+    int n_steps = n;
+    for (int k = 0, which[MOST_DIMS]; k < n; k++) {
+        n_steps += loop_core_dims(*loop, k, which);
+    }
+    const Py_ssize_t n_axes = PyTuple_GET_SIZE(axes) / (1 + n);
+    const Py_ssize_t words = 2 * n + (*loop)->dims + n_steps + n_axes * (1 + n) + more * n;
+    if (n_axes > NPY_MAXDIMS) {
+        PyErr_SetString(PyExc_ValueError, "an instruction has more axes than an array");
+        return NULL;
+    }
+    Instruction *in = reserve(program, sizeof(Instruction) + (size_t)words * sizeof(npy_intp));
+    if (in == NULL) {
+        return NULL;
+    }
+    in->function = (*loop)->function;
+    in->data = (*loop)->data;
+    in->words_used = (unsigned int)words;
+    in->operands = (unsigned char)n;
+    in->dims = (unsigned char)(*loop)->dims;
+    in->steps = (unsigned char)n_steps;
+    in->axes = (unsigned char)n_axes;
+    npy_intp *at = in->words;
+    if (read_words(operands, at, 2 * n) < 0 || read_words(dims, at += 2 * n, in->dims) < 0 ||
+        read_words(steps, at += in->dims, n_steps) < 0 || read_words(axes, at + n_steps, n_axes * (1 + n)) < 0) {
+        return NULL;
+    }
+    program->count++;
+    return in;
+}
+
+int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    Loop *loop;
+    Instruction *in = append(program, item, 0, &loop);
+    return in == NULL ? -1 : check(in, loop, sizes, places);
+}
+
+/* Appends one instruction of a run: (instruction, advances). */
+static int append_member(Program *program, PyObject *item, npy_intp block, npy_intp total, const npy_intp sizes[],
+                         int places)
+{
+    PyObject *instruction, *advances;
+    Loop *loop;
+    if (!PyArg_ParseTuple(item, "O!O!", &PyTuple_Type, &instruction, &PyTuple_Type, &advances)) {
+        return -1;
+    }
+    Instruction *in = append(program, instruction, 1, &loop);
+    if (in == NULL || check(in, loop, sizes, places) < 0) {
+        return -1;
+    }
+    const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims;
+    npy_intp *advance = in->words + in->words_used - in->operands;
+    if (in->axes != 0 || in->dims != 1 || dims[0] != block) {
+        PyErr_SetString(PyExc_ValueError, "an instruction of a run has axes, or the length of no block");
+        return -1;
+    }
+    if (read_words(advances, advance, in->operands) < 0) {
+        return -1;
+    }
+    for (int k = 0; k < in->operands; k++) {
+        if (advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, total, sizes, places))) {
+            return leaves(k);
+        }
+    }
+    return 0;
+}
+
+int program_append_run(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    PyObject *members;
+    Py_ssize_t block, total;
+    if (!PyArg_ParseTuple(item, "nnO!", &block, &total, &PyTuple_Type, &members)) {
+        return -1;
+    }
+    if (block < 1 || total < block) {
+        PyErr_SetString(PyExc_ValueError, "a run has fewer elements than a block");
+        return -1;
+    }
+    Instruction *head = reserve(program, sizeof(Instruction) + 3 * sizeof(npy_intp));
+    if (head == NULL) {
+        return -1;
+    }
+    head->words_used = 3;
+    head->words[0] = block;
+    head->words[1] = total;
+    head->words[2] = PyTuple_GET_SIZE(members);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
+        PyObject *member = PyTuple_GET_ITEM(members, i);
+        if (!PyTuple_Check(member) || append_member(program, member, block, total, sizes, places) < 0) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_TypeError, "an instruction of a run is a tuple");
+            }
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int program_append_guard(Program *program, PyObject *item, const npy_intp sizes[], int places)
+{
+    Instruction *guard = reserve(program, sizeof(Instruction) + 2 * sizeof(npy_intp));
+    if (guard == NULL || read_words(item, guard->words, 2) < 0) {
+        return -1;
+    }
+    guard->words_used = 2;
+    const npy_intp place = guard->words[0], offset = guard->words[1];
+    if (place < 0 || place >= places || offset < 0 || offset >= sizes[place]) {
+        return leaves(0);
+    }
+    program->count++;
+    return 0;
+}

@@ -1,0 +1,170 @@
+/* Running a table: operands are looked at, results allocated, the program walked without the GIL. */
+#include <time.h>
+
+#include "float_errors.h"
+#include "table_type.h"
+
+#define BETWEEN_LOOKS 10000000 /* nanoseconds after which signals are looked for: Ctrl-C must work within 50 ms */
+
+typedef struct {
+    PyThreadState *thread;
+    struct timespec since;
+} Watch;
+
+static int64_t nanoseconds_since(const struct timespec *before, const struct timespec *now)
+{
+    return (int64_t)(now->tv_sec - before->tv_sec) * 1000000000 + (now->tv_nsec - before->tv_nsec);
+}
+
+/* Called during a walk, without the GIL: lets signal handlers run now and then, and others have the GIL. */
+static int look_for_signals(void *context)
+{
+    Watch *watch = context;
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    if (watch->since.tv_sec == 0) {
+        watch->since = now;
+        return 0;
+    }
+    const int64_t elapsed = nanoseconds_since(&watch->since, &now);
+    if (elapsed >= 0 && elapsed < BETWEEN_LOOKS) { /* below 0 where somebody has set the clock */
+        return 0;
+    }
+    watch->since = now;
+    PyEval_RestoreThread(watch->thread);
+    const int interrupted = PyErr_CheckSignals();
+    watch->thread = PyEval_SaveThread();
+    return interrupted;
+}
+
+/* Where the numbers of an operand are; NULL where it is not what the table was made for. */
+static char *data_of(PyObject *x, const ArraySpec *want, char *scalar)
+{
+    if (!PyArray_CheckExact(x)) {
+        if (want->rank != 0 || Py_TYPE(x) != want->descr->typeobj) {
+            return NULL;
+        }
+        PyArray_ScalarAsCtype(x, scalar); /* NumPy's numbers, which its functions return instead of 0-d arrays */
+        return scalar;
+    }
+    PyArrayObject *array = (PyArrayObject *)x;
+    if (PyArray_TYPE(array) != want->descr->type_num || PyArray_NDIM(array) != want->rank ||
+        !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array)) {
+        return NULL;
+    }
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    for (int i = 0; i < want->rank; i++) {
+        if (shape[i] != want->shape[i] || (strides[i] != want->strides[i] && shape[i] != 1)) {
+            return NULL;
+        }
+    }
+    return PyArray_BYTES(array);
+}
+
+static int take_inputs(const Table *table, Frame *frame, PyObject *const *args)
+{
+    for (Py_ssize_t i = 0; i < table->n_inputs; i++) {
+        frame->slots[i] = data_of(args[i], &table->inputs[i], frame->scalars + i * SCALAR);
+        if (frame->slots[i] == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A tuple with new arrays; results without axes are written to the frame, and become NumPy's numbers afterwards. */
+static PyObject *new_results(const Table *table, Frame *frame)
+{
+    PyObject *results = PyTuple_New(table->n_results);
+    const Py_ssize_t first = table->places - 1 - table->n_results;
+    for (Py_ssize_t i = 0; results != NULL && i < table->n_results; i++) {
+        ArraySpec *spec = &table->results[i];
+        if (spec->rank == 0) {
+            frame->slots[first + i] = frame->scalars + (table->n_inputs + i) * SCALAR;
+            continue;
+        }
+        Py_INCREF(spec->descr); /* which the next function takes over */
+        PyObject *array = PyArray_NewFromDescr(&PyArray_Type, spec->descr, spec->rank, spec->shape, spec->strides, NULL,
+                                               0, NULL);
+        if (array == NULL) {
+            Py_CLEAR(results);
+            break;
+        }
+        PyTuple_SET_ITEM(results, i, array);
+        frame->slots[first + i] = PyArray_BYTES((PyArrayObject *)array);
+    }
+    return results;
+}
+
+static int finish_results(const Table *table, const Frame *frame, PyObject *results)
+{
+    const Py_ssize_t first = table->places - 1 - table->n_results;
+    for (Py_ssize_t i = 0; i < table->n_results; i++) {
+        if (table->results[i].rank == 0) {
+            PyObject *number = PyArray_Scalar(frame->slots[first + i], table->results[i].descr, NULL);
+            if (number == NULL) {
+                return -1;
+            }
+            PyTuple_SET_ITEM(results, i, number);
+        }
+    }
+    return 0;
+}
+
+/* How the walk ended; interrupted also where a loop has raised. */
+static ProgramEnd walk(const Table *table, Frame *frame)
+{
+    float_errors_clear();
+    Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
+    const ProgramEnd end = program_run(&table->program, frame->slots, look_for_signals, &watch);
+    PyEval_RestoreThread(watch.thread);
+    return PyErr_Occurred() ? PROGRAM_INTERRUPTED : end;
+}
+
+/* The results of a run; NULL with an exception; or `otherwise` is to be called, which `elsewhere` says. */
+static PyObject *run(Table *table, Frame *frame, PyObject *const *args, int *elsewhere)
+{
+    if (!take_inputs(table, frame, args)) {
+        *elsewhere = 1;
+        return NULL;
+    }
+    const Py_ssize_t n_constants = PyTuple_GET_SIZE(table->constants);
+    for (Py_ssize_t i = 0; i < n_constants; i++) {
+        frame->slots[table->n_inputs + i] = PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(table->constants, i));
+    }
+    frame->slots[table->places - 1] = frame->arena;
+    PyObject *results = new_results(table, frame);
+    if (results == NULL) {
+        return NULL;
+    }
+    const ProgramEnd end = walk(table, frame);
+    if (end != PROGRAM_INTERRUPTED) {
+        *elsewhere = end == PROGRAM_GUARDED ? 1 : float_errors_matter();
+    }
+    if (end != PROGRAM_DONE || *elsewhere != 0 || finish_results(table, frame, results) < 0) {
+        Py_CLEAR(results);
+    }
+    return results;
+}
+
+PyObject *table_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Table *table = (Table *)self;
+    if (PyVectorcall_NARGS(nargsf) != table->n_inputs || names != NULL) {
+        PyErr_Format(PyExc_TypeError, "this table takes %zd arrays by position", table->n_inputs);
+        return NULL;
+    }
+    Frame *frame = frame_take(&table->frames, (size_t)table->places, (size_t)(table->n_inputs + table->n_results),
+                              (size_t)table->arena);
+    if (frame == NULL) {
+        return NULL;
+    }
+    int elsewhere = 0;
+    PyObject *results = run(table, frame, args, &elsewhere);
+    frame_give_back(&table->frames, frame);
+    if (elsewhere > 0) {
+        table->refused++;
+        return PyObject_Vectorcall(table->otherwise, args, (size_t)table->n_inputs, NULL);
+    }
+    return results;
+}

@@ -1,0 +1,221 @@
+/* Making a table: what it takes, what it holds, what it returns, and its program. Running it is in run.c. */
+#include "table_type.h"
+
+static void clear_arrays(ArraySpec *specs, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; specs != NULL && i < count; i++) {
+        Py_XDECREF(specs[i].descr);
+    }
+    PyMem_Free(specs);
+}
+
+/* Reads (type number, shape, strides); the bytes that the array spans from its first element on are in `extent`. */
+static int read_spec(PyObject *item, ArraySpec *spec)
+{
+    PyObject *shape, *strides;
+    int type;
+    if (!PyArg_ParseTuple(item, "iO!O!", &type, &PyTuple_Type, &shape, &PyTuple_Type, &strides)) {
+        return -1;
+    }
+    const Py_ssize_t rank = PyTuple_GET_SIZE(shape);
+    if (rank > MOST_AXES || PyTuple_GET_SIZE(strides) != rank || number_size(type) == 0) {
+        PyErr_SetString(PyExc_ValueError, "an array of a table is a number type, a shape, and a stride for each axis");
+        return -1;
+    }
+    spec->descr = PyArray_DescrFromType(type);
+    if (spec->descr == NULL) {
+        return -1;
+    }
+    spec->rank = (int)rank;
+    spec->extent = number_size(type);
+    for (Py_ssize_t i = 0; i < rank; i++) {
+        spec->shape[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        spec->strides[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i));
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+        if (spec->shape[i] < 1 || spec->strides[i] < 0) {
+            PyErr_SetString(PyExc_ValueError, "an array of a table has no elements, or runs backwards");
+            return -1;
+        }
+        spec->extent += (spec->shape[i] - 1) * spec->strides[i];
+    }
+    return 0;
+}
+
+static ArraySpec *read_specs(PyObject *tuple, Py_ssize_t count)
+{
+    ArraySpec *specs = PyMem_Calloc((size_t)count + 1, sizeof(ArraySpec));
+    if (specs == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (read_spec(PyTuple_GET_ITEM(tuple, i), &specs[i]) < 0) {
+            clear_arrays(specs, count);
+            return NULL;
+        }
+    }
+    return specs;
+}
+
+/* The bytes that each place has: inputs, constants, results, then the arena. */
+static npy_intp *place_sizes(const Table *table)
+{
+    npy_intp *sizes = PyMem_Calloc((size_t)table->places, sizeof(npy_intp)), *at = sizes;
+    if (sizes == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < table->n_inputs; i++) {
+        *at++ = table->inputs[i].extent;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(table->constants); i++) {
+        *at++ = PyArray_NBYTES((PyArrayObject *)PyTuple_GET_ITEM(table->constants, i));
+    }
+    for (Py_ssize_t i = 0; i < table->n_results; i++) {
+        *at++ = table->results[i].extent;
+    }
+    *at = table->arena;
+    return sizes;
+}
+
+static int check_constants(PyObject *constants)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyObject *x = PyTuple_GET_ITEM(constants, i);
+        if (!PyArray_CheckExact(x) || !PyArray_ISCARRAY_RO((PyArrayObject *)x)) {
+            PyErr_SetString(PyExc_ValueError, "a constant of a table is no contiguous array in native byte order");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Keeps the loops of an instruction, or of all in a run, alive. */
+static int keep_loops(Table *table, PyObject *item)
+{
+    PyObject *first = PyTuple_GET_ITEM(item, 0);
+    if (Py_TYPE(first) == &LoopType) {
+        return PyList_Append(table->loops, first);
+    }
+    if (PyTuple_GET_SIZE(item) == 2) { /* a guard */
+        return 0;
+    }
+    PyObject *members = PyTuple_GET_ITEM(item, 2);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
+        if (keep_loops(table, PyTuple_GET_ITEM(PyTuple_GET_ITEM(members, i), 0)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int append_item(Table *table, PyObject *item, const npy_intp sizes[])
+{
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) == 0) {
+        PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
+        return -1;
+    }
+    int (*append)(Program *, PyObject *, const npy_intp[], int) = program_append;
+    if (PyLong_Check(PyTuple_GET_ITEM(item, 0))) {
+        append = PyTuple_GET_SIZE(item) == 2 ? program_append_guard : program_append_run;
+    }
+    return append(&table->program, item, sizes, (int)table->places) < 0 ? -1 : keep_loops(table, item);
+}
+
+static int write_program(Table *table, PyObject *instructions)
+{
+    npy_intp *sizes = place_sizes(table);
+    if (sizes == NULL) {
+        return -1;
+    }
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(instructions); i++) {
+        failed = append_item(table, PyList_GET_ITEM(instructions, i), sizes) < 0;
+    }
+    PyMem_Free(sizes);
+    return failed ? -1 : 0;
+}
+
+static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"inputs", "constants", "results", "arena", "instructions", "otherwise", NULL};
+    PyObject *inputs, *constants, *results, *instructions, *otherwise;
+    Py_ssize_t arena;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!nO!O", names, &PyTuple_Type, &inputs, &PyTuple_Type,
+                                     &constants, &PyTuple_Type, &results, &arena, &PyList_Type, &instructions,
+                                     &otherwise) ||
+        check_constants(constants) < 0) {
+        return NULL;
+    }
+    Table *table = (Table *)type->tp_alloc(type, 0);
+    if (table == NULL) {
+        return NULL;
+    }
+    table->call = table_call;
+    table->arena = arena < 0 ? 0 : arena;
+    table->constants = Py_NewRef(constants);
+    table->otherwise = Py_NewRef(otherwise);
+    table->n_inputs = PyTuple_GET_SIZE(inputs);
+    table->n_results = PyTuple_GET_SIZE(results);
+    table->places = table->n_inputs + PyTuple_GET_SIZE(constants) + table->n_results + 1;
+    table->loops = PyList_New(0);
+    if (table->loops == NULL || (table->inputs = read_specs(inputs, table->n_inputs)) == NULL ||
+        (table->results = read_specs(results, table->n_results)) == NULL || write_program(table, instructions) < 0) {
+        Py_DECREF(table);
+        return NULL;
+    }
+    return (PyObject *)table;
+}
+
+static int table_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Table *table = (Table *)self;
+    Py_VISIT(table->constants);
+    Py_VISIT(table->otherwise);
+    Py_VISIT(table->loops);
+    return 0;
+}
+
+static int table_clear(PyObject *self)
+{
+    Py_CLEAR(((Table *)self)->otherwise);
+    return 0;
+}
+
+static void table_dealloc(PyObject *self)
+{
+    Table *table = (Table *)self;
+    PyObject_GC_UnTrack(self);
+    frame_free_all(&table->frames);
+    program_clear(&table->program);
+    clear_arrays(table->inputs, table->n_inputs);
+    clear_arrays(table->results, table->n_results);
+    Py_XDECREF(table->constants);
+    Py_XDECREF(table->otherwise);
+    Py_XDECREF(table->loops);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef members[] = {
+    {"arena", T_PYSSIZET, offsetof(Table, arena), READONLY, "Bytes of memory for intermediates."},
+    {"instructions", T_PYSSIZET, offsetof(Table, program.count), READONLY, "How many instructions there are."},
+    {"refused", T_PYSSIZET, offsetof(Table, refused), READONLY, "How many calls went to `otherwise`."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject TableType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "limelight_native.Table",
+    .tp_basicsize = sizeof(Table),
+    .tp_dealloc = table_dealloc,
+    .tp_vectorcall_offset = offsetof(Table, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_traverse = table_traverse,
+    .tp_clear = table_clear,
+    .tp_members = members,
+    .tp_new = table_new,
+    .tp_doc = "Table(inputs, constants, results, arena, instructions, otherwise): see the README of limelight-native.",
+};

@@ -1,0 +1,123 @@
+/* Walking a program: no allocation, no call into Python, nothing but loops over memory. */
+#include <string.h>
+
+#include "program.h"
+
+/* Work after which the clock is looked at: about 30 microseconds of additions. */
+#define LOOK 65536
+
+static void call_over_axes(const Instruction *in, char *args[], const npy_intp *dims, const npy_intp *steps)
+{
+    const npy_intp *axes = steps + in->steps;
+    const int n = in->operands, per_axis = 1 + n;
+    npy_intp position[NPY_MAXDIMS] = {0};
+    for (;;) {
+        char *now[MOST_OPERANDS];
+        memcpy(now, args, sizeof(now));
+        in->function(now, dims, steps, in->data);
+        int axis = in->axes - 1;
+        for (; axis >= 0; axis--) {
+            const npy_intp *here = axes + (npy_intp)axis * per_axis;
+            if (++position[axis] < here[0]) {
+                for (int k = 0; k < n; k++) {
+                    args[k] += here[1 + k];
+                }
+                break;
+            }
+            position[axis] = 0;
+            for (int k = 0; k < n; k++) {
+                args[k] -= (here[0] - 1) * here[1 + k];
+            }
+        }
+        if (axis < 0) {
+            return;
+        }
+    }
+}
+
+static void call(const Instruction *in, char *const slots[])
+{
+    char *args[MOST_OPERANDS] = {NULL};
+    const npy_intp *word = in->words;
+    for (int k = 0; k < in->operands; k++, word += 2) {
+        args[k] = slots[word[0]] + word[1];
+    }
+    const npy_intp *steps = word + in->dims;
+    if (in->axes == 0) {
+        in->function(args, word, steps, in->data);
+    } else {
+        call_over_axes(in, args, word, steps);
+    }
+}
+
+static const Instruction *following(const Instruction *in)
+{
+    return (const Instruction *)((const char *)(in->words + in->words_used));
+}
+
+typedef struct {
+    int (*elapsed)(void *);
+    void *context;
+    npy_intp work;
+} Pace;
+
+/* Counts work; nonzero where the run is to end. The call of a loop counts as well. */
+static int is_over(Pace *pace, npy_intp work)
+{
+    pace->work += work + 64;
+    if (pace->work <= LOOK) {
+        return 0;
+    }
+    pace->work = 0;
+    return pace->elapsed(pace->context);
+}
+
+/* Runs the instructions behind `head` block by block; the first one behind them, or NULL where the run is over. */
+static const Instruction *run_blocks(const Instruction *head, char *const slots[], Pace *pace)
+{
+    const npy_intp block = head->words[0], total = head->words[1], members = head->words[2];
+    const Instruction *in = NULL;
+    for (npy_intp start = 0; start < total; start += block) {
+        const npy_intp count = total - start < block ? total - start : block;
+        in = following(head);
+        for (npy_intp i = 0; i < members; i++, in = following(in)) {
+            const npy_intp *word = in->words, *advance = in->words + in->words_used - in->operands;
+            char *args[MOST_OPERANDS];
+            for (int k = 0; k < in->operands; k++, word += 2) {
+                args[k] = slots[word[0]] + word[1] + start * advance[k];
+            }
+            in->function(args, &count, word + 1, in->data);
+        }
+        if (is_over(pace, members * count)) {
+            return NULL;
+        }
+    }
+    return in;
+}
+
+ProgramEnd program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context)
+{
+    const Instruction *in = (const Instruction *)program->memory;
+    const Instruction *end = (const Instruction *)(program->memory + program->used);
+    Pace pace = {elapsed, context, 0};
+    while (in < end) {
+        if (in->function != NULL) {
+            call(in, slots);
+            if (is_over(&pace, in->work)) {
+                return PROGRAM_INTERRUPTED;
+            }
+            in = following(in);
+        } else if (in->words_used == 2) {
+            if (!slots[in->words[0]][in->words[1]]) {
+                return PROGRAM_GUARDED;
+            }
+            in = following(in);
+        } else {
+            in = run_blocks(in, slots, &pace);
+            if (in == NULL) {
+                return PROGRAM_INTERRUPTED;
+            }
+        }
+    }
+    return PROGRAM_DONE;
+}

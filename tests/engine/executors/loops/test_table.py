@@ -1,0 +1,213 @@
+"""The compiled tables by themselves: what they take, refuse and return."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from limelight.executors.loops.native_loops import copy_loop, native, ufunc_loop
+
+FLOAT = np.dtype("f4").num
+ROW = (FLOAT, (10, 10), (40, 4))
+N = (100,)
+
+
+def loop(ufunc: np.ufunc) -> Any:
+    return ufunc_loop(ufunc, bytes([FLOAT] * ufunc.nargs))
+
+
+def table(items: list[Any], inputs: Any = (ROW, ROW), results: Any = (ROW,), arena: int = 400, **more: Any) -> Any:
+    given = {"constants": (), "otherwise": lambda *arrays: "refused"} | more
+    return native().Table(inputs, given["constants"], results, arena, items, given["otherwise"])
+
+
+def arrays(*shape: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    return tuple(random.standard_normal((2, *shape)).astype("f4"))
+
+
+ADD = (0, 0, 1, 0)
+"""The operands of an addition of the two inputs; where its result goes follows."""
+
+
+def test_loops_follow_one_another() -> None:
+    t = table(
+        [
+            (loop(np.add), (*ADD, 3, 0), N, (4, 4, 4), ()),
+            (loop(np.tanh), (3, 0, 3, 0), N, (4, 4), ()),
+            (loop(np.matmul), (3, 0, 1, 0, 2, 0), (1, 10, 10, 10), (0, 0, 0, 40, 4, 40, 4, 40, 4), ()),
+        ]
+    )
+    x, y = arrays(10, 10)
+    (found,) = t(x, y)
+    assert found.tobytes() == (np.tanh(x + y) @ y).tobytes()
+    assert found.flags.owndata
+    assert t.instructions == 3
+
+
+def test_outer_axes_and_single_numbers() -> None:
+    axes = (10, 40, 0, 40)
+    t = table([(loop(np.multiply), (*ADD, 2, 0), (10,), (4, 4, 4), axes)], (ROW, (FLOAT, (10,), (4,))))
+    x, y = arrays(10, 10)
+    assert t(x, y[0])[0].tobytes() == (x * y[0]).tobytes()
+    number = (FLOAT, (), ())
+    t = table([(loop(np.add), (*ADD, 2, 0), (1,), (0, 0, 4), ())], (number, number), (number,))
+    (found,) = t(np.float32(2), np.array(3, "f4"))
+    assert type(found) is np.float32
+    assert found == 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: x.T,
+        lambda x: x.astype("f8"),
+        lambda x: x[:9],
+        lambda x: x.astype(">f4"),
+        lambda x: np.frombuffer(b"." + x.tobytes(), "f4", offset=1, count=100).reshape(10, 10),
+        lambda x: x.tolist(),
+        lambda x: np.float32(1),
+    ],
+    ids=["strides", "dtype", "shape", "byte order", "alignment", "a list", "a number"],
+)
+def test_other_arrays_go_elsewhere(wrong: Any) -> None:
+    t = table([(loop(np.add), (*ADD, 2, 0), N, (4, 4, 4), ())])
+    x, y = arrays(10, 10)
+    assert t(x, wrong(y)) == "refused"
+    assert t.refused == 1
+    with pytest.raises(TypeError, match="2 arrays"):
+        t(x)
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        (np.add, (*ADD, 2, 4), N, (4, 4, 4), ()),
+        (np.add, (*ADD, 2, -4), N, (4, 4, 4), ()),
+        (np.add, (*ADD, 4, 0), N, (4, 4, 4), ()),
+        (np.add, (*ADD, 2, 0), (101,), (4, 4, 4), ()),
+        (np.add, (*ADD, 2, 0), N, (4, 4, 8), ()),
+        (np.add, (*ADD, 2, 0), (10,), (4, 4, 4), (11, 40, 40, 40)),
+        (np.matmul, (*ADD, 2, 0), (1, 10, 10, 11), (0, 0, 0, 40, 4, 40, 4, 40, 4), ()),
+        (np.add, (*ADD, 2, 0), (0,), (4, 4, 4), ()),
+        (np.add, ADD, N, (4, 4, 4), ()),
+    ],
+)
+def test_no_instruction_leaves_its_memory(instruction: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError, match="instruction"):
+        table([(loop(instruction[0]), *instruction[1:])])
+
+
+def test_runs_go_block_by_block() -> None:
+    n, block = 10_000, 4096
+    row = (FLOAT, (n,), (4,))
+    members = (
+        ((loop(np.add), (*ADD, 3, 0), (block,), (4, 4, 4), ()), (4, 4, 0)),
+        ((loop(np.tanh), (3, 0, 2, 0), (block,), (4, 4), ()), (0, 4)),
+    )
+    t = table([(block, n, members)], (row, row), (row,), 4 * block)
+    x, y = arrays(n)
+    assert t(x, y)[0].tobytes() == np.tanh(x + y).tobytes()
+    for wrong in ((4, 4, 4), (4, 4, 8)):  # the scratch memory has one block only
+        with pytest.raises(ValueError, match="memory of its place"):
+            table([(block, n, ((members[0][0], wrong), members[1]))], (row, row), (row,), 4 * block)
+
+
+def test_a_guard_ends_the_run() -> None:
+    number = (np.dtype("?").num, (), ())
+    add = (loop(np.add), (*ADD, 3, 0), N, (4, 4, 4), ())
+    t = table([add, (2, 0)], (ROW, ROW, number))
+    x, y = arrays(10, 10)
+    assert t(x, y, np.True_)[0].tobytes() == (x + y).tobytes()
+    assert t(x, y, np.False_) == "refused"
+    with pytest.raises(ValueError, match="memory of its place"):
+        table([add, (2, 1)], (ROW, ROW, number))
+
+
+def test_objects_have_no_loops() -> None:
+    assert ufunc_loop(np.add, bytes([17] * 3)) is None
+    assert copy_loop(np.dtype("f4").num, np.dtype("i4").num) is None
+
+
+def test_results_and_runs_share_nothing() -> None:
+    t = table([(loop(np.add), (*ADD, 2, 0), N, (4, 4, 4), ())])
+    x, y = arrays(10, 10)
+    (first,), (second,) = t(x, y), t(x, x)
+    assert not np.shares_memory(first, second)
+    assert first.tobytes() == (x + y).tobytes()
+
+
+def long_table(steps: int, **more: Any) -> Any:
+    n = 1 << 20
+    row = (FLOAT, (n,), (4,))
+    sines = [(loop(np.sin), (0, 0, 2, 0), (n,), (4, 4), ())] * steps
+    return table(sines, (row,), (row,), 4 * n, constants=(np.zeros(1, "f4"),), **more)
+
+
+def test_an_interrupt_ends_a_long_run() -> None:
+    t = long_table(4000)
+    x = np.ones(1 << 20, "f4")
+    pressed = []
+
+    def press() -> None:
+        pressed.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    timer = threading.Timer(0.2, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        t(x)
+    assert time.monotonic() - pressed[0] < 1.0  # 50 ms on a machine that does nothing else
+    timer.join()
+
+
+def test_threads_run_one_table_at_once() -> None:
+    t = table(
+        [(loop(np.add), (*ADD, 3, 0), N, (4, 4, 4), ())]
+        + [(loop(np.tanh), (3, 0, 3, 0), N, (4, 4), ())] * 50
+        + [(loop(np.positive), (3, 0, 2, 0), N, (4, 4), ())]
+    )
+    x, y = arrays(10, 10)
+    wrong: list[float] = []
+
+    def work(scale: float) -> None:
+        mine = (x * np.float32(scale)).astype("f4")
+        (wanted,) = t(mine, y)
+        wrong.extend(scale for _ in range(300) if t(mine, y)[0].tobytes() != wanted.tobytes())
+
+    threads = [threading.Thread(target=work, args=(scale,)) for scale in (0.5, 1.0, 2.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_table_goes_with_what_it_calls() -> None:
+    class Otherwise:
+        def __call__(self, *arrays: Any) -> None: ...
+
+    other = Otherwise()
+    other.table = table([(loop(np.add), (*ADD, 2, 0), N, (4, 4, 4), ())], otherwise=other)
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None
+
+
+def test_who_asks_numpy_for_errors_gets_them() -> None:
+    t = table([(loop(np.divide), (*ADD, 2, 0), N, (4, 4, 4), ())])
+    x, y = arrays(10, 10)
+    zero = np.zeros_like(y)
+    with np.errstate(all="warn"):
+        assert np.isinf(t(x, zero)[0]).all()
+    with np.errstate(all="raise"):
+        assert t(x, zero) == "refused"
+        assert t(x, y + 10)[0].tobytes() == (x / (y + 10)).tobytes()

@@ -1,0 +1,51 @@
+"""`ll.config.executor`: which executor functions are traced for."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+from limelight.errors import ArgumentError
+from limelight.executors import base
+from limelight.executors.loops.native_loops import is_installed
+
+
+def tier() -> str:
+    f = ll.function(lambda x: x + 1.0)
+    f(ll.constant(1.0))
+    return f.trace_cache[0].tier
+
+
+def test_it_holds_in_its_block_and_what_is_traced_stays() -> None:
+    f = ll.function(lambda x: ll.tanh(x) * 2.0)
+    with ll.config.executor("step") as setting:
+        f(ll.constant(1.0))
+        assert tier() == "step"
+    assert repr(setting) == "<executor: step>"
+    f(ll.constant(1.0))
+    assert f.trace_cache[0].tier == "step"
+    assert tier() == base.DEFAULT
+
+
+def test_without_a_block_it_holds_from_then_on() -> None:
+    ll.config.executor("step")
+    try:
+        assert tier() == "step"
+    finally:
+        ll.config.executor("plan")
+    assert tier() == "plan"
+
+
+def test_auto_takes_loops_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ll.config.executor("auto"):
+        assert tier() == ("loops" if is_installed() else "plan")
+    monkeypatch.delitem(base._executors, "loops", raising=False)
+    with ll.config.executor("auto"):
+        assert tier() == "plan"
+    with pytest.raises(ArgumentError, match=r"'loops' needs the package limelight-native.*pip install ./engine/native"):
+        ll.config.executor("loops")
+
+
+def test_another_name_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"no executor 'fast'; write one of .*'plan', 'step', 'auto'"):
+        ll.config.executor("fast")
