@@ -14,6 +14,8 @@ ELSEWHERE = {
     "swish": "another name of silu",
     "global_avg_pool": "test_pooling.py, a mean",
     "global_max_pool": "test_pooling.py, a maximum",
+    "pixel_shuffle": "nn/test_resizing.py, element by element",
+    "resize": "nn/test_resizing.py, line by line",
 }
 
 
