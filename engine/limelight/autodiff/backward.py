@@ -43,9 +43,11 @@ def flatten_sources(sources: Any) -> tuple[list[Any], nest.Structure]:
     Raises ArgumentError for a source that no tape can know.
     """
     leaves, structure = nest.flatten(sources)
-    if not all(isinstance(x, _KNOWN) for x in leaves):
-        leaves, structure = nest.flatten(nest.map_structure(_with_variables, sources))
-        check("source", leaves)
+    for x in leaves:
+        if not isinstance(x, _KNOWN):
+            leaves, structure = nest.flatten(nest.map_structure(_with_variables, sources))
+            check("source", leaves)
+            break
     return leaves, structure
 
 

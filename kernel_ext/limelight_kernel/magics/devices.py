@@ -69,7 +69,7 @@ class DevicesMagic(LimelightMagic):
             %devices --copies
             %devices --place x
             %devices --watch
-            %devices --live 0.01
+            %devices --live 0
             %devices --live peak
             %devices --mem
             %devices --reset

@@ -136,10 +136,10 @@ def test_ops_of_a_called_function_count_at_its_own_lines(notebook):
 
 
 def test_stories_of_a_long_cell_become_sentences(notebook):
-    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(49))
+    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(44))
     html = notebook(f"%%stage -a\ny = x\n{lines}\ny").shown[0].data["text/html"]
     assert len(html) < 50_000
-    assert html.count("<details open>") == 49
+    assert html.count("<details open>") == 44
     assert "= tanh(%20)</code> kept; fused into group 1<br>" in html
     assert "--text</code> shows it" not in html
     lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(150))

@@ -20,6 +20,7 @@ def test_every_view_is_registered():
         "CacheView", "CheckpointView", "checkpoint", "DevicesView", "ExplainView",
         "GraphView", "TapeView", "View", "devices", "explain", "graph",
         "steps", "tape", "trace_cache", "TensorTile", "tensor_tile", "DashboardView", "dashboard", "close_dashboard",
+        "reset_dashboard", "set_theme",
     }  # fmt: skip
 
 
