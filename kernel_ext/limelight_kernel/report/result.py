@@ -28,7 +28,7 @@ from limelight_kernel.report.side_by_side import widget_bundle
 from limelight_kernel.report.surprises import Surprise, surprises
 from limelight_kernel.report.timing import Times
 from limelight_kernel.staged.staged_cell import StagedCell
-from limelight_widgets.figures.static_forms import html_table
+from limelight_widgets.figures.static_forms import Figure, html_table
 from limelight_widgets.folds.node_fates import group_texts
 from limelight_widgets.format import counted
 
@@ -129,7 +129,7 @@ class StageResult:
         function = None if self.gradients is None else self.gradients.function
         return None if function is None else views.graph(function)
 
-    def static(self) -> StaticResult:
+    def static(self) -> Figure:
         """The result as it is now, without a widget: a picture, tables and text."""
         figures = [self.graph.static()] + ([self.gradient_graph.static()] if self.gradient_graph is not None else [])
         listing = text_listing(self.lines, parts=self.parts)
@@ -138,7 +138,7 @@ class StageResult:
         more = [part.text() for part in (self.times, self.gradients) if part is not None]
         parts = [wrapped(self.headline), listing, elsewhere, groups, *more, *(figure.text for figure in figures)]
         text = "\n\n".join(part for part in parts if part)
-        return StaticResult(text, self._html([figure.html for figure in figures]))
+        return Figure(text, self._html([figure.html for figure in figures]), figures[0].svg)
 
     def _html(self, figures: Sequence[str]) -> str:
         """As much as fits: everything, the pictures without their tables, the lines without their stories."""
@@ -188,21 +188,3 @@ class StageResult:
 
     def __str__(self) -> str:
         return self.static().text
-
-
-@dataclass(frozen=True)
-class StaticResult:
-    """A result as it was, in forms that need no widget."""
-
-    text: str
-    html: str
-
-    def bundle(self) -> dict[str, str]:
-        """The forms by MIME type."""
-        return {"text/plain": self.text, "text/html": self.html}
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return self.bundle()
-
-    def __str__(self) -> str:
-        return self.text

@@ -136,10 +136,10 @@ def test_ops_of_a_called_function_count_at_its_own_lines(notebook):
 
 
 def test_stories_of_a_long_cell_become_sentences(notebook):
-    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(44))
+    lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(30))
     html = notebook(f"%%stage -a\ny = x\n{lines}\ny").shown[0].data["text/html"]
     assert len(html) < 50_000
-    assert html.count("<details open>") == 44
+    assert html.count("<details open>") == 30
     assert "= tanh(%20)</code> kept; fused into group 1<br>" in html
     assert "--text</code> shows it" not in html
     lines = "\n".join(f"y = ll.tanh(y) * {i}.5 + x" for i in range(150))
@@ -307,3 +307,12 @@ def test_a_gradient_that_cannot_be_computed_is_no_error_of_the_cell(notebook, mo
 
 def test_no_run_has_no_gradient(notebook):
     assert "No gradient: the cell did not run." in notebook("%%stage -g --no-run\n(x * x).sum()").text
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "json", "txt"])
+def test_a_staged_cell_is_saved_in_each_form(notebook, tmp_path, ending):
+    file = tmp_path / f"cell.{ending}"
+    notebook(f"%%stage saved_cell --save {file}\ny = ll.tanh(x) * 2.0")
+    text = file.read_text()
+    assert ("<svg" in text) == (ending in ("svg",))
+    assert "tanh" in text
