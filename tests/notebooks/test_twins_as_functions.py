@@ -14,7 +14,6 @@ import staged_functions  # beside this file
 from test_twins import shell  # noqa: F401  # the fixture
 from twin import TWINS, differences, read
 
-
 UNSAID = {"tape_of_another_cell_asked"}
 """Differs without a word: a tape from outside a staged function knows nothing of its arguments, and answers None."""
 
