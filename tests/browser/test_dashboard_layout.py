@@ -66,7 +66,7 @@ def test_views_and_place_are_as_asked_for_and_remembered(lab, picture):
     expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
     notebook, docked = places(page)
     assert docked["y"] >= notebook["y"] + notebook["height"] - 2
-    assert page.evaluate("() => window.jupyterapp.shell.widgets('main').next().value.content.widgets.length") == 4
+    assert page.locator(".jp-Notebook .jp-Cell").count() == 4
 
 
 def test_one_view_alone_another_place_and_reset(lab, picture):

@@ -21,8 +21,9 @@ def test_entries_come_with_their_reason_and_their_hits(staged):
     assert "step has no traces yet" in fold.state()["empty"]
     for event in [miss(0, "first call"), events.Traced("step", 7, 0, 12, 0.04), *[events.CacheHit("step", 7, 0)] * 3]:
         assert fold.apply(event)
-    unknown = CacheFold()
-    for event in [miss(0, "first call"), events.Traced("step", 7, 0, 12, 0.04), *[events.CacheHit("step", 7, 0)] * 3]:
+    unknown, gone = CacheFold(), 10**9  # the id of no function that is alive
+    said = [miss(0, "first call", gone), events.Traced("step", gone, 0, 12, 0.04)]
+    for event in [*said, *[events.CacheHit("step", gone, 0)] * 3]:
         unknown.apply(event)
     (function,) = unknown.state()["functions"]
     (entry,) = function["entries"]

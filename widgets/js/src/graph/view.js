@@ -39,7 +39,8 @@ const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the c
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
 const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
-const SQUEEZED = 1.6; // times the height that it has below a cell on a low screen, which small graphs keep to
+const SQUEEZED = 1.6; // times the height that it has below a cell on a low screen, which graphs of few ops keep to
+const FEW_OPS = 32;
 const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
@@ -540,7 +541,9 @@ export class GraphView {
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
     const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
     const wanted = Math.ceil(Math.max(height + around, height / share));
-    if (wanted > SQUEEZED * parseFloat(getComputedStyle(body).maxBlockSize)) body.classList.add("ll-tall"); // below a cell, on a low screen
+    const low = parseFloat(getComputedStyle(body).maxBlockSize); // below a cell, on a low screen
+    const few = (this.state?.graphs[this.graph]?.nodes.length ?? 0) <= FEW_OPS;
+    if (wanted > low * (few ? SQUEEZED : 1)) body.classList.add("ll-tall");
     const most = this.tallest();
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
