@@ -30,7 +30,7 @@ def test_entries_come_with_their_reason_and_their_hits(staged):
     assert (entry["reason"], entry["hits"], entry["seconds"], entry["nodes"]) == ("first call", 3, 0.04, 12)
     assert entry["line"] == ["cell.py", 4, ""]
     assert function["hits"] == 3
-    assert unknown.state()["newest"] == [7, 0]
+    assert unknown.state()["newest"] == [gone, 0]
 
 
 def test_a_known_function_is_asked_itself(staged, network):
