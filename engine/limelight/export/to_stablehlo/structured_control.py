@@ -51,8 +51,8 @@ def _alike(lowering: GraphLowering, branches: Sequence[FunctionLike], captures: 
 
     What one branch saves for its gradient the others return empty (their `blanks`): here as zeros of its shape.
     """
-    import jax  # noqa: PLC0415
-    import jax.numpy as jnp  # noqa: PLC0415
+    import jax  # noqa: PLC0415  # imported when something is exported
+    import jax.numpy as jnp  # noqa: PLC0415  # imported when something is exported
 
     runs = [functools.partial(_run, lowering, branch, captures) for branch in branches]
     blanks: list[frozenset[int]] = [getattr(branch, "blanks", frozenset()) for branch in branches]
@@ -71,7 +71,7 @@ def _alike(lowering: GraphLowering, branches: Sequence[FunctionLike], captures: 
 
 
 def _while(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...]:
-    import jax.numpy as jnp  # noqa: PLC0415
+    import jax.numpy as jnp  # noqa: PLC0415  # imported when something is exported
     from jax import lax  # noqa: PLC0415
 
     condition, body, n, limit = node.params[:4]
@@ -92,7 +92,7 @@ def _while(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ..
 
 
 def _scan(lowering: GraphLowering, node: Node, inputs: Arrays) -> tuple[Any, ...]:
-    import jax.numpy as jnp  # noqa: PLC0415
+    import jax.numpy as jnp  # noqa: PLC0415  # imported when something is exported
     from jax import lax  # noqa: PLC0415
 
     body, n, m, length, reverse = node.params[:5]

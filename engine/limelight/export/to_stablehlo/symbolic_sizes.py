@@ -60,7 +60,7 @@ def results_of_sizes(node: Node, inputs: Sequence[Any]) -> Sequence[Any] | None:
     if name == "astype" and np.issubdtype(node.params[0], np.integer):
         return inputs
     if name == "broadcast_sizes":
-        from jax.numpy import broadcast_shapes  # noqa: PLC0415
+        from jax.numpy import broadcast_shapes  # noqa: PLC0415  # the same
 
         return (np.asarray(broadcast_shapes(*map(tuple, inputs)), object),)
     if name not in _KEPT:
@@ -70,6 +70,6 @@ def results_of_sizes(node: Node, inputs: Sequence[Any]) -> Sequence[Any] | None:
 
 def _placed(x: Any, key: Any, shape: Sequence[Any]) -> Any:
     """Zeros with `x` at the key."""
-    import jax.numpy as jnp  # noqa: PLC0415
+    import jax.numpy as jnp  # noqa: PLC0415  # imported when something is exported
 
     return jnp.zeros(shape, x.dtype).at[key].set(x)
