@@ -53,6 +53,8 @@ def test_the_devices_own_account_wins():
     fold.reconcile(CPU, FULL + CPU, 70, 90, 1.0)
     (device,) = fold.since(mark)[0]["devices"]
     assert (device["live"], device["peak"]) == (70, 90)
+    fold.reconcile(CPU, FULL + CPU, 20, 90, 1.2)
+    assert list(fold.state()["devices"][0]["history"])[-4:] == [90, 70, 70, 70], "the peak was between two looks"
 
 
 def test_equal_copies_are_counted_together_newest_first():

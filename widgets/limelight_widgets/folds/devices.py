@@ -126,8 +126,10 @@ class DevicesFold:
         device = self._device(name, full)
         peak = max(device["peak"], peak, live)  # it never falls
         if (device["live"], device["peak"]) != (live, peak):
-            device["live"], device["peak"] = live, peak
             device["history"].add(time, live)
+            if peak > device["peak"]:
+                device["history"].touch(time, peak)  # between two looks
+            device["live"], device["peak"] = live, peak
             self._version += 1
 
     def take_counts(self, name: str, counts: Counts, live: int, time: float) -> None:
