@@ -17,7 +17,7 @@ from limelight.export.loaded import FUNCTIONS, LoadedModule
 from limelight.export.nest_json import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
-from limelight.export.traces_to_write import traces_by_name, warn_of_save
+from limelight.export.traces_to_write import refuse_shared, traces_by_name, warn_of_save
 from limelight.export.variable_paths import dotted, module_path, paths_of
 from limelight.module import Module
 from limelight.random import default_generator
@@ -131,6 +131,7 @@ class _Saved:
         }
 
     def _trace(self, trace: ConcreteFunction) -> dict[str, Any]:
+        refuse_shared(trace)
         arguments = [_argument(trace.name, part, path) for part, path in zip(trace.key.parts, trace.paths, strict=True)]
         positional, keywords = trace.python_signature.unbind(arguments, canonical_key(trace.key).structure)
         text, blanks = to_text(trace.name, trace.function, self.arrays)

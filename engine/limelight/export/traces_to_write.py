@@ -58,6 +58,7 @@ def single_trace(target: Any, signature: Any, caller: str) -> ConcreteFunction:
 
 def argument_specs(trace: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
     """The names and types of the tensors that a trace is called with. Raises ExportError for any other argument."""
+    refuse_shared(trace)
     specs = []
     for name, value in zip(trace.graph.input_names, trace.graph.arguments, strict=False):
         if not isinstance(value.spec, TensorSpec) or value.spec.rank is None:
@@ -67,6 +68,15 @@ def argument_specs(trace: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
             )
         specs.append((name, value.spec))
     return specs
+
+
+def refuse_shared(trace: ConcreteFunction) -> None:
+    """Raises ExportError for a trace that is for arguments that are one and the same, which no file can say."""
+    if trace.key.shared:
+        raise ExportError(
+            f"{trace.name} cannot be exported: it has a trace for calls in which {trace.key.shared}, and reads one of "
+            "them. Call `clear_cache()` of the function, and it with arguments of their own"
+        )
 
 
 def _is_given(signature: Any) -> bool:

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from limelight.core import nest
 from limelight.errors import LostChangeWarning
 from limelight.graph.ir import Value
 from limelight.staging.key import Call
@@ -59,9 +56,8 @@ def warn(name: str, entry: Any, call: Call) -> None:
     """
     if not entry.array_changes:
         return
-    given = nest.leaves_of((call.args, call.kwargs) if call.kwargs else call.args)
     inputs = [i for i, part in enumerate(entry.key.parts) if part.is_input]
-    lost = [x for x in entry.array_changes if x.place < len(inputs) and isinstance(given[inputs[x.place]], np.ndarray)]
+    lost = [x for x in entry.array_changes if x.place < len(inputs) and call.is_array(inputs[x.place])]
     if not lost:
         return
     paths = " and ".join(sorted(f"`{entry.paths[inputs[x.place]]}`" for x in lost))

@@ -13,8 +13,10 @@ import contextlib
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from limelight.batching import Batched
 from limelight.core import dispatch
@@ -78,6 +80,7 @@ class ConcreteFunction:
         self.baked: Any = {}  # a snapshot of what its Python code read besides the arguments, see `explainer`
         self.lost_changes: tuple[ArgumentChange, ...] = ()
         self.tells_apart = 0  # of what its Python code may ask whether it is one and the same, see `sharing`
+        self.same_leaves: Mapping[int, int] = {}  # leaves of the arguments that are an earlier one to it, see `sharing`
         self.array_changes: tuple[ArrayChange, ...] = ()  # arguments that it changes in place, where they are arrays
         self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
         self.index = 0
@@ -244,6 +247,7 @@ class ConcreteFunction:
             if not fits:
                 raise SignatureError(f"{self.name}: argument `{name}` must be {spec}, got {given}")
         self._check_aliases(inputs)
+        self._check_same(tensors)
         return self._run(inputs)
 
     def _as_input(self, x: Any, spec: TensorSpec, name: str) -> Tensor:
@@ -280,6 +284,19 @@ class ConcreteFunction:
                 raise SignatureError(
                     f"{self.name} was traced for variables that are the same, or are closed over, in another pattern "
                     f"({self.signature}); call the staged function itself, which traces for each pattern"
+                )
+
+    def _check_same(self, tensors: Sequence[Any]) -> None:
+        """What was one and the same where it was traced, it reads at one place."""
+        inputs = {leaf: i for i, leaf in enumerate(self._tensor_leaves)}
+        for again, first in self.same_leaves.items():
+            if again not in inputs:
+                continue
+            x, y = tensors[inputs[again]], tensors[inputs[first]]
+            if x is not y and (isinstance(x, Tensor) or isinstance(y, Tensor) or not np.array_equal(x, y)):
+                raise SignatureError(
+                    f"{self.name} was traced for a call in which {self.key.shared}, and reads one of them; call the "
+                    "staged function itself, which traces for each pattern"
                 )
 
     def call_leaves(self, leaves: list[Any]) -> Any:

@@ -238,7 +238,7 @@ class Function:
         if self._declared is not None and not args and not kwargs:
             args = tuple(self._declared)
         try:
-            call = self._call(args, kwargs, abstract=True)
+            call = self._call(args, kwargs, abstract=True).apart()
             return self._find(call.lookup) or self._trace_once(call, run=False)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)

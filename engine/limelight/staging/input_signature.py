@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, beside
@@ -65,14 +67,17 @@ def call(
         raise
     leading, rest = positional[: len(declared)], positional[len(declared) :]
     _check_rest(signature, len(declared), rest, keywords)
-    fitted: list[Any] = []
+    given: list[tuple[Any, Any]] = []
     for i, (value, specs) in enumerate(zip(leading, declared, strict=False)):
-        fitted += _fit_nest(signature.name, value, specs, signature.root(i))
+        given += _fit_nest(signature.name, value, specs, signature.root(i))
+    fitted = [x for _, x in given]
     for leaf in fitted:
         if not abstract:
             refuse_spec(leaf)
     keyed = signature.call((*_of_known_rank(declared[: len(leading)], fitted), *rest), keywords, abstract=True)
-    return Call([*fitted, *keyed.leaves[len(fitted) :]], keyed.lookup)
+    leaves = [*fitted, *keyed.leaves[len(fitted) :]]
+    arrays = [isinstance(x, np.ndarray) for x, _ in given]
+    return Call(leaves, keyed.lookup, were_arrays=(*arrays, *[False] * (len(leaves) - len(arrays))))
 
 
 def _of_known_rank(declared: tuple[Any, ...], fitted: list[Any]) -> tuple[Any, ...]:
@@ -127,8 +132,8 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is default or (plain and repr(value) == repr(default))
 
 
-def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
-    """The leaves of one argument, cast to the leaves of `specs`; below a spec, a list is a tensor.
+def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[tuple[Any, Any]]:
+    """The leaves of one argument, each as it is given and cast to the leaf of `specs`; below a spec, a list is a tensor.
 
     Args:
         name: that of the staged function.
@@ -137,14 +142,14 @@ def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[Any]:
         path: how the user's code reaches the argument.
     """
     if isinstance(specs, TensorSpec):
-        return [_fit(name, value, specs, path)]
+        return [(value, _fit(name, value, specs, path))]
     wanted = nest.flatten(specs)[1]
     try:
         leaves = nest.flatten_like(wanted, value, path)
     except ArgumentError as error:
         raise SignatureError(f"{name}: argument {error.bare}, by the input_signature") from None
     paths, declared = nest.paths(wanted, path), nest.leaves_of(specs)
-    return [_fit(name, *leaf) for leaf in zip(leaves, declared, paths, strict=True)]
+    return [(leaf[0], _fit(name, *leaf)) for leaf in zip(leaves, declared, paths, strict=True)]
 
 
 def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from limelight.core import shapes
+import numpy as np
+
+from limelight.core import nest, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.nest import Structure
 from limelight.core.tensor import Tensor
@@ -81,13 +83,15 @@ class LookupKey(NamedTuple):
 class Call(NamedTuple):
     """The arguments of a call, canonical: `leaves` in order, and what to look the call up by.
 
-    `args` and `kwargs` are the arguments themselves, bound to the parameters; none where specs stand for them.
+    `args` and `kwargs` are the arguments themselves, bound to the parameters; none where there is an `input_signature`,
+    or where each leaf is to be an argument of its own.
     """
 
     leaves: list[Any]
     lookup: LookupKey
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
+    were_arrays: tuple[bool, ...] = ()  # of leaves that an `input_signature` has made tensors of: which were NumPy's
 
     @property
     def key(self) -> Key:
@@ -96,6 +100,17 @@ class Call(NamedTuple):
 
     def with_key(self, key: Key) -> Call:
         return self._replace(lookup=LookupKey(*key))
+
+    def apart(self) -> Call:
+        """The same call of arguments of which none is another one: `f(specs, specs)` takes two."""
+        return self._replace(lookup=self.lookup._replace(shared=""), args=(), kwargs=None)
+
+    def is_array(self, leaf: int) -> bool:
+        """Whether a leaf was given as an array of NumPy's."""
+        if self.were_arrays:
+            return self.were_arrays[leaf]
+        given = nest.leaves_of((self.args, self.kwargs) if self.kwargs else self.args)
+        return leaf < len(given) and isinstance(given[leaf], np.ndarray)
 
 
 def key_by_identity(call: Call, closed_over: Collection[int]) -> Call:

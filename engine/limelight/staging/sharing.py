@@ -2,8 +2,9 @@
 
 A trace has containers of its own around symbolic tensors of its own. What lies at two places of the arguments is one
 object to Python: a change through one name is seen through the other, and `xs[0] is x` says so. So it is one object to
-the trace, too; where the code changes containers, or asks for identities (`user_code.identity_questions`), the trace
-holds for calls that are alike in this, and the key says in words what is the same. Other functions pay nothing for it.
+the trace, too. A trace that was made for such a call, or of code that changes containers or asks for identities
+(`user_code.identity_questions`), holds for calls that are alike in this, and the key says in words what is the same.
+Other functions pay nothing for it.
 
 Variables are not told of here: their keys are numbered (`key_parts`).
 """

@@ -68,7 +68,9 @@ def trace(
     changes = argument_changes.changes_of(callee.python_function, signature, key.structure, leaves, around, result)
     closed_over_now = tracer.closed_over.union([x._uid for x in tracer.captures if isinstance(x, Variable)])
     key = key_by_identity(call, closed_over_now.union(closed_over)).key  # arguments may have turned out to be, too
-    tells_apart = max(callee.tells_apart or 0, sharing.CONTAINERS if told and changes.any else sharing.NOTHING)
+    # What was one to the code, was read at one of its places: so the trace is for calls that are alike in this.
+    depends = told and (changes.any or bool(shared.words))
+    tells_apart = max(callee.tells_apart or 0, sharing.CONTAINERS if depends else sharing.NOTHING)
     if tells_apart:
         key = key._replace(shared=shared.words)
     where = str(stack[0]) if stack else "a library thread"
@@ -76,6 +78,7 @@ def trace(
     entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
     entry.traced_from(callee.python_function, signature, snapshot)
     entry.lost_changes, entry.closed_over = changes.lost, frozenset(closed_over_now)
+    entry.same_leaves = shared.leaves
     entry.tells_apart, entry.array_changes = tells_apart, in_place(tracer) if told else ()
     return entry
 

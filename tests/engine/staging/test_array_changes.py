@@ -97,6 +97,15 @@ def test_new_arrays_are_no_business_of_the_callers():
     assert told(f, np.ones(2), ll.ones(2, dtype=ll.float64)) == []
 
 
+def test_declared_arguments_are_told_of_too():
+    f = ll.function(added, input_signature=[ll.TensorSpec((None,))])
+    assert told(f, ll.ones(2)) == []
+    assert told(f, np.ones(2, np.float32)) == ["x += 1.0"]
+    assert told(f, [1.0, 2.0]) == []  # a list has no `+=` of numbers
+    nested = ll.function(item, input_signature=[{"a": ll.TensorSpec((2,))}])
+    assert told(nested, {"a": np.ones(2, np.float32)}) == ['xs["a"] += 1.0'] * 2
+
+
 def test_raised_as_an_error_it_leaves_no_trace():
     f = ll.function(added)
     with warnings.catch_warnings(), pytest.raises(LostChangeWarning, match="`x` in place"):

@@ -132,11 +132,56 @@ def test_a_miss_says_what_is_the_same():
 def test_functions_that_cannot_tell_share_traces():
     f = ll.function(lambda a, b: a[0] + b[0])
     one = [T]
-    f(one, one)
     f(one, [T])
+    f(one, one)
     f(T, T)
     f(T, T + 1)
     assert f.trace_count == 2
+
+
+def summed(a, b, x):
+    return a[0] + 2.0 * b[0] + x, {"a": a, "b": b}
+
+
+def summed_by_name(a, b, x):
+    return a["w"] + 2.0 * b["w"] + x
+
+
+def summed_deep(rows, row, x):
+    return rows[0][0] + 2.0 * rows[-1][1] + 3.0 * row[0] + x
+
+
+def other_values(calls: list[Any]) -> list[Any]:
+    """The same calls, with other numbers at each place of each of them."""
+    numbers = iter(range(100))
+
+    def visit(x: Any, made: dict[int, Any]) -> Any:
+        if id(x) in made:
+            return made[id(x)]
+        if isinstance(x, ll.Tensor):
+            return x + float(next(numbers))
+        if isinstance(x, tuple):
+            return tuple(visit(item, made) for item in x)
+        items = x.items() if isinstance(x, dict) else enumerate(x)
+        parts = {key: visit(item, made) for key, item in items}
+        made[id(x)] = parts if isinstance(x, dict) else list(parts.values())
+        return made[id(x)]
+
+    return [visit(call, {}) for call in calls]
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize(
+    ("body", "calls"), [(summed, lists), (summed_by_name, dictionaries), (summed_deep, rows), (summed, tensors)]
+)
+def test_code_that_only_reads_reads_each_of_its_arguments(body: Any, calls: Any, first: int) -> None:
+    """A trace made for arguments that are one and the same reads one of them, and serves no others."""
+    staged = ll.function(body)
+    ways = other_values(calls()) * 2
+    for way in [*ways[first:], *ways[:first]]:
+        plain, found = body(*way, T), staged(*way, T)
+        for wanted, got in zip(ll.nest.leaves_of(plain), ll.nest.leaves_of(found), strict=True):
+            assert np.array_equal(got.numpy(), wanted.numpy())
 
 
 def test_results_that_are_one_stay_one():
@@ -172,3 +217,29 @@ def test_words_and_places():
     assert found.leaves == {2: 0, 3: 1, 4: 0}
     rebuilt = sharing.rebuilt(sharing.nest.flatten((one, {"k": one, "t": T}))[1], [T, 1.0, T, 1.0, T], found)
     assert rebuilt[0] is rebuilt[1]["k"]
+
+
+def test_concrete_functions_take_arguments_of_their_own():
+    spec = [ll.TensorSpec((2,))]
+    f = ll.function(summed)
+    concrete = f.get_concrete_function(spec, spec, spec[0])
+    a, b = [T], [T * 10.0]
+    assert concrete(a, b, T)[0].numpy().tolist() == summed(a, b, T)[0].numpy().tolist()
+    f(a, a, T)
+    assert f.trace_cache[-1] is concrete
+
+
+def test_a_trace_for_the_same_arguments_refuses_others(tmp_path):
+    f = ll.function(summed)
+    a, b = [T], [T * 10.0]
+    f(a, a, T)
+    trace = f.trace_cache[0]
+    assert trace(a, a, T)[0].numpy().tolist() == [4.0, 8.0]
+    with pytest.raises(ll.errors.SignatureError, match="traced for a call in which b is a, and reads one of them"):
+        trace(a, b, T)
+    with pytest.raises(ll.errors.ExportError, match="for calls in which b is a"):
+        ll.save(f, tmp_path / "f.ll")
+    f.clear_cache()
+    f(a, b, T)
+    ll.save(f, tmp_path / "f.ll")
+    assert ll.load(tmp_path / "f.ll")(a, b, T)[0].numpy().tolist() == [22.0, 44.0]
