@@ -45,6 +45,7 @@ from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ControlFlowError, DTypeError
+from limelight.staging.array_changes import hand_out
 from limelight.staging.trace_branch import tracing
 from limelight.user_code import source_line
 
@@ -338,6 +339,7 @@ class Carried:
             run()
             after = self._left = self._get()
             changed = changes.left()
+        hand_out(leaves, self.leaves)
         self._adopt(changed, set())
         new_leaves: list[Tensor] = []
         wide = dict(self._shapes)

@@ -7,11 +7,13 @@ the argument is an array.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from limelight.errors import LostChangeWarning
 from limelight.graph.ir import Value
 from limelight.staging.key import Call
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
@@ -37,6 +39,35 @@ def in_place(tracer: Tracer) -> tuple[ArrayChange, ...]:
     return tuple([ArrayChange(place, line) for place, line in changes.items() if place >= 0])
 
 
+def hand_out(inner: Sequence[Any], outer: Sequence[Any]) -> None:
+    """Has what a loop's body changes in place count as a change of what the loop began with.
+
+    Args:
+        inner: the tensors that the body begins with, those of its trace.
+        outer: what they are before the first round.
+    """
+    begun = {id(x._value): y for x, y in zip(inner, outer, strict=True) if isinstance(x, SymbolicTensor)}
+    for tracer in {id(x._tracer): x._tracer for x in inner if isinstance(x, SymbolicTensor)}.values():
+        _note_those(tracer, begun)
+
+
+def hand_out_captured(tracer: Tracer) -> None:
+    """The same for what a branch or a body changes of the tensors that it captures."""
+    _note_those(tracer, {id(value): x for x, value in tracer.captured.values()})
+
+
+def _note_those(tracer: Tracer, outer: Mapping[int, Any]) -> None:
+    """Notes changes of values, by identity, as changes of what stands for them outside of a trace."""
+    for value, line in tracer.changed_in_place:
+        _note(outer.get(id(_viewed(value))), line)
+
+
+def _note(x: Any, line: Source | None) -> None:
+    """Notes a change of `x` in its own trace, if it has one."""
+    if isinstance(x, SymbolicTensor):
+        x._tracer.changed_in_place.append((x._value, line))
+
+
 def _viewed(value: Value) -> Value:
     """What a value is a view of, if it were an array's."""
     node = value.node
@@ -49,6 +80,8 @@ def _viewed(value: Value) -> Value:
 def warn(name: str, entry: Any, call: Call) -> None:
     """Warns of arrays among the arguments of a call that stay as they are, at the line of the first change.
 
+    Where the call is traced itself, tensors may stand for them: it is noted there.
+
     Args:
         name: that of the function.
         entry: the trace that the call has found.
@@ -57,6 +90,8 @@ def warn(name: str, entry: Any, call: Call) -> None:
     if not entry.array_changes:
         return
     inputs = [i for i, part in enumerate(entry.key.parts) if part.is_input]
+    for x in entry.array_changes:
+        _note(call.leaves[inputs[x.place]] if x.place < len(inputs) else None, x.line)
     lost = [x for x in entry.array_changes if x.place < len(inputs) and call.is_array(inputs[x.place])]
     if not lost:
         return

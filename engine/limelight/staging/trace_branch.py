@@ -13,6 +13,7 @@ from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.graph.ir import Graph, Value
+from limelight.staging.array_changes import hand_out_captured
 from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.structured_outputs import Outputs, split
@@ -67,6 +68,7 @@ def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), 
         tensors, shape = split(fn(*arguments), name)
         values = [tracer.value_of(x) for x in tensors]  # captures what is returned as it came
         assert len(values) == len(tensors)
+    hand_out_captured(tracer)
     return Traced(tracer, tensors, shape)
 
 

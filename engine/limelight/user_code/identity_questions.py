@@ -14,70 +14,18 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections import deque
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Callable
+from types import CodeType
 from typing import Any, Final
 
-from limelight.user_code import source_line
+from limelight.user_code import names_read
 
 _CALLED: Final = frozenset(["watch", "is_", "is_not"])  # a tape's method, and the functions of `operator`
-_MOST: Final = 200
 
 
 def asks(function: Callable[..., Any]) -> bool:
-    """Whether the code of `function`, or of a function of the user's that it names, asks for identities."""
-    waiting = deque(_functions_in(function))
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
-        one = waiting.popleft()
-        if id(one) in seen or source_line.is_installed(one.__code__.co_filename):
-            continue
-        seen.add(id(one))
-        if _asks(one.__code__):
-            return True
-        waiting += _named_in(one)
-    return False
-
-
-def _functions_in(x: Any) -> Iterator[FunctionType]:
-    """The Python function behind something callable; runs no code of the user's."""
-    while not isinstance(x, FunctionType):
-        if isinstance(x, MethodType):
-            x = x.__func__
-        elif isinstance(x, functools.partial):
-            x = x.func
-        else:
-            x = _attributes(x).get("__wrapped__")  # of a staged function, and of decorators that say so
-            if x is None:
-                return
-    yield x
-
-
-def _attributes(x: Any) -> dict[str, Any]:
-    try:
-        own: dict[str, Any] = object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return {}
-    return own if type(own) is dict else {}
-
-
-def _named_in(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions that the names in a function's code stand for: of its closure, and globals."""
-    for cell in function.__closure__ or ():
-        try:
-            yield from _functions_in(cell.cell_contents)
-        except ValueError:  # nothing is in it yet
-            continue
-    for name in _names(function.__code__):
-        if name in function.__globals__:
-            yield from _functions_in(function.__globals__[name])
-
-
-@functools.lru_cache(maxsize=1024)
-def _names(code: CodeType) -> frozenset[str]:
-    inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
-    return frozenset(code.co_names).union(*inner)
+    """Whether the code of `function`, or of a function of the user's that it calls, asks for identities."""
+    return any(map(_asks, names_read.codes(function)))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -76,6 +76,20 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
 
     `cell_globals` are what the names of a notebook's cell stand for, where `function` is one.
     """
+    for _, found in _codes_read(function, arguments, cell_globals):
+        yield from found
+
+
+def codes(function: Any) -> Iterator[CodeType]:
+    """The code of `function`, and of what it calls as far as that is known, each once."""
+    for code, _ in _codes_read(function, {}, None):
+        yield code
+
+
+def _codes_read(
+    function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str, Any] | None
+) -> Iterator[tuple[CodeType, list[Read]]]:
+    """Each code with its uses; see `reads`."""
     namespace = None if cell_globals is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
     seen: set[tuple[int, int]] = set()
@@ -89,10 +103,10 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
             continue
         seen.add(key)
         uses = frame.uses or uses_of(frame.code, frame.body, stamps)
-        for use in uses.uses:
-            read = _resolved(use, frame)
-            yield read
-            if use.how == "read" and read.value is not MISSING:
+        found = [_resolved(use, frame) for use in uses.uses]
+        yield frame.code, found
+        for read in found:
+            if read.use.how == "read" and read.value is not MISSING:
                 waiting += _called(read.value, read.base)
         waiting += [
             _Frame(code, frame.globals, frame.names, uses=inner, cells=frame.cells) for code, inner in uses.inner

@@ -106,6 +106,57 @@ def test_declared_arguments_are_told_of_too():
     assert told(nested, {"a": np.ones(2, np.float32)}) == ['xs["a"] += 1.0'] * 2
 
 
+def counted(x, n):
+    for i in ll.arange(n):
+        x += ll.astype(i, x.dtype)
+    return x
+
+
+def while_small(x, n):
+    while x.sum() < 10.0:
+        for _ in ll.arange(n):
+            y = x[:1]
+            y += 1.0
+        x = x + 1.0
+    return x
+
+
+def in_a_branch(x, n):
+    def changed():
+        y = x[1:]
+        y += 1.0
+        return y
+
+    return ll.cond(n > 2, changed, lambda: x[1:])
+
+
+def made_anew(x, n):
+    for _ in ll.arange(n):
+        x = x * 2.0
+        x += 1.0
+    return x
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (counted, ["x += ll.astype(i, x.dtype)"]), (while_small, ["y += 1.0"]), (in_a_branch, ["y += 1.0"]),
+        (made_anew, []),
+    ],
+)  # fmt: skip
+def test_a_change_in_staged_control_flow_is_told(body: Any, lines: list[str]) -> None:
+    f = ll.function(body, autograph=True)
+    assert told(f, ll.ones(2), ll.constant(3)) == []
+    assert told(f.clone(), np.ones(2, np.float32), ll.constant(3)) == lines
+
+
+def test_a_staged_function_that_changes_its_argument_is_told_of_through_another():
+    inner = ll.function(added)
+    f = ll.function(lambda x: inner(x[0]) + inner(x * 2.0)[0])
+    assert told(f, np.ones((2, 2))) == ["x += 1.0"]
+    assert told(f.clone(), ll.ones((2, 2), dtype=ll.float64)) == []
+
+
 def test_raised_as_an_error_it_leaves_no_trace():
     f = ll.function(added)
     with warnings.catch_warnings(), pytest.raises(LostChangeWarning, match="`x` in place"):
