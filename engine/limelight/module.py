@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -137,7 +137,7 @@ class Module:
         def __setattr__(self, name: str, value: Any) -> None:
             if isinstance(value, Variable) and name[0] != "_":
                 _name_by_default(value, name)
-            elif name in ("trainable", "requires_grad") and not value:
+            elif name in ("trainable", "requires_grad") and value is False and not hasattr(type(self), name):
                 raise AttributeError(f"{type(self).__name__!r} object has no {name!r} to set: {hints.FREEZING}")
             elif isinstance(value, Tensor) and isinstance(vars(self).get(name), Variable):
                 raise AttributeError(
@@ -314,14 +314,21 @@ def _shown(child: Variable | Module, above: tuple[Module, ...]) -> str:
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (Variable, Module)):
-        yield name, value
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _children(f"{name}/{i}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _children(f"{name}/{key}", item)
-    elif is_record(value):
-        for field, item in (fields_of(value) or {}).items():
-            yield from _children(f"{name}/{field}", item)
+    """The variables and modules in a value. What leads back to itself, as a record's parent does, is gone through once."""
+    pending = [(name, value)]
+    seen: set[int] = set()
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, (Variable, Module)):
+            yield name, value
+            continue
+        items: Iterable[tuple[Any, Any]] = ()
+        if isinstance(value, (list, tuple)):
+            items = enumerate(value)
+        elif isinstance(value, dict):
+            items = value.items()
+        elif is_record(value):
+            items = (fields_of(value) or {}).items()
+        if id(value) not in seen:
+            seen.add(id(value))
+            pending += [(f"{name}/{key}", item) for key, item in reversed(list(items))]

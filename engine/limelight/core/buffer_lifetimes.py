@@ -63,6 +63,11 @@ class Lifetimes:
                 best, when = live, changes[i + 1][0] if i + 1 < len(changes) else self.since
         return when
 
+    @property
+    def closed(self) -> bool:
+        """Whether it follows them no longer: what it knows is of the past then."""
+        return self._subscription.closed
+
     def close(self) -> None:
         """Follows them no longer; may be repeated."""
         self._subscription.close()

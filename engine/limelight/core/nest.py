@@ -56,10 +56,11 @@ class Attribute(str):
 class KeysOfType(TypedKeys):
     """Keys of a dictionary, or positions of a list or tuple, of another type than these: that makes a difference.
 
-    `like` is its type and the default factory, if it has one. The last ones are its attributes, if it has any.
+    `like` is its type, the default factory, if it has one, and whether its items are its attributes, too (a class that
+    says `self.__dict__ = self`). The last ones are attributes besides these, if it has any.
     """
 
-    like: tuple[type, Any]
+    like: tuple[type, Any, bool]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeysOfType) and self.like == other.like and TypedKeys.__eq__(self, other)
@@ -68,12 +69,13 @@ class KeysOfType(TypedKeys):
 
     def remade(self, children: Sequence[Any]) -> Any:
         """What they are the keys of, with other items and attributes."""
-        kind, factory = self.like
+        kind, factory, items_are_attributes = self.like
         if issubclass(kind, tuple):
             positions = [x for key, x in zip(self, children, strict=True) if type(key) is not Attribute]
             return _with_attributes(tuple.__new__(kind, positions), self, children)
-        make: Any = kind.__new__
-        made = make(kind)
+        made = _bare(kind)
+        if items_are_attributes:
+            object.__setattr__(made, "__dict__", made)
         if isinstance(made, defaultdict):
             made.default_factory = factory
         if isinstance(made, list):
@@ -83,6 +85,16 @@ class KeysOfType(TypedKeys):
             ordered = {key: items[key] for key in self.order}
             (OrderedDict if isinstance(made, OrderedDict) else dict).update(made, ordered)
         return _with_attributes(made, self, children)
+
+
+def _bare(kind: type) -> Any:
+    """An empty container of a class of the user's, past its own `__new__` and `__init__`, as a copy is made."""
+    builtin = next(c for c in kind.__mro__ if not c.__flags__ & _MADE_BY_CLASS_STATEMENT)
+    return builtin.__new__(kind)
+
+
+_MADE_BY_CLASS_STATEMENT: Final = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE, which lists, dictionaries and their kin of Python's own have not."""
 
 
 def _numeric(key: Any) -> type | None:
@@ -317,10 +329,12 @@ def opened(tree: Any) -> tuple[type, tuple[Any, ...], Sequence[Any]] | None:
 
 def _of_type(tree: Any, keys: tuple[Any, ...], children: list[Any]) -> tuple[type, KeysOfType, list[Any]]:
     """The same as `opened`, for a container of a class of its own, which may have attributes."""
-    own = getattr(tree, "__dict__", None) or {}
+    own = getattr(tree, "__dict__", None)
+    items_are_attributes = own is not None and own is tree
+    own = {} if own is None or items_are_attributes else own
     typed = KeysOfType((*keys, *map(Attribute, own)))
     typed.order = getattr(keys, "order", keys)
-    typed.like = type(tree), getattr(tree, "default_factory", None)
+    typed.like = type(tree), getattr(tree, "default_factory", None), items_are_attributes
     return next(kind for kind in (dict, list, tuple) if isinstance(tree, kind)), typed, [*children, *own.values()]
 
 

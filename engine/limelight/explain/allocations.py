@@ -90,7 +90,8 @@ def live_tensors(
 
     Raises:
         DeviceError: there is no such device.
-        ArgumentError: there is no watch, or it did not follow the buffers yet.
+        ArgumentError: there is no watch, it did not follow the buffers yet or follows them no longer, or `at` is neither
+            seconds nor "peak".
 
     >>> import limelight as ll
     >>> x = ll.zeros((512, 1024))
@@ -141,6 +142,10 @@ def _then(
     """
     if watch is None:
         raise ArgumentError("what was alive at a moment is known to a watch: watch = ll.memory.DeviceWatch(), before")
+    if watch.lifetimes.closed:
+        raise ArgumentError("the watch is closed, and does not know what came and went since: ask within its block")
+    if at != "peak" and (isinstance(at, str) or not at >= 0):
+        raise ArgumentError(f'at={at!r}: a moment is so many seconds ago, 0 or more, or "peak"')
     device = None if place is None else place.short
     moment = watch.lifetimes.peak(device, now) if at == "peak" else present - at
     if moment < watch.lifetimes.since:

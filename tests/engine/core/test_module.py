@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,27 @@ def test_submodules_are_all_below_each_once_and_not_the_module_itself():
     net = Net()
     assert net.submodules == [net.first, net.blocks[0], net.blocks[0].layers[0], net.blocks[1], net.blocks[1].cell]
     assert net.blocks[0].submodules == [net.blocks[0].layers[0]]
+
+
+@dataclass
+class Link:
+    weight: ll.Variable
+    above: Link | None = None
+
+
+def test_records_that_lead_back_to_themselves_or_very_deep_are_gone_through_once():
+    first = last = Link(ll.Variable(0.0))
+    for i in range(1, 5000):
+        last = Link(ll.Variable(float(i)), last)
+    first.above = last
+    module = ll.Module()
+    module.links, module.same = last, [last, [last]]
+    found = [v.numpy().item() for v in module.variables]
+    assert found == [*range(4999, -1, -1)]
+    assert [path for path, _ in module.edges()][:2] == ["links/weight", "links/above/weight"]
+    module.list = [module, ll.Variable(1.0)]
+    module.list.append(module.list)
+    assert len(module.variables) == 5001
 
 
 def test_a_module_may_keep_attributes_of_these_names():

@@ -96,11 +96,27 @@ def test_the_peak_is_when_most_was_alive():
     with ll.memory.DeviceWatch() as watch:
         for n in (3, 9, 5):
             ll.ones((n, 100_000))
-        at_peak = ll.explain.live_tensors(top=1, watch=watch, at="peak")
+        at_peak = ll.explain.live_tensors(top=1000, watch=watch, at="peak")
         kept = ll.ones((30, 100_000))
-        at_end = ll.explain.live_tensors(top=1, watch=watch, at="peak", scope={"kept": kept})
-    assert at_peak.records[0].nbytes == 9 * 400_000
-    assert at_end.records[0].names == ("kept",)
+        at_end = ll.explain.live_tensors(top=1000, watch=watch, at="peak", scope={"kept": kept})
+    assert [one.nbytes for one in at_peak.records if one.names[0].startswith("gone")] == [9 * 400_000]
+    assert [one.nbytes for one in at_end.records if one.names == ("kept",)] == [30 * 400_000]
+
+
+@pytest.mark.parametrize("at", [0.0, "peak"])
+def test_a_watch_that_is_closed_is_not_asked(at):
+    with ll.memory.DeviceWatch() as watch:
+        x = ll.ones((3, 1000))
+        assert ll.explain.live_tensors(watch=watch, at=at, scope={"x": x}).count
+    ll.ones((3, 1000))
+    with pytest.raises(ll.errors.ArgumentError, match="the watch is closed"):
+        ll.explain.live_tensors(watch=watch, at=at)
+
+
+@pytest.mark.parametrize("at", [-1.0, "start", float("nan")])
+def test_what_is_no_moment_is_an_error(at):
+    with ll.memory.DeviceWatch() as watch, pytest.raises(ll.errors.ArgumentError, match='seconds ago, 0 or more, or "peak"'):
+        ll.explain.live_tensors(watch=watch, at=at)
 
 
 def test_a_moment_before_the_watch_is_an_error():

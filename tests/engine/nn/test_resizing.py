@@ -85,6 +85,7 @@ def test_a_batch_of_unknown_size_and_layers():
         (lambda: ll.nn.resize(ll.ones((1, 3, 1)), 0), ArgumentError, "size must be a positive int"),
         (lambda: ll.nn.resize(ll.ones((1, 3, 1)), 4, "cubic"), ArgumentError, "'nearest', 'linear'; got 'cubic'"),
         (lambda: ll.nn.resize(ll.ones((1, 3, 1), dtype="int32"), 4, "linear"), DTypeError, "resize needs floating"),
+        (lambda: ll.nn.resize(ll.ones((1, 3, 0, 1)), 4, "linear"), ShapeError, "no elements along axis 2"),
         (lambda: ll.nn.pixel_shuffle(ll.ones((1, 2, 2, 3)), 2), ShapeError, "channels that are a multiple of 4"),
         (lambda: ll.nn.Upsample(0), ArgumentError, "factor must be a positive int"),
     ],

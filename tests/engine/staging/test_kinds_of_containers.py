@@ -21,6 +21,28 @@ class Row(list[Any]):
     pass
 
 
+class Sized(list[Any]):
+    def __new__(cls, size: int) -> Any:  # noqa: PYI034  # as users write it
+        return super().__new__(cls)
+
+    def __init__(self, size: int) -> None:
+        super().__init__([1.0] * size)
+
+
+class Filled(OrderedDict[str, Any]):
+    def __new__(cls, value: float) -> Any:  # noqa: PYI034
+        return super().__new__(cls)
+
+    def __init__(self, value: float) -> None:
+        super().__init__(b=value, a=value)
+
+
+class Config(dict[str, Any]):
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.__dict__ = self
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -30,6 +52,9 @@ class Row(list[Any]):
         Named(b=1.0, a=2.0),
         Row([1.0, 2.0]),
         Row([[1.0], 2.0]),
+        Sized(2),
+        Filled(1.0),
+        Config(b=1.0, a=2.0),
     ],
     ids=lambda given: type(given).__name__,
 )
@@ -44,7 +69,21 @@ def test_a_container_keeps_its_type(given: Any) -> None:
     result = f(given)
     assert seen == [type(given)]
     assert type(result) is type(given)
-    assert list(result) == list(given) or isinstance(given, Row)
+    assert list(result) == list(given) or isinstance(given, list)
+
+
+def test_items_that_are_attributes_too_stay_both() -> None:
+    @ll.function
+    def f(config: Any) -> Any:
+        config.x = config.x * 2.0
+        config["y"] = config["x"] + 1.0
+        return config
+
+    for _ in range(2):
+        result = f(Config(x=ll.constant(2.0), z=1.0))
+        assert list(result) == ["x", "z", "y"]
+        assert [result.x.item(), result["x"].item(), result.y.item(), result["y"].item()] == [4.0, 4.0, 5.0, 5.0]
+    assert f.trace_count == 1
 
 
 def test_missing_keys_of_a_default_dictionary_are_made() -> None:

@@ -115,3 +115,18 @@ def test_what_users_attach_and_replace_is_theirs():
     x.note, v.note, net.trainable = "mine", "mine", True
     net.kernel, net.bias = ll.Variable(ll.zeros((2, 2))), None
     assert (x.note, v.note, len(net.trainable_variables)) == ("mine", "mine", 1)
+
+
+class Switched(ll.Module):
+    trainable = True
+
+    def __init__(self, value):
+        self.trainable = value
+
+
+def test_a_class_of_users_may_have_an_attribute_of_this_name():
+    assert Switched(False).trainable is False
+    net = ll.Module()
+    net.trainable = np.array([True, False])
+    net.requires_grad = [0, 1]
+    assert net.trainable.tolist() == [True, False]

@@ -69,10 +69,12 @@ class LineWatch:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         sys.settrace(self._before)
-        for _, _, visit, _ in self._running:
-            self._gain(visit)
-        self._noted.__exit__(kind, error, tb)
-        self._running.clear()  # frames, and all that their names hold
+        try:
+            for _, _, visit, _ in self._running:
+                self._gain(visit)
+        finally:
+            self._noted.__exit__(kind, error, tb)
+            self._running.clear()  # frames, and all that their names hold
 
     def _called(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         code = frame.f_code

@@ -36,7 +36,8 @@ KINDS: Final[tuple[Kind, ...]] = ("trace", "pass", "run", "backward")
 _GRADIENT: Final = "gradient/"
 _MOST_CHANGES: Final = 6
 _AROUND: Final = 3
-_SHAPE: Final = re.compile(r"\[[\d,?]*\]")
+_SHAPE: Final = re.compile(r"(?:variable |array )?\w+(\[[\d, ?]*\])(?:,|$)")
+"""The shape in what `line_watch.seen` says of a tensor or an array; lists and numbers have none."""
 
 
 class Step(NamedTuple):
@@ -286,13 +287,14 @@ def _traced_again(function: Function, call: Call) -> tuple[Mark, ...]:
 def _other_shapes(visit: Visit, shapes: dict[tuple[int, str], str]) -> Iterator[Mark]:
     """Marks of the names that a line binds to another shape than they had in the same call; `shapes` is kept up."""
     for name, text in visit.names:
-        shape = _SHAPE.search(text)
-        if shape is None:
+        found = _SHAPE.match(text)
+        if found is None:
             continue
-        before = shapes.get((visit.call, name), shape[0])
-        shapes[visit.call, name] = shape[0]
-        if before != shape[0]:
-            yield "shape", f"{name}: {before} → {shape[0]}"
+        shape = found[1].replace(" ", "")
+        before = shapes.get((visit.call, name), shape)
+        shapes[visit.call, name] = shape
+        if before != shape:
+            yield "shape", f"{name}: {before} → {shape}"
 
 
 def _new_shape(operands: Sequence[Any], outputs: Sequence[Any]) -> tuple[Mark, ...]:

@@ -32,7 +32,7 @@ def resize(x: TensorLike, size: int | Sequence[int], method: str = "nearest") ->
         (batch, *size, channels), of the dtype of `x`; 16 bits are computed in float32 and rounded once.
 
     Raises:
-        ShapeError: `x` has fewer than three axes, or an unknown size of space.
+        ShapeError: `x` has fewer than three axes, or an unknown size of space, or one of 0 that is to be another.
         ArgumentError: a size is no positive int, there are more or fewer than axes of space, or the method is unknown.
         DTypeError: `x` is not floating, for "linear".
 
@@ -48,6 +48,8 @@ def resize(x: TensorLike, size: int | Sequence[int], method: str = "nearest") ->
     space = _space("resize", x)
     result = x if method == "nearest" else wide(x)
     for axis, (old, new) in enumerate(zip(space, _sizes("resize", "size", size, len(space)), strict=True), 1):
+        if not old:
+            raise ShapeError(f"resize: {x.spec} has no elements along axis {axis} that others could be made of")
         if old != new:
             result = _nearest(result, axis, old, new) if method == "nearest" else _linear(result, axis, old, new)
     return result.astype(x.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import limelight as ll
@@ -28,6 +29,21 @@ def test_names_that_get_another_shape_and_ops_that_give_one():
     (step,) = [one for one in recording.of("trace") if one.marks]
     assert step.marks == (("shape", "y: [2,3] → [3]"),)
     assert "y: [2,3] → [3]" in str(recording)
+
+
+def test_lists_of_numbers_have_no_shape():
+    def program(x):
+        rows = [1]
+        rows = [2]
+        name = "f32[3], no value yet"
+        name = "f32[4], no value yet"
+        grid = np.zeros((2, 3))
+        grid = grid[0]
+        return x * rows[0] + len(name) + grid.sum()
+
+    recording = ll.explain.steps(program, ll.ones((2,)))
+    assert [text for _, text in at(recording, "shape")] == ["grid = grid[0]"]
+    assert dict(recording.steps[recording.stops("shape")[0]].marks) == {"shape": "grid: [2,3] → [3]"}
 
 
 def test_two_calls_of_a_function_are_two_scopes():
