@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.programs import transformer, unrolled
+
 IMPORTS = """\
 import json, random, time
 import limelight as ll
@@ -72,54 +74,9 @@ def program(x):
     return tape.gradient(loss, net.trainable_variables)
 program(ll.ones((2, 2)));"""
 
-TRANSFORMER = """\
-class Block(nn.Module):
-    def __init__(self, width):
-        self.norm_1, self.norm_2 = nn.LayerNorm(), nn.LayerNorm()
-        self.attention = nn.MultiHeadAttention(4)
-        self.up, self.down = nn.Dense(4 * width, activation="gelu"), nn.Dense(width)
-    def call(self, x):
-        x = x + self.attention(self.norm_1(x), causal=True)
-        return x + self.down(self.up(self.norm_2(x)))
-class Transformer(nn.Module):
-    def __init__(self, words, width, depth):
-        self.embed = nn.Embedding(words, width)
-        self.blocks = [Block(width) for _ in range(depth)]
-        self.norm, self.head = nn.LayerNorm(), nn.Dense(words)
-    def call(self, ids):
-        x = self.embed(ids)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
-model, adam = Transformer(100, 16, 24), ll.optim.Adam(1e-3)
-@ll.function
-def program(ids, targets):
-    with ll.GradientTape() as tape:
-        loss = ll.mean(nn.softmax_cross_entropy(model(ids), targets))
-    weights = model.trainable_variables
-    adam.apply(tape.gradient(loss, weights), weights)
-    return loss
-ids = ll.zeros((2, 8), dtype="int32")
-model(ids)
-program(ids, ids);"""
-
-LSTM = """\
-lstm, to_label, sgd = nn.LSTMCell(8), nn.Dense(3), ll.optim.SGD(0.1)
-@ll.function
-def program(sequence, labels):
-    with ll.GradientTape() as tape:
-        h, c = ll.zeros((2, 8)), ll.zeros((2, 8))
-        for t in range(500):
-            h, c = lstm(sequence[:, t], (h, c))
-        loss = ll.mean(nn.softmax_cross_entropy(to_label(h), labels))
-    weights = lstm.trainable_variables + to_label.trainable_variables
-    sgd.apply(tape.gradient(loss, weights), weights)
-    return loss
-sequence = ll.ones((2, 500, 4))
-lstm(sequence[:, 0], (ll.zeros((2, 8)), ll.zeros((2, 8))))
-to_label(ll.zeros((2, 8)))
-program(sequence, ll.zeros((2,), dtype="int32"));"""
-
 BY_SIZE = {"chain": CHAIN, "random": RANDOM, "branches": BRANCHES, "loop": LOOP, "layers": LAYERS}
-OF_ONE_SIZE = {"transformer": TRANSFORMER, "lstm": LSTM}
+OF_ONE_SIZE = {
+    "transformer": transformer("program", width=16, depth=24, length=8),
+    "lstm": unrolled("program", units=8, batch=2, steps=500, features=4),
+}
 """24 layers, and 500 steps: a training step of each."""

@@ -27,10 +27,9 @@ from typing import Any
 import nbformat
 from playwright.sync_api import BrowserContext, Locator, Page
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from chromium_trace import profiled, traced
 from graph_programs import BY_SIZE, IMPORTS, OF_ONE_SIZE
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from harness import chromium, server
 from harness import page as lab
 

@@ -10,9 +10,11 @@ limelight-native (`pip install ./engine/native`).
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import statistics
 import time
+import timeit
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,7 @@ import numpy as np
 import limelight as ll
 import sampler
 from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
+from graph import sampler_step
 from limelight.executors import base
 
 Program = Callable[[], Callable[[], Any]]
@@ -38,45 +41,26 @@ def plus_one() -> Callable[[], Any]:
     return lambda: f(x)
 
 
-def chain() -> Callable[[], Any]:
+def chain(rounds: int, size: int) -> Program:
+    """Three elementwise ops a round."""
+
     def body(x: Any, b: Any) -> Any:
         a = x
-        for _ in range(100):
+        for _ in range(rounds):
             x = ll.tanh(x * b) + a
         return x
 
-    f = ll.function(body)
-    x, b = _array(10), _array(10)
-    return lambda: f(x, b)
+    def make() -> Callable[[], Any]:
+        f = ll.function(body)
+        x, b = _array(size), _array(size)
+        return lambda: f(x, b)
 
-
-def long_rows() -> Callable[[], Any]:
-    def body(x: Any, b: Any) -> Any:
-        a = x
-        for _ in range(7):
-            x = ll.tanh(x * b) + a
-        return x
-
-    f = ll.function(body)
-    x, b = _array(1_000_000), _array(1_000_000)
-    return lambda: f(x, b)
+    return make
 
 
 def l2hmc(samples: int) -> Program:
     def make() -> Callable[[], Any]:
-        xp = sampler.Operations(
-            ll.exp, ll.tanh, ll.nn.relu, ll.sum, ll.mean, ll.minimum, *sampler.constants(ll.constant)
-        )
-        variables = [ll.Variable(p) for p in sampler.parameters()]
-
-        def step(*batch: Any) -> Any:
-            with ll.GradientTape() as tape:
-                loss = sampler.loss(xp, [v.read_value() for v in variables], batch)
-            for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
-                variable.assign_sub(1e-5 * gradient)
-            return loss
-
-        f = ll.function(step)
+        f = sampler_step(sampler)
         data = [ll.constant(array) for array in sampler.batch(samples)]
         return lambda: f(*data)
 
@@ -153,8 +137,8 @@ def n_body() -> Callable[[], Any]:
 
 PROGRAMS: dict[str, Program] = {
     "x + 1 on 10 floats": plus_one,
-    "chain of 300 on 10 floats": chain,
-    "chain of 21 on a million": long_rows,
+    "chain of 300 on 10 floats": chain(100, 10),
+    "chain of 21 on a million": chain(7, 1_000_000),
     "L2HMC step, 10 samples": l2hmc(10),
     "L2HMC step, 200 samples": l2hmc(200),
     "MLP step": mlp,
@@ -171,12 +155,9 @@ def made_on(executor: str, make: Program) -> Callable[[], Any]:
     return run
 
 
-def seconds(run: Callable[[], Any], calls: int) -> float:
+def seconds(run: Callable[[], Any], calls: int = 1) -> float:
     """Processor time of a call."""
-    begin = time.process_time()
-    for _ in range(calls):
-        run()
-    return (time.process_time() - begin) / calls
+    return timeit.timeit(run, timer=time.process_time, number=calls) / calls
 
 
 def compared(make: Program, budget: float) -> tuple[float, float]:
@@ -206,9 +187,8 @@ def built(make: Program) -> tuple[int, list[float]]:
     times: list[list[float]] = [[], []]
     for _ in range(5):
         for executor, column in zip(("plan", "loops"), times, strict=True):
-            begin = time.process_time()
-            base.get(executor).build(graph)
-            column.append((time.process_time() - begin) / len(graph.nodes) * 1e6)
+            build = functools.partial(base.get(executor).build, graph)
+            column.append(seconds(build) / len(graph.nodes) * 1e6)
     return len(graph.nodes), [statistics.median(column) for column in times]
 
 

@@ -314,7 +314,7 @@ def _shown(child: Variable | Module, above: tuple[Module, ...]) -> str:
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The variables and modules in a value. What leads back to itself, as a record's parent does, is gone through once."""
+    """The variables and modules in a value; what leads back to itself, as a parent does, is looked into once."""
     pending = [(name, value)]
     seen: set[int] = set()
     while pending:

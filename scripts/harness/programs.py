@@ -29,7 +29,7 @@ images, labels = ll.ones((4, 16, 16, 3)), ll.zeros((4,), dtype="int32")
 net(images)
 convolutional(images, labels);"""
 
-TRANSFORMER = """\
+_TRANSFORMER = """\
 class Block(nn.Module):
     def __init__(self, width):
         self.norm_1, self.norm_2 = nn.LayerNorm(), nn.LayerNorm()
@@ -52,40 +52,40 @@ class Transformer(nn.Module):
             x = block(x)
         return self.head(self.norm(x))
 
-language_model = Transformer(100, 32, 4)
+language_model = Transformer(100, {width}, {depth})
 lm_adam = ll.optim.Adam(1e-3)
 
 @ll.function
-def transformer(ids, targets):
+def {name}(ids, targets):
     with ll.GradientTape() as tape:
         loss = ll.mean(nn.softmax_cross_entropy(language_model(ids), targets))
     weights = language_model.trainable_variables
     lm_adam.apply(tape.gradient(loss, weights), weights)
     return loss
 
-ids = ll.zeros((2, 16), dtype="int32")
+ids = ll.zeros((2, {length}), dtype="int32")
 language_model(ids)
-transformer(ids, ids);"""
+{name}(ids, ids);"""
 
-UNROLLED = """\
-cell, to_label = nn.LSTMCell(16), nn.Dense(3)
+_UNROLLED = """\
+cell, to_label = nn.LSTMCell({units}), nn.Dense(3)
 sgd = ll.optim.SGD(0.1)
 
 @ll.function
-def unrolled(sequence, labels):
+def {name}(sequence, labels):
     with ll.GradientTape() as tape:
-        h, c = ll.zeros((4, 16)), ll.zeros((4, 16))
-        for t in range(50):
+        h, c = ll.zeros(({batch}, {units})), ll.zeros(({batch}, {units}))
+        for t in range({steps}):
             h, c = cell(sequence[:, t], (h, c))
         loss = ll.mean(nn.softmax_cross_entropy(to_label(h), labels))
     weights = cell.trainable_variables + to_label.trainable_variables
     sgd.apply(tape.gradient(loss, weights), weights)
     return loss
 
-sequence = ll.ones((4, 50, 8))
-cell(sequence[:, 0], (ll.zeros((4, 16)), ll.zeros((4, 16))))
-to_label(ll.zeros((4, 16)))
-unrolled(sequence, ll.zeros((4,), dtype="int32"));"""
+sequence = ll.ones(({batch}, {steps}, {features}))
+cell(sequence[:, 0], (ll.zeros(({batch}, {units})), ll.zeros(({batch}, {units}))))
+to_label(ll.zeros(({batch}, {units})))
+{name}(sequence, ll.zeros(({batch},), dtype="int32"));"""
 
 AUTOENCODER = """\
 class Autoencoder(nn.Module):
@@ -194,6 +194,19 @@ def neural_ode(x):
     return ll.mean(end ** 2)
 neural_ode(ll.ones((4, 2)));"""
 
+
+def transformer(name: str, *, width: int, depth: int, length: int) -> str:
+    """A language model and its training step, a function of that name."""
+    return _TRANSFORMER.format(name=name, width=width, depth=depth, length=length)
+
+
+def unrolled(name: str, *, units: int, batch: int, steps: int, features: int) -> str:
+    """A recurrent network, unrolled over so many steps in time, and its training step."""
+    return _UNROLLED.format(name=name, units=units, batch=batch, steps=steps, features=features)
+
+
+TRANSFORMER = transformer("transformer", width=32, depth=4, length=16)
+UNROLLED = unrolled("unrolled", units=16, batch=4, steps=50, features=8)
 PROGRAMS = {
     "convolutional": CONVOLUTIONAL,
     "transformer": TRANSFORMER,

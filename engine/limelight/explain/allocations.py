@@ -90,8 +90,8 @@ def live_tensors(
 
     Raises:
         DeviceError: there is no such device.
-        ArgumentError: there is no watch, it did not follow the buffers yet or follows them no longer, or `at` is neither
-            seconds nor "peak".
+        ArgumentError: there is no watch, it did not follow the buffers yet or follows them no longer, or `at` is not as
+            above.
 
     >>> import limelight as ll
     >>> x = ll.zeros((512, 1024))

@@ -133,7 +133,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _fit_nest(name: str, value: Any, specs: Any, path: str) -> list[tuple[Any, Any]]:
-    """The leaves of one argument, each as it is given and cast to the leaf of `specs`; below a spec, a list is a tensor.
+    """The leaves of an argument, each as it is given and cast to the leaf of `specs`; below a spec, a list is a tensor.
 
     Args:
         name: that of the staged function.

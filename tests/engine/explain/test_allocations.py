@@ -115,7 +115,10 @@ def test_a_watch_that_is_closed_is_not_asked(at):
 
 @pytest.mark.parametrize("at", [-1.0, "start", float("nan")])
 def test_what_is_no_moment_is_an_error(at):
-    with ll.memory.DeviceWatch() as watch, pytest.raises(ll.errors.ArgumentError, match='seconds ago, 0 or more, or "peak"'):
+    with (
+        ll.memory.DeviceWatch() as watch,
+        pytest.raises(ll.errors.ArgumentError, match='seconds ago, 0 or more, or "peak"'),
+    ):
         ll.explain.live_tensors(watch=watch, at=at)
 
 

@@ -22,7 +22,7 @@ class Row(list[Any]):
 
 
 class Sized(list[Any]):
-    def __new__(cls, size: int) -> Any:  # noqa: PYI034  # as users write it
+    def __new__(cls, size: int) -> Any:  # as users write it
         return super().__new__(cls)
 
     def __init__(self, size: int) -> None:
@@ -30,7 +30,7 @@ class Sized(list[Any]):
 
 
 class Filled(OrderedDict[str, Any]):
-    def __new__(cls, value: float) -> Any:  # noqa: PYI034
+    def __new__(cls, value: float) -> Any:
         return super().__new__(cls)
 
     def __init__(self, value: float) -> None:

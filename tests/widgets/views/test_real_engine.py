@@ -203,6 +203,7 @@ def test_the_peak_has_the_intermediates_of_staged_calls_and_never_falls(live):
 
     x = ll.ones((1000, 2))
     wide(x)
+    gc.collect()  # what others have left would go at any time, and `live` with it
     view = live(limelight_widgets.devices())
     before = view.state()["devices"][0]
     wide(x)
@@ -210,7 +211,8 @@ def test_the_peak_has_the_intermediates_of_staged_calls_and_never_falls(live):
     assert after["peak"] >= before["live"] + 1000 * 1000 * 4
     assert after["exact"]
     assert view.state()["devices"][0]["peak"] == after["peak"], "a later look does not lower it"
-    assert before["live"] + 1000 * 1000 * 4 <= max(after["history"]) <= after["peak"], "a peak may be of before the view"
+    # A peak may be of before the view.
+    assert before["live"] + 1000 * 1000 * 4 <= max(after["history"]) <= after["peak"]
 
 
 @pytest.mark.slow  # looks through all objects of the process
