@@ -34,7 +34,7 @@ from limelight.checkpoint.object_graph import (
 )
 from limelight.checkpoint.object_paths import WITHIN, below, join
 from limelight.checkpoint.state_protocols import get_state
-from limelight.checkpoint.unseen import warn_of_unseen
+from limelight.checkpoint.unsaved_variables import warn_of_unsaved
 from limelight.checkpoint.values import encode
 from limelight.core import backends, dtypes
 from limelight.core.tensor import Tensor
@@ -67,7 +67,7 @@ def take(root: Any, *, copied: bool = False, **info: Any) -> Snapshot:
     graph = ObjectGraph(root)
     _check_slots(graph)
     _check_mixed(graph)
-    warn_of_unseen(graph)
+    warn_of_unsaved(graph)
     kept = _with_state(graph)
     numbers = {node.number: i for i, node in enumerate(kept)}
     arrays: dict[str, Unwritten] = {}

@@ -89,7 +89,7 @@ class KeysOfType(TypedKeys):
 
 def _bare(kind: type) -> Any:
     """An empty container of a class of the user's, past its own `__new__` and `__init__`, as a copy is made."""
-    builtin = next(c for c in kind.__mro__ if not c.__flags__ & _MADE_BY_CLASS_STATEMENT)
+    builtin: Any = next(c for c in kind.__mro__ if not c.__flags__ & _MADE_BY_CLASS_STATEMENT)
     return builtin.__new__(kind)
 
 

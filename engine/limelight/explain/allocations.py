@@ -144,7 +144,8 @@ def _then(
         raise ArgumentError("what was alive at a moment is known to a watch: watch = ll.memory.DeviceWatch(), before")
     if watch.lifetimes.closed:
         raise ArgumentError("the watch is closed, and does not know what came and went since: ask within its block")
-    if at != "peak" and (isinstance(at, str) or not at >= 0):
+    given: Any = at  # by whoever has no types checked
+    if given != "peak" and (isinstance(given, str) or not given >= 0):
         raise ArgumentError(f'at={at!r}: a moment is so many seconds ago, 0 or more, or "peak"')
     device = None if place is None else place.short
     moment = watch.lifetimes.peak(device, now) if at == "peak" else present - at

@@ -106,7 +106,7 @@ def _sharing(name: str, values: Mapping[str, Any]) -> str:
 def _overlap(x: Any, y: Any) -> bool:
     """Whether arrays have an element in common; yes where that is too hard to say."""
     try:
-        return np.shares_memory(x, y, max_work=_MOST_WORK)
+        return np.shares_memory(x, y, max_work=_MOST_WORK)  # type: ignore[arg-type]  # NumPy's types know two numbers
     except np.exceptions.TooHardError:
         return True
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight_widgets.folds.node_groups import LEAST_UNROLLED, MOST_CHILDREN, ROOT, Facts, Hierarchy
+from limelight_widgets.folds.group_tree import MOST_CHILDREN, ROOT, Facts
+from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.node_places import LANES, Place, Segment
+from limelight_widgets.folds.repeated_groups import LEAST_UNROLLED
 
 
 def module(key: str, cls: str = "Dense") -> Segment:

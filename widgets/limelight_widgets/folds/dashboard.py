@@ -14,7 +14,7 @@ from limelight.staging.function import alive as staged_functions
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold
-from limelight_widgets.folds.users_functions import is_users
+from limelight_widgets.folds.user_functions import is_user_function
 
 NO_FUNCTION = (
     "No function has been traced yet. Stage one with @limelight.function, or a cell with %%stage, and call it: its "
@@ -127,7 +127,7 @@ class NewestGraphFold(NewestFold):
     def __init__(self) -> None:
         nothing: State = {"kind": "graph", "title": "Graph", "which": "optimised", "traces": 0, "empty": NO_FUNCTION}
         nothing |= {"variants": [], "graphs": [], "sources": [], "rules": {}}
-        theirs = [one for one in staged_functions() if is_users(one)]
+        theirs = [one for one in staged_functions() if is_user_function(one)]
         newest = theirs[-1] if theirs else None
         super().__init__((events.Traced, events.CacheCleared), nothing, GraphFold, _traced, newest)
 
@@ -162,7 +162,7 @@ def _traced(event: events.Event, known: int | None) -> Any:
     if not isinstance(event, events.Traced) or event.function_id == known:
         return None
     traced = next((one for one in staged_functions() if one.id == event.function_id), None)
-    return traced if traced is not None and is_users(traced) else None
+    return traced if traced is not None and is_user_function(traced) else None
 
 
 def _recorded(event: events.Event, known: int | None) -> Any:

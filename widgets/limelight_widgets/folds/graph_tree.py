@@ -37,7 +37,8 @@ from typing import Any
 
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import READS, fold
-from limelight_widgets.folds.node_groups import Facts, Group, Hierarchy
+from limelight_widgets.folds.group_tree import Facts, Group
+from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.node_places import Place, places
 from limelight_widgets.folds.source_excerpts import Excerpts
 from limelight_widgets.format import counted, shortened

@@ -11,7 +11,7 @@ from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
-from limelight_widgets.folds.users_functions import is_users
+from limelight_widgets.folds.user_functions import is_user_function
 from limelight_widgets.format import short_device
 
 MOST_ENTRIES = 500  # shown of one function; the newest
@@ -81,7 +81,7 @@ class CacheFold:
         """Whether the library has staged the function; while it is traced first, it is not yet among those traced."""
         if function_id not in self._kinds:
             function = next((one for one in staged_functions(untraced=True) if one.id == function_id), None)
-            self._kinds[function_id] = function is not None and not is_users(function)
+            self._kinds[function_id] = function is not None and not is_user_function(function)
         return self._kinds[function_id]
 
     def _meet(self, function_id: int) -> None:
@@ -124,7 +124,7 @@ class CacheFold:
     def catch_up(self) -> None:
         if self._only is None:  # those that were traced while nobody listened
             for function in staged_functions():
-                if function.id not in self._known and (self._internals or is_users(function)):
+                if function.id not in self._known and (self._internals or is_user_function(function)):
                     self._known[function.id] = weakref.ref(function)
                     self._refresh(function)
         for function_id in self._known:

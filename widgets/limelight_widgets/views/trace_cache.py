@@ -13,7 +13,7 @@ from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import differences
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.trace_cache import SORTS, CacheFold, Sort
-from limelight_widgets.folds.users_functions import is_users
+from limelight_widgets.folds.user_functions import is_user_function
 from limelight_widgets.live import what_if
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
@@ -97,7 +97,7 @@ def trace_cache(function: Any = None, *, sort: Sort = "time", internals: bool = 
     if sort not in SORTS:
         raise ArgumentError(f"sort={sort!r}: traces are sorted by {', '.join(SORTS)}")
     if function is None:
-        shown = [one for one in staged_functions() if internals or is_users(one)]
+        shown = [one for one in staged_functions() if internals or is_user_function(one)]
         return CacheView(tuple(shown), only=False, internals=internals, sort=sort)
     function = call_of(function)
     if not hasattr(function, "trace_cache"):

@@ -17,7 +17,7 @@ import numpy as np
 from limelight.core import dispatch
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
-from limelight.explain.stepping.noted_events import Mark, NotedEvents
+from limelight.explain.stepping.step_marks import EventMarks, Mark
 from limelight.graph.ir import Node
 from limelight.staging.symbolic import SymbolicObject, SymbolicTensor
 from limelight.staging.tracer import Tracer
@@ -56,14 +56,14 @@ class LineWatch:
         self.visits: list[Visit] = []
         self.is_cut = False
         self._most = most
-        self._noted = NotedEvents()
+        self._event_marks = EventMarks()
         self._calls = 0
         self._running: list[tuple[FrameType, dict[str, tuple[int, str]], Visit | None, int]] = []
         self._counts: dict[int, tuple[Tracer, int]] = {}
 
     def __enter__(self) -> LineWatch:
         self._before = sys.gettrace()
-        self._noted.__enter__()
+        self._event_marks.__enter__()
         sys.settrace(self._called)
         return self
 
@@ -73,7 +73,7 @@ class LineWatch:
             for _, _, visit, _ in self._running:
                 self._gain(visit)
         finally:
-            self._noted.__exit__(kind, error, tb)
+            self._event_marks.__exit__(kind, error, tb)
             self._running.clear()  # frames, and all that their names hold
 
     def _called(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
@@ -126,7 +126,7 @@ class LineWatch:
 
     def _gain(self, visit: Visit | None) -> None:
         """Gives `visit` the nodes that tracers have gained since the last time, and what was noted."""
-        marks = self._noted.take()
+        marks = self._event_marks.take()
         if visit is not None:
             visit.marks += marks
         for tracer in dispatch.local.stack:

@@ -16,8 +16,8 @@ from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
-from limelight.explain.stepping.noted_events import Mark, NotedEvents
 from limelight.explain.stepping.portrait import Portrait, portrait
+from limelight.explain.stepping.step_marks import EventMarks, Mark
 from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
@@ -222,9 +222,9 @@ class _Recorder:
             graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs))
         else:
             graph = entry.function.optimised.graph
-        noted = NotedEvents()
-        ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack}, noted)
-        with noted, dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
+        marks = EventMarks()
+        ran = _Ran(self, graph, {node.stack[0] for node in entry.graph.nodes if node.stack}, marks)
+        with marks, dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():
             try:
                 for _ in begin(graph, inputs, ran):
                     if ran.is_full:
@@ -241,9 +241,9 @@ class _Recorder:
 class _Ran:
     """Observes the run: a step for each op."""
 
-    def __init__(self, recorder: _Recorder, graph: Graph, lines: Set[Source], noted: NotedEvents) -> None:
+    def __init__(self, recorder: _Recorder, graph: Graph, lines: Set[Source], marks: EventMarks) -> None:
         self._recorder = recorder
-        self._noted = noted
+        self._event_marks = marks
         self._lines = lines  # others are not the function's: whoever asked for the gradient
         self._graphs = [graph]
         self._left = {"run": recorder.most, "backward": recorder.most}
@@ -261,7 +261,7 @@ class _Ran:
 
     def ran(self, node: Node, operands: Sequence[Any], outputs: Sequence[Any]) -> None:
         kind: Kind = "backward" if _GRADIENT in node.scope else "run"
-        marks = self._noted.take()
+        marks = self._event_marks.take()
         if node.op == "constant":
             return
         if not self._left[kind]:

@@ -7,7 +7,7 @@ from typing import Any
 from limelight.user_code import source_line
 
 
-def is_users(function: Any) -> bool:
+def is_user_function(function: Any) -> bool:
     """Whether a staged function was made of the user's code; one without code, as from a file, counts as theirs."""
     code = getattr(getattr(function, "python_function", None), "__code__", None)
     return code is None or not source_line.is_library(code)

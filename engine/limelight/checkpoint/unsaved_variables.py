@@ -1,4 +1,4 @@
-"""Variables that no checkpoint sees: they are attributes of objects that are no modules and no records.
+"""Variables that are not saved: attributes of objects that are no modules and no records, which no checkpoint sees.
 
 Nothing tells when such an object is given another attribute, so what waits for one would wait for ever, and it may be
 anything: a logger, a figure, a framework. So it is not walked for state. But it is looked into, and a warning says
@@ -25,7 +25,7 @@ _NO_HOLDERS: Final = (type, types.ModuleType, types.FunctionType, types.BuiltinF
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset)
 
 
-def unseen_variables(graph: ObjectGraph) -> list[tuple[str, str, Variable]]:
+def unsaved_variables(graph: ObjectGraph) -> list[tuple[str, str, Variable]]:
     """Variables in plain objects below the modules and containers of a graph, which has no node for them.
 
     Returns:
@@ -43,9 +43,9 @@ def unseen_variables(graph: ObjectGraph) -> list[tuple[str, str, Variable]]:
     return told
 
 
-def warn_of_unseen(graph: ObjectGraph) -> None:
+def warn_of_unsaved(graph: ObjectGraph) -> None:
     """Warns, at the user's line, of variables that are in the program below what is saved, and are not saved."""
-    for name, path, variable in unseen_variables(graph):
+    for name, path, variable in unsaved_variables(graph):
         said = (
             f"`{path}`, the variable {variable.name!r}, is not saved: a {name} is no module, and its "
             "attributes are not state. Make its class a subclass of ll.Module, or a dataclass"

@@ -12,7 +12,7 @@ Mark = tuple[Literal["copy", "retrace", "shape"], str]
 """What is special about a step, and the same in words, none where the step itself says it."""
 
 
-class NotedEvents:
+class EventMarks:
     """Within its block, what happens on this thread is noted until `take` is called.
 
     A function that is traced for the first time is not noted: only one that had a trace.
@@ -28,7 +28,7 @@ class NotedEvents:
         self._marks.clear()
         return marks
 
-    def __enter__(self) -> NotedEvents:
+    def __enter__(self) -> EventMarks:
         self._thread = threading.get_ident()
         self._subscription = events.listen(self._hear, events.Copied, events.CacheMiss)
         return self

@@ -1,0 +1,187 @@
+"""Repeats among the groups of a graph: equal siblings, and rounds of a loop, become one group of the kind "repeat".
+
+Two siblings are equal when the sequences of their ops are: op, parameters, dtypes, ranks, line of code, and which op in
+the same group each operand comes from. Updates of variables are equal where their assignments are, whatever the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Final
+
+from limelight_widgets.folds.group_tree import ROOT, Child, Group, GroupTree, Repeat
+from limelight_widgets.folds.periods import Run, runs
+
+LEAST_UNROLLED: Final = 12  # ops without a group of their own that a repeat must have
+_MOST_TITLES: Final = 3  # of groups in one round of a loop, that are named
+_MOST_ROUNDS: Final = 4  # of looking for repeats of repeats
+
+
+def fold_repeats(tree: GroupTree) -> None:
+    """Makes groups of what is repeated, in all containers."""
+    _Repeats(tree).fold()
+
+
+class _Repeats:
+    """What is known of groups while repeats are looked for."""
+
+    def __init__(self, tree: GroupTree) -> None:
+        self._tree = tree
+        self._hashes: dict[int, int] = {}
+
+    def fold(self) -> None:
+        """Folds from the inside out, so that equal groups look equal inside as well."""
+        self._tree.top.sort(key=self._tree.lane_of)  # what a lane repeats has other lanes in between, each time
+        for container in [*range(len(self._tree.groups) - 1, -1, -1), ROOT]:
+            for _ in range(_MOST_ROUNDS):
+                if not self._fold_children(container):
+                    break
+            if container != ROOT:
+                self._hashes[container] = self._hash(container)
+        self._tree.top.sort(key=self._tree.first_of)
+
+    def _fold_children(self, container: int) -> bool:
+        children = self._tree.children_of(container)
+        if len(children) < 2:
+            return False
+        signatures = self._tree.facts.signatures
+        symbols = [self._hashes[c.at] if c.is_group else signatures[c.at][1] for c in children]
+        groups = [0, *accumulate(child.is_group for child in children)]
+        lanes = list(map(self._tree.lane_of, children))
+        changes = [0, *accumulate(one != other for one, other in pairwise(lanes))]  # of lanes, before each child
+
+        def worth(run: Run) -> bool:
+            if changes[run.start + run.period - 1] > changes[run.start]:
+                return False
+            with_groups = groups[run.start + run.period] > groups[run.start]
+            return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
+
+        def begins(at: int) -> int:
+            return -self._tree.line_of(children[at]) if lanes[at] == "backward" else self._tree.line_of(children[at])
+
+        found = runs(symbols, worth, begins)
+        if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
+            return False
+        rest: list[Child] = []
+        done = 0
+        for run, end in zip(found, [*(other.start for other in found[1:]), len(children)], strict=False):
+            start, rounds = self._with_ends(run, children, done, end)
+            rest += children[done:start]
+            rest.append(self._repeated(container, run.period, rounds))
+            done = start + sum(map(len, rounds))
+        self._tree.set_children(container, rest + children[done:])
+        return bool(found)
+
+    def _with_ends(self, run: Run, children: list[Child], low: int, high: int) -> tuple[int, list[list[Child]]]:
+        """The rounds of a repeat, and where they begin: with those between `low` and `high` that differ a little.
+
+        The first and the last round of a loop often do, since passes have found more or less to do there. They call
+        the same modules and functions at the same lines, in the same order, and have ops of no other lines.
+        """
+        rounds = [children[k : k + run.period] for k in range(run.start, run.stop, run.period)]
+        start, stop = run.start, run.stop
+        calls = [self._call(child) for child in rounds[0] if child.is_group]
+        if len(calls) < 2 or None in calls or not rounds[0][0].is_group:
+            return start, rounds
+        lines = {(self._tree.line_of(child), self._tree.lane_of(child)) for child in rounds[0] if not child.is_group}
+
+        def span(at: int, step: int, wanted: list[object]) -> int:
+            """One past the last of the children from `at` on, going by `step`, that make a round; `at` for none."""
+            begin, left = at, list(wanted)
+            while low <= at < high:
+                child = children[at]
+                if child.is_group and (not left or self._call(child) != left.pop(0)):
+                    break
+                if not child.is_group and (self._tree.line_of(child), self._tree.lane_of(child)) not in lines:
+                    break
+                at += step
+                if step < 0 and not left:
+                    break
+            return begin if left else at
+
+        while (before := span(start - 1, -1, calls[::-1]) + 1) < start:
+            rounds.insert(0, children[before:start])
+            start = before
+        while (after := span(stop, 1, calls)) > stop:
+            rounds.append(children[stop:after])
+            stop = after
+        return start, rounds
+
+    def _call(self, child: Child) -> object:
+        """What is called, and where, for a group that is a call; None for others."""
+        group = self._tree.groups[child.at]
+        segment = group.segment
+        if segment is None or segment.at is None:
+            return None
+        return group.kind, group.lane, segment.cls, segment.key.partition("#")[0], segment.at
+
+    def _is_repeat(self, container: int) -> bool:
+        return container != ROOT and self._tree.groups[container].repeat is not None
+
+    def _repeated(self, container: int, period: int, rounds: list[list[Child]]) -> Child:
+        """A new group of the kind "repeat" around `rounds`, of which the members are groups, or slices of nodes."""
+        first, children = rounds[0][0], [child for one in rounds for child in one]
+        lane = self._tree.lane_of(first)
+        title, key = self._title(max(rounds, key=len))
+        around = self._tree.groups[container].id if container != ROOT else f"{lane}:"
+        group = Group(self._tree.distinct(f"{around}/{key}×"), "repeat", title, container, lane)
+        group.path = self._tree.groups[first.at].path if first.is_group else ""
+        group.first = self._tree.first_of(first)
+        index = len(self._tree.groups)
+        self._tree.groups.append(group)
+        if not any(child.is_group for child in children):
+            group.repeat, group.children = Repeat(len(rounds), [], period), children
+            self._tree.move(children, index)
+        else:
+            group.children = [self._member(index, k, member) for k, member in enumerate(rounds)]
+            group.repeat = Repeat(len(rounds), [child.at for child in group.children])
+        self._hashes[index] = hash((len(rounds), self._hash(index)))
+        return Child(True, index)
+
+    def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
+        """One member: the group that it is, or a new one around what a round of a loop has done."""
+        if len(children) == 1 and children[0].is_group:
+            self._tree.groups[children[0].at].parent = repeat
+            return children[0]
+        above = self._tree.groups[repeat]
+        group = Group(self._tree.distinct(f"{above.id}/{number}"), "step", f"step {number}", repeat, above.lane)
+        group.first, group.children = self._tree.first_of(children[0]), children
+        self._tree.groups.append(group)
+        self._tree.move(children, len(self._tree.groups) - 1)
+        self._hashes[len(self._tree.groups) - 1] = self._hash(len(self._tree.groups) - 1)
+        return Child(True, len(self._tree.groups) - 1)
+
+    def _hash(self, container: int) -> int:
+        """What is equal for groups that are equal."""
+        nodes = list(self._tree.nodes_of(container))
+        number = {node: k for k, node in enumerate(nodes)}
+        group = self._tree.groups[container]
+        kinds = (group.kind, group.lane, group.segment.cls if group.segment else "")
+        signatures = self._tree.facts.signatures
+        if group.kind == "variable":
+            return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0])]))
+        edges = [tuple([number.get(self._end(k), -1) for k in self._tree.facts.inputs[node]]) for node in nodes]
+        return hash((kinds, *zip([signatures[node][1] for node in nodes], edges, strict=True)))
+
+    def _end(self, node: int) -> int:
+        """The node itself, or the one that it is drawn with."""
+        folded = self._tree.facts.folded[node] if node >= 0 else -1
+        return node if folded < 0 else folded
+
+    def _title(self, children: Sequence[Child]) -> tuple[str, str]:
+        """What a repeat of `children` is called, and a word for its id."""
+        groups = [self._tree.groups[child.at] for child in children if child.is_group]
+        if len(groups) == 1:
+            return groups[0].title, groups[0].segment.key if groups[0].segment else groups[0].id.rpartition("/")[2]
+        if 1 < len(groups) <= _MOST_TITLES:
+            title = " + ".join(group.title.partition(" (call ")[0] for group in groups)
+            return title, groups[0].segment.key if groups[0].segment else "groups"
+        lines = sorted({self._tree.line_of(child) for child in children} - {0})
+        if not lines:
+            return f"{len(children)} ops", "ops"
+        text = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]}–{lines[-1]}"
+        if len(lines) == 1 and not groups:  # by what it assigns; how it begins would leave no room for the count
+            title = self._tree.facts.titles(*self._tree.facts.lines[children[0].at]).partition(": ")[0]
+            return title, text.replace(" ", "")
+        return text, text.replace(" ", "")
