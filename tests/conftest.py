@@ -115,6 +115,15 @@ def why_no_gpu() -> str | None:
         return f"CuPy cannot use the GPU: {error}"
 
 
+@pytest.fixture
+def no_garbage() -> Iterator[None]:
+    """For tests that compare the bytes alive: what others have left is gone, and nothing goes by itself meanwhile."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
     """Each test finds things as if it ran alone, and draws the same numbers, in whatever order they run.

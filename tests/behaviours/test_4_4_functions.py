@@ -250,6 +250,7 @@ def test_120_a_pair_built_under_one_scope_serves_another(stage: Callable[..., An
 # 121 Memory
 
 
+@pytest.mark.usefixtures("no_garbage")
 @pytest.mark.slow  # looks through all objects of the process
 def test_121_bytes_fall_when_tensors_die_and_views_count_once() -> None:
     before = ll.memory_info("cpu:1").current
@@ -270,6 +271,7 @@ def test_121_bytes_fall_when_tensors_die_and_views_count_once() -> None:
     assert ll.memory_info("cpu:1").current == before
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_121_the_peak_is_kept_until_it_is_reset() -> None:
     x = ll.zeros((1000,)).to("cpu:3")
     high = ll.memory_info("cpu:3").current

@@ -10,6 +10,7 @@ import pytest
 import limelight as ll
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_a_class_that_is_called_variable_is_not_one() -> None:
     class Payload:
         array = ll.zeros((1000,)).numpy().copy()
@@ -25,12 +26,12 @@ def test_a_class_that_is_called_variable_is_not_one() -> None:
     del pretender
 
 
+@pytest.mark.usefixtures("no_garbage")
 @pytest.mark.slow  # looks through all objects of the process
 def test_subclasses_of_variables_count_and_stand_ins_do_not_count_twice() -> None:
     class Weight(ll.Variable):
         pass
 
-    gc.collect()
     before = ll.memory_info()
     seen: list[int] = []
     weight: Any = Weight(ll.zeros((1000,)).numpy())
