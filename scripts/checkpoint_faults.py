@@ -4,7 +4,7 @@
     python scripts/checkpoint_faults.py faults 1000
     python scripts/checkpoint_faults.py mutate 1000000
 
-Each run is drawn from its number, which is printed where one fails. The tests run a few of them.
+Each run is drawn from its number, which is printed with the error where one fails. The tests run a few of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -458,14 +459,15 @@ def main() -> None:
                 else:
                     (killed if given.what == "kill" else faulty)(run, folder)
                     outcomes["whole"] += 1
-            except BaseException:
-                print(f"run {run}", file=sys.stderr)
-                raise
+            except Exception:
+                outcomes["failed"] += 1
+                print(f"run {run}\n{traceback.format_exc()}", file=sys.stderr)
         if given.what == "kill":
             check_clean(folder)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = time.perf_counter() - begun
     print(f"{given.what}: {dict(outcomes)} in {took:.0f} s, at most {memory:.0f} MiB resident; longest {longest:.2f} s")
+    sys.exit(bool(outcomes["failed"]))
 
 
 if __name__ == "__main__":
