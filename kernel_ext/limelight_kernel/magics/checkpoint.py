@@ -105,6 +105,6 @@ def _which(file: Any, word: str, names: list[str], *, fits: bool) -> str:
     why = f"{word} fits {listed} of it alike" if fits else f"it has {listed or 'nothing'}, and {word} fits none of them"
     first = names[0] if names else "model"
     return (
-        f"%checkpoint: nothing in {file} is called {word}; {why}. Say which is meant: c = ll.Checkpoint({first}={word}), "
-        f"then %checkpoint {file} c"
+        f"%checkpoint: nothing in {file} is called {word}; {why}. Say which is meant: "
+        f"c = ll.Checkpoint({first}={word}), then %checkpoint {file} c"
     )
