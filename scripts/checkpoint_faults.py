@@ -4,12 +4,13 @@
     python scripts/checkpoint_faults.py faults 1000
     python scripts/checkpoint_faults.py mutate 1000000
 
-Each run is drawn from its number, which is printed where one fails. The tests run a few of them.
+Each run is drawn from its number, which is printed with the error where one fails. The tests run a few of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import json
 import os
@@ -19,9 +20,10 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +35,7 @@ from limelight.errors import CheckpointError
 
 NAME = "model.safetensors"
 ROOM = 64 << 20
+SECONDS = 1.0  # of processor time, that reading a changed file may take at most
 
 
 # Killed writers
@@ -361,10 +364,48 @@ _objects: Final[list[Any]] = []
 """Those of the run before, if its file was refused: nothing of them was changed, as is checked here and there."""
 
 
+class Opened:
+    """The files that Python opens, renames or removes from now on, outside of a folder and of what it imports from."""
+
+    _names = ("open", "os.rename", "os.remove", "os.link", "os.symlink", "os.mkdir", "os.rmdir", "os.truncate")
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self.outside: list[str] = []
+        self._imported = tuple({os.path.realpath(part) for part in (*sys.path, sys.prefix, sys.base_prefix) if part})
+        sys.addaudithook(self._hear)  # which nothing removes: it hears nothing while there is no folder
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.folder and event in self._names and isinstance(args[0], (str, bytes)):
+            folder, name = os.path.split(os.fsdecode(args[0]))
+            if folder != self.folder or name in ("", ".", ".."):
+                path = os.path.realpath(os.fsdecode(args[0]))
+                if path != self.folder and not path.startswith(self._imported):
+                    self.outside.append(f"{event} {path}")
+
+
+_opened: Final[list[Opened]] = []  # one for a process
+
+
+@contextlib.contextmanager
+def nothing_outside(folder: Path) -> Iterator[None]:
+    """Raises AssertionError where a file that lies not in the folder itself is opened or changed."""
+    if not _opened:
+        _opened.append(Opened())
+    _opened[0].outside.clear()
+    _opened[0].folder = os.path.realpath(folder)
+    try:
+        yield
+    finally:
+        _opened[0].folder = ""
+    assert not _opened[0].outside, f"outside of the folder: {_opened[0].outside}"
+
+
 def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = False) -> str:
     """Restores a changed file; returns "refused" or "restored".
 
-    Raises whatever else than a CheckpointError is raised, and AssertionError for too much memory.
+    Raises whatever else than a CheckpointError is raised, and AssertionError for too much memory or time, and for a
+    file outside of the folder that is opened.
     """
     draw = random.Random(run)
     names = sorted(files)
@@ -376,9 +417,11 @@ def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = Fal
     checkpoint = _objects.pop() if _objects else fresh()
     if measured:
         tracemalloc.start()
+    begun = time.process_time()
     try:
-        status = checkpoint.restore(folder / opened).expect_partial()
-        str(status.tree())
+        with nothing_outside(folder):
+            status = checkpoint.restore(folder / opened).expect_partial()
+            str(status.tree())
         outcome = "restored"
     except CheckpointError:
         outcome = "refused"
@@ -386,10 +429,12 @@ def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = Fal
         assert not vars(checkpoint.state), "half restored"
         _objects.append(checkpoint)
     finally:
+        took = time.process_time() - begun
         peak = tracemalloc.get_traced_memory()[1] if measured else 0
         tracemalloc.stop()
         target.write_bytes(files[name])
     assert peak < len(changed) + ROOM, f"{peak} bytes for a file of {len(changed)}"
+    assert took < SECONDS or measured, f"{took:.1f} s"  # measuring memory takes ten times as long
     return outcome
 
 
@@ -414,14 +459,15 @@ def main() -> None:
                 else:
                     (killed if given.what == "kill" else faulty)(run, folder)
                     outcomes["whole"] += 1
-            except BaseException:
-                print(f"run {run}", file=sys.stderr)
-                raise
+            except Exception:  # noqa: BLE001  # whatever a file makes us raise is what is looked for
+                outcomes["failed"] += 1
+                print(f"run {run}\n{traceback.format_exc()}", file=sys.stderr)
         if given.what == "kill":
             check_clean(folder)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = time.perf_counter() - begun
     print(f"{given.what}: {dict(outcomes)} in {took:.0f} s, at most {memory:.0f} MiB resident; longest {longest:.2f} s")
+    sys.exit(bool(outcomes["failed"]))
 
 
 if __name__ == "__main__":

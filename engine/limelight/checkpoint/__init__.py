@@ -10,7 +10,7 @@ from limelight.checkpoint.checkpoint import Checkpoint
 from limelight.checkpoint.comparison import compare
 from limelight.checkpoint.manager import CheckpointManager
 from limelight.checkpoint.match_tree import MatchRecord, MatchTree
-from limelight.checkpoint.preview import contents, has_state, preview, root_names
+from limelight.checkpoint.preview import contents, has_state, preview, root_names, saved_as
 from limelight.checkpoint.state import State
 from limelight.checkpoint.status import RestoreStatus
 
@@ -26,4 +26,5 @@ __all__ = [
     "has_state",
     "preview",
     "root_names",
+    "saved_as",
 ]

@@ -14,6 +14,7 @@ import importlib
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -41,7 +42,25 @@ _LONGEST: Final = 1300  # bytes that the description of an array of a short name
 _DENSEST: Final = 135  # bytes that a character of JSON takes at most, about
 _SMALL: Final = 1 << 12  # bytes: reading such an array takes less time than asking the system for it
 _AHEAD: Final = 1 << 18  # bytes that are read at a time for arrays that are small
+_HUGE: Final = 1 << 22  # bytes, from which on NumPy asks for huge pages
 _FIRST: Final = re.compile(rf'\{{"{_METADATA}":\{{"([a-z_.]+)":"')  # how our files begin: with a string of JSON
+
+
+def _unwritten(shape: tuple[int, ...], dtype: DType) -> Array:
+    """An array to be read into, without values.
+
+    A large one is made of ordinary pages of memory, where NumPy would ask for huge ones: a virtual machine may give
+    these back to its host as soon as they are free, and having them again took four times as long as reading the file.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size < _HUGE or not sys.platform.startswith("linux"):
+        return np.empty(shape, dtype)
+    mmap = importlib.import_module("mmap")  # when first needed: importing limelight does not take it
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        raise MemoryError(f"no memory for an array of {size:,} bytes") from None
+    return np.ndarray(shape, dtype, pages)
 
 
 class Entry(NamedTuple):
@@ -158,7 +177,7 @@ class ArrayFile:
     def array(self, name: str) -> Array:
         """A new array with what the file has by that name."""
         entry = self.entries[name]
-        array = np.empty(entry.shape, entry.dtype)
+        array = _unwritten(entry.shape, entry.dtype)
         if array.size:
             flat = array.reshape(-1).view(np.uint8)
             self._read_into(flat, entry.begin)

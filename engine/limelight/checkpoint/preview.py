@@ -12,7 +12,7 @@ from limelight.checkpoint.commit import Given
 from limelight.checkpoint.manifest import SavedNode
 from limelight.checkpoint.match_plan import Plan, Planner, fits, matched_slots, spec_text
 from limelight.checkpoint.match_tree import MatchTree, tree_lines
-from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, kind_of
+from limelight.checkpoint.object_graph import LEAVES, ObjectGraph, Value, kind_of
 from limelight.checkpoint.restoration import Restoration
 from limelight.checkpoint.status import report
 from limelight.checkpoint.values import decode
@@ -93,6 +93,39 @@ def root_names(path: Any) -> list[str]:
     """
     nodes = CheckpointFile(as_path(path)).manifest.nodes
     return [str(edge) for edge, _ in nodes[0].children if edge != GENERATOR]
+
+
+def saved_as(path: Any, x: Any) -> list[str]:
+    """The names in a checkpoint under which something was saved that an object would take, all that it has included.
+
+    Args:
+        path: the file of the checkpoint.
+        x: a module, a variable or another object with state.
+
+    Returns:
+        Names of what fits: of that, or where nothing does, what was of the object's class, if anything was.
+
+    Raises:
+        MissingCheckpointError: there is none.
+        CheckpointError: it is no checkpoint.
+
+    >>> import limelight as ll, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
+    >>> written = ll.Checkpoint(net=ll.State(w=ll.Variable([1.0])), epoch=ll.Variable(3)).write(path)
+    >>> saved_as(path, ll.Variable(0))
+    ['epoch']
+    >>> saved_as(path, ll.State(w=ll.Variable([2.0])))
+    ['net']
+    """
+    file = CheckpointFile(as_path(path))
+    nodes = file.manifest.nodes
+    leaves = sum(1 for node in ObjectGraph(x).leaves() if not isinstance(node.object, Value))
+    children = [(str(edge), number) for edge, number in nodes[0].children if edge != GENERATOR]
+    of_its_class = [name for name, number in children if nodes[number].type == type(x).__name__]
+    plans = {name: Planner(file, lambda number: None, ()).match(number, x) for name, number in children}
+    fitting = [name for name, plan in plans.items() if not plan.misfits and len(plan.assignments) >= leaves]
+    fitting = fitting if leaves else []  # whatever there is takes something without state
+    return [name for name in of_its_class if name in fitting] or fitting or of_its_class
 
 
 def has_state(x: Any) -> bool:

@@ -21,6 +21,7 @@ from limelight.checkpoint.commit import Given
 from limelight.checkpoint.match_plan import Assignment, Place, Plan, Planner, Source, matched_slots, shown
 from limelight.checkpoint.object_graph import LEAVES, Value, child_of, extent, has_slots
 from limelight.checkpoint.object_paths import Edge
+from limelight.checkpoint.superseded import superseded
 from limelight.core import attachments
 from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable
@@ -96,6 +97,13 @@ class Restoration:
             _note_growing(self, False)
             _forget(self)
             raise
+        for older in [one for one in _alive if one.order < self.order and one.missing and not one.foreseen]:
+            older.overruled |= superseded(older.nodes, self.nodes, older.in_common(self)) - older.given.keys()
+
+    def in_common(self, other: Restoration) -> list[tuple[int, int]]:
+        """The numbers of objects that two restores have matched."""
+        theirs = {id(x): number for number in other._matched if (x := other.matched(number)) is not None}
+        return [(number, theirs[key]) for number in self._matched if (key := id(self.matched(number))) in theirs]
 
     def attach(self, owner: Any, names: Any) -> None:
         """Restores what has come to be at some edges of an object that waits."""

@@ -163,7 +163,7 @@ class _Report:
         if number in self._restoration.misfits:
             return "mismatched", self._restoration.misfits[number]
         if number in self._restoration.overruled:
-            return "unused", "a later restore has decided"
+            return "unused", "a later restore decides"
         if self._restoration.is_done(number):
             return "unused", "the object that it was for is gone"
         parent, edge = self._parents[number]

@@ -125,7 +125,7 @@ def decode(data: Any, fetch: Callable[[str], np.ndarray[Any, Any]]) -> Any:
         return {key: decode(x, fetch) for key, x in data.items()}
     try:
         return _DECODERS[data[_TAG]](data, fetch)
-    except (KeyError, TypeError, ValueError, binascii.Error) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, binascii.Error) as error:
         raise CheckpointError(f"the file has a value that is none: {_excerpt(data)} ({error})") from None
 
 

@@ -24,7 +24,7 @@ from limelight.data.sources import Arrays, Foreign, Generator, Sequence
 from limelight.data.specs import Declared
 from limelight.data.stage import Stage
 from limelight.data.staged_iteration import Pass, Rounds, begin_pass
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CallError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
 from limelight.user_code import hints
@@ -34,17 +34,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _seed_comes_first(shuffle: Callable[P, R]) -> Callable[P, R]:
-    """Explains what Python would only call two values for `seed`: elsewhere the first argument is the window."""
+def _given_by_name(shuffle: Callable[P, R]) -> Callable[P, R]:
+    """Refuses a number without a name: it is the size of a window elsewhere, and would be taken for the seed."""
 
     @functools.wraps(shuffle)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if len(args) > 1 and "seed" in kwargs:
-            window, seed = args[1], kwargs["seed"]
-            raise ArgumentError(
-                f"shuffle: the first argument is the seed, and is given twice: {window!r} and seed={seed!r}; to draw "
-                f"from a window of {window!r} elements write shuffle(seed={seed!r}, window={window!r}), to permute all "
-                f"of them shuffle(seed={seed!r})"
+        if len(args) > 1:
+            number, seed = args[1], kwargs.get("seed", 1)
+            raise CallError(
+                f"shuffle: seed and window are given by name, got {number!r} without one; to permute all elements "
+                f"write shuffle(), or shuffle(seed={seed!r}) for an order that can be had again; to draw them from a "
+                f"window of {number!r} shuffle(window={number!r})"
             )
         return shuffle(*args, **kwargs)
 
@@ -209,8 +209,8 @@ class Dataset(metaclass=_Class):
         """
         return Dataset(Batch(self._stage, size, last, padding))
 
-    @_seed_comes_first
-    def shuffle(self, seed: int | None = None, *, window: int | None = None, reshuffle: bool = True) -> Dataset:
+    @_given_by_name
+    def shuffle(self, *, seed: int | None = None, window: int | None = None, reshuffle: bool = True) -> Dataset:
         """The elements in random order, another one in each pass, which follows from the seed.
 
         Elements that can be had by number (of arrays and sequences, with `map`, `zip`, `batch`, `take`, `skip`,
@@ -224,8 +224,8 @@ class Dataset(metaclass=_Class):
             reshuffle: whether each pass has an order of its own. True.
 
         Raises:
-            ArgumentError: there is no window, and the elements come one after the other; or a seed is given twice, as
-                in `shuffle(2000, seed=1)`, where the first number is meant as the window.
+            ArgumentError: there is no window, and the elements come one after the other.
+            CallError: a number has no name, which elsewhere is the size of a window: `shuffle(2000)`.
 
         >>> import limelight as ll
         >>> numbers = ll.data.from_sequence(range(5)).shuffle(seed=1)

@@ -91,4 +91,20 @@ def _checkpoint_of(file: Any, word: str, target: Any) -> checkpoints.Checkpoint:
             "module or a variable"
         )
     name, saved = word.rpartition(".")[2], checkpoints.root_names(file)
-    return checkpoints.Checkpoint(**{saved[0] if len(saved) == 1 and name not in saved else name: target})
+    if name not in saved:
+        fitting = saved if len(saved) == 1 else checkpoints.saved_as(file, target)
+        if len(fitting) != 1:
+            raise UsageError(_which(file, word, fitting or saved, fits=bool(fitting)))
+        name = fitting[0]
+    return checkpoints.Checkpoint(**{name: target})
+
+
+def _which(file: Any, word: str, names: list[str], *, fits: bool) -> str:
+    """What to write where it cannot be told what of a file an object is to be matched with."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    why = f"{word} fits {listed} of it alike" if fits else f"it has {listed or 'nothing'}, and {word} fits none of them"
+    first = names[0] if names else "model"
+    return (
+        f"%checkpoint: nothing in {file} is called {word}; {why}. Say which is meant: "
+        f"c = ll.Checkpoint({first}={word}), then %checkpoint {file} c"
+    )

@@ -17,6 +17,7 @@ import checkpoint_faults
 import limelight as ll
 from limelight.checkpoint.array_files import DTYPES, ArrayFile
 from limelight.checkpoint.file_system import Reader
+from limelight.checkpoint.values import decode
 from limelight.core import dtypes
 from limelight.errors import CheckpointError
 
@@ -37,6 +38,38 @@ def test_every_dtype_and_shape_comes_back_bit_for_bit(tmp_path, dtype, shape):
         assert (restored.dtype, restored.shape) == (array.dtype, array.shape)
         assert restored.tobytes() == array.tobytes()
     assert load_file(path).keys() == {"v", "s/a"}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="asks Linux for the pages of an array")
+def test_large_arrays_are_read_into_ordinary_pages_of_memory(tmp_path):
+    value = np.arange((1 << 20) + 3, dtype="float32")
+    v = ll.Variable(np.zeros_like(value))
+    ll.Checkpoint(v=v).restore(ll.Checkpoint(v=ll.Variable(value)).write(tmp_path / "x")).assert_consumed()
+    np.testing.assert_array_equal(v.numpy(), value)
+    flags = _flags_at(v.numpy().ctypes.data + (1 << 16))  # the first page may be another mapping
+    assert "hg" not in flags  # no advice to make them huge
+    assert "sh" not in flags  # a forked child has its own
+
+
+def _flags_at(address: int) -> list[str]:
+    """What Linux says of the memory at an address."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        word, _, rest = line.partition(" ")
+        if "-" in word and not word.endswith(":"):
+            first, last = (int(x, 16) for x in word.split("-"))
+            inside = first <= address < last
+        elif inside and word == "VmFlags:":
+            return rest.split()
+    raise AssertionError("the address is in no mapping")
+
+
+@pytest.mark.parametrize(
+    "value", [{"~": "complex", "text": [10**400, 1]}, {"~": "strings", "items": ["x"], "shape": [2**64]}]
+)
+def test_numbers_that_are_too_large_in_a_value_are_refused(value):
+    with pytest.raises(CheckpointError, match="a value that is none"):
+        decode(value, lambda key: np.ones(1))
 
 
 SHAPES = npst.array_shapes(min_dims=0, max_dims=3, min_side=0)

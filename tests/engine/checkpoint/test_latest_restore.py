@@ -215,3 +215,47 @@ def test_values_that_neither_restore_could_give_are_told_of(tmp_path):
     with pytest.warns(CheckpointWarning, match="6 saved values were given to no object") as told:
         restored_in_vain(path)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_of_two_restores_that_wait_for_the_same_the_later_one_warns(tmp_path, built):
+    one, _ = trained(tmp_path, "one.safetensors", 1)
+    two, _ = trained(tmp_path, "two.safetensors", 1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        first = restored_twice(one, two, built)
+        gc.collect()
+        del first
+        gc.collect()
+    assert [str(w.message).partition(",")[0] for w in told] == [f"of {two}"]
+
+
+def restored_twice(one, two, built):
+    model = ll.nn.Dense(1)
+    if built:  # then slots wait for an optimiser
+        model(ll.ones((1, 2)))
+    checkpoint = ll.Checkpoint(m=model)
+    first, second = checkpoint.restore(one), checkpoint.restore(two)
+    assert {record.why for record in first.tree().of("unused")} == {"a later restore decides"}
+    assert not first.tree().of("waiting")
+    assert second.tree().of("waiting")
+    return first
+
+
+def test_a_value_that_the_later_restore_lacks_is_told_of(tmp_path):
+    one = ll.Checkpoint(m=ll.State(a=ll.Variable(1.0), b=ll.Variable(1.0))).write(tmp_path / "one.safetensors")
+    two = ll.Checkpoint(m=ll.State(a=ll.Variable(2.0))).write(tmp_path / "two.safetensors")
+
+    def restored():
+        checkpoint = ll.Checkpoint()
+        checkpoint.restore(one), checkpoint.restore(two)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        restored()
+        gc.collect()
+    said = sorted(str(w.message).partition(". ")[0] for w in told)
+    assert said == [
+        f"of {one}, 1 saved values were given to no object: `m/b`",
+        f"of {two}, 1 saved values were given to no object: `m/a`",
+    ]

@@ -127,7 +127,7 @@ def test_a_list_is_a_value() -> None:
         (lambda: ll.data.from_sequence([1]).repeat(-1), ArgumentError, "at least 0"),
         (lambda: ll.data.from_sequence([1]).take(-1), ArgumentError, "at least 0"),
         (lambda: ll.data.from_sequence([1]).shuffle(seed=-1), ArgumentError, "seed"),
-        (lambda: ll.data.from_sequence([1]).shuffle(1.5), ArgumentError, "seed"),
+        (lambda: ll.data.from_sequence([1]).shuffle(seed=1.5), ArgumentError, "seed"),
         (lambda: ll.data.from_generator(lambda: iter([1])).shuffle(seed=1), ArgumentError, r"shuffle\(window=1000\)"),
         (lambda: ll.data.from_sequence([1]).map(5), ArgumentError, "function"),
         (lambda: ll.data.from_sequence([1]).prefetch(0), ArgumentError, "at least one"),
@@ -290,10 +290,10 @@ def test_functions_of_one_dataset_may_be_staged() -> None:
     assert scale.trace_count == 1
 
 
-def test_a_window_in_the_place_of_the_seed_is_explained():
+@pytest.mark.parametrize("named", [{}, {"seed": 3}])
+def test_a_number_without_a_name_is_no_seed(named):
     numbers = ll.data.from_sequence(range(10))
-    with pytest.raises(
-        ArgumentError, match=r"write shuffle\(seed=1, window=2000\), to permute all of them shuffle\(seed=1\)"
-    ):
-        numbers.shuffle(2000, seed=1)
+    seed = named.get("seed", 1)
+    with pytest.raises(CallError, match=rf"shuffle\(seed={seed}\).* a window of 2000 shuffle\(window=2000\)"):
+        numbers.shuffle(2000, **named)
     assert sorted(x.item() for x in numbers.shuffle(seed=1, window=4)) == list(range(10))

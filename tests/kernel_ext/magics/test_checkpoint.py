@@ -84,6 +84,23 @@ def test_an_object_under_another_name_is_matched_with_the_only_one(notebook):
     assert "2 matched" in repr(notebook("%checkpoint run/checkpoint-1.safetensors manager").value)
 
 
+def test_an_object_under_another_name_is_matched_with_what_it_fits(notebook):
+    notebook("net, one, two = ll.nn.Dense(2), ll.Variable([1.0]), ll.Variable([2.0]); net.build((3,))")
+    notebook("path = ll.Checkpoint(net=net, a=one, b=two, step=ll.Variable(0)).write('all.safetensors')")
+    notebook("m = ll.nn.Dense(2)")
+    for build in ("", "m.build((3,))"):  # without weights, and with them
+        notebook(build)
+        assert "new" not in repr(notebook("%checkpoint all.safetensors m").value).splitlines()[0]
+    assert "1 matched" in repr(notebook("i = ll.Variable(3)\n%checkpoint all.safetensors i").value)
+    notebook("m = ll.nn.Dense(2); m.build((4,))")
+    assert "mismatched: `net/kernel` was saved as f32[3,2]" in repr(notebook("%checkpoint all.safetensors m").value)
+    error = str(notebook("x = ll.Variable([3.0])\n%checkpoint all.safetensors x", fails=True).error)
+    assert "nothing in all.safetensors is called x; x fits `a`, `b` of it alike" in error
+    assert "c = ll.Checkpoint(a=x), then %checkpoint all.safetensors c" in error
+    error = str(notebook("x = ll.random.Generator(1)\n%checkpoint all.safetensors x", fails=True).error)
+    assert "it has `net`, `a`, `b`, `step`, and x fits none of them" in error
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
