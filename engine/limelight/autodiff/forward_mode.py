@@ -16,6 +16,7 @@ from limelight.autodiff.backward import filled, uid_of
 from limelight.autodiff.gradient_cuts import GradientCut, cut_of, departure
 from limelight.autodiff.jvp_rules import push
 from limelight.autodiff.tape import INEXACT
+from limelight.autodiff.tape_scopes import Makers, check_known, makers_below
 from limelight.core import dispatch, nest, shapes
 from limelight.core.op import Op
 from limelight.core.sparse_gradient import SparseGradient
@@ -72,6 +73,8 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         leaves, structure = nest.flatten(primals)
         tangent_leaves = nest.flatten_like(structure, tangents, "tangents")
         self._tangents = Tangents()
+        self._entered_eagerly = False
+        self._makers: Makers | None = None  # the traces and batched calls in which it was entered
         self._left: GradientCut | None = None  # the latest place where something that moves left for Python or NumPy
         seen: set[int] = set()
         for x, t, path in zip(leaves, tangent_leaves, nest.paths(structure, "primals"), strict=True):
@@ -90,6 +93,8 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         if self.below is not None:
             raise TapeError("this accumulator is active already; use another one for another direction")
         dispatch.push(self, _getframe(1))
+        makers = makers_below(self.below)
+        self._makers, self._entered_eagerly = makers or self._makers, self._entered_eagerly or makers is None
         return self
 
     def process(self, op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
@@ -128,6 +133,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
 
         Raises:
             ArgumentError: a target is no tensor or variable, or there is no such option.
+            TapeError: the block was never entered, or outside of the trace or batched call that a target belongs to.
 
         >>> import limelight as ll
         >>> x = ll.constant([3.0, 4.0])
@@ -149,6 +155,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         entry = self._tangents.get(x._uid)
         if entry is not None:
             return entry[0]
+        check_known(self, "jvp", self._tangents, (x,), ())
         return filled(0, x) if unconnected == "zero" else None
 
     def _sparse_tangent(self, x: SparseGradient, unconnected: str) -> Any:

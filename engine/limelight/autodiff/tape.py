@@ -40,6 +40,7 @@ from limelight.autodiff.tape_entries import (
     specs_of,
 )
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
+from limelight.autodiff.tape_scopes import Makers, check_known, makers_below
 from limelight.core import dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
@@ -104,6 +105,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
         self._pauses: list[_Pause] = []
+        self._entered_eagerly = False
+        self._makers: Makers | None = None  # the traces and batched calls in which it was entered
         self._used = False
         self._warned = False
         _alive.add(weakref.ref(self, _alive.discard))
@@ -121,6 +124,11 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         if self.below is not None:
             raise TapeError("this tape is recording already; use another tape, or tape.stop_recording() around a part")
         dispatch.push(self, _getframe(1))
+        makers = makers_below(self) if len(dispatch.local.stack) > 2 else None
+        if makers is None:
+            self._entered_eagerly = True
+        else:
+            self._makers = makers | self._makers if self._makers else makers
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -413,7 +421,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             by `ll.nn.embedding`, an `ll.SparseGradient`.
 
         Raises:
-            TapeError: a tape that is not persistent is asked a second time.
+            TapeError: a tape that is not persistent is asked a second time; or its block was never entered, or outside
+                of the trace or batched call to which a target or a source belongs.
             ArgumentError: a target or source is no tensor or variable, or an option is not as above.
             ShapeError, DTypeError: an output gradient has another shape or dtype than its target.
             GradientError: an op defined by `ll.defop` lacks a rule for one input, or a rule returns what does not fit.
@@ -430,8 +439,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         targets, structure = nest.flatten(target)
         backward.check("target", targets)
         wanted, source_structure = backward.flatten_sources(sources)
-        self._start_answer()
-        self._watch_variables(targets)
+        self._start_answer("gradient", targets, wanted)
         names = [uid_of(x) for x in wanted]
         try:
             weights = backward.weights(output_gradients, structure, len(targets))
@@ -457,8 +465,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         backward.check_unconnected(unconnected)
         backward.check("target", targets)
         backward.check("source", sources)
-        self._start_answer()
-        self._watch_variables(targets)
+        self._start_answer("jacobian", targets, sources)
         names = [uid_of(x) for x in sources]
         entries = self._entries if self.persistent else self._release_entries()
 
@@ -476,7 +483,10 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             if not self.persistent:
                 entries.clear()
 
-    def _start_answer(self) -> None:
+    def _start_answer(self, asked: str, targets: Sequence[Any], sources: Sequence[Any]) -> None:
+        self._watch_variables(targets)
+        if not self._entered_eagerly or not self._watched.issuperset([getattr(x, "_uid", 0) for x in (*targets, *sources)]):
+            check_known(self, f"tape.{asked}", self._watched, targets, sources)
         if self._used and not self.persistent:
             raise TapeError(
                 "this tape has answered already and let go of what it saved; "

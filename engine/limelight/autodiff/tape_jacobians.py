@@ -52,7 +52,8 @@ class Jacobians:
             structure of `target` where it is a nest.
 
         Raises:
-            TapeError: the tape has answered already, or is to answer row by row and is not persistent.
+            TapeError: the tape has answered already, was never entered or elsewhere (see `gradient`), or is to answer
+                row by row and is not persistent.
             ArgumentError: a target, source or option is not as above.
             ShapeError: a trace that does not know the target's size is to pull back row by row or in blocks.
 
@@ -104,7 +105,8 @@ class Jacobians:
 
         Raises:
             ShapeError: `target` or `source` has fewer than two axes, or their first axes differ in size.
-            TapeError: the tape has answered already, or is to answer row by row and is not persistent.
+            TapeError: the tape has answered already, was never entered or elsewhere (see `gradient`), or is to answer
+                row by row and is not persistent.
             ArgumentError: a target, source or option is not as above.
 
         >>> import limelight as ll

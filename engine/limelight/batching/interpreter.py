@@ -25,6 +25,8 @@ class Batcher(dispatch.BlockInterpreter):
     `looped` counts the ops that had no rule and were run example by example, by name.
     """
 
+    makes_handles = True
+
     def __init__(self, size: Any, name: str = "vectorize", origin: Batcher | None = None) -> None:
         self.size = size
         self.name = name

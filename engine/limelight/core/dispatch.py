@@ -49,6 +49,8 @@ class Interpreter:
     """The name scopes around that one (see `name_scopes`)."""
     calls: Any = None
     """The module calls in which it writes nodes (see `module_calls`); None where it notes none."""
+    makes_handles = False
+    """Whether code in its block sees tensors of its own, which stand for others: in a trace, in a batched call."""
     observes = False
     """Whether it only takes note of what eager execution does. While it alone stands above the eager interpreter, entry
     points run simple kernels themselves and then tell it, by `observe` or `observe_many`: so they know observers, not

@@ -59,6 +59,8 @@ class Tracer(dispatch.Interpreter):
         calls: the module calls in which it begins, those of the trace around; none by default.
     """
 
+    makes_handles = True
+
     def __init__(self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None) -> None:
         self.name = name
         self.words = repr(name)  # for messages: "'body' of 'train'"

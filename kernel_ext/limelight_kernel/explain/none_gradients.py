@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,19 +26,15 @@ MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class NoneGradient:
-    """A gradient that is None: the `line` of the cell that asked for it (0 for one elsewhere), and why it is.
-
-    `staged_only`: in a plain cell it would not be None.
-    """
+    """A gradient that is None: the `line` of the cell that asked for it (0 for one elsewhere), and why it is."""
 
     line: int
     sentence: str
-    staged_only: bool = False
 
 
 @contextmanager
-def recording_none_gradients(filename: str, given: Collection[Any]) -> Iterator[list[NoneGradient]]:
-    """Within its block, gradients that are None are noted; `given` are the values that the cell reads by name."""
+def recording_none_gradients(filename: str) -> Iterator[list[NoneGradient]]:
+    """Within its block, gradients that are None are noted."""
     recorded: list[NoneGradient] = []
     many: dict[int, int] = {}
 
@@ -50,27 +46,16 @@ def recording_none_gradients(filename: str, given: Collection[Any]) -> Iterator[
         scope = _scope(stack[0].text if stack else "")
         path = path_to(asked, scope)
         scope = {path: asked, **scope} if path is not None else scope
-        foreign = any(x is tape for x in given)
-        sentence = (
-            _of_another_cell(tape, asked, scope) if foreign else str(explain.why_none(tape, target, asked, scope=scope))
-        )
+        sentence = str(explain.why_none(tape, target, asked, scope=scope))
         if stack and not line:
             sentence += source_line.at(stack[0])
-        one = NoneGradient(line, sentence, foreign)
+        one = NoneGradient(line, sentence)
         if one not in recorded:
             many[line] = many.get(line, 0) + 1
             recorded.extend([one] if many[line] <= MOST else [])
 
     with missing_gradients.listener_scope(note):
         yield recorded
-
-
-def _of_another_cell(tape: Any, asked: Any, scope: Mapping[str, Any]) -> str:
-    name, asked_for = (next((n for n, x in scope.items() if x is one), "it") for one in (tape, asked))
-    return (
-        f"`{name}` was recorded outside of this cell, with the tensors of then; in the cell, `{asked_for}` is an input "
-        f"of the graph, which `{name}` has never seen.\nFix: record in this cell, with ll.GradientTape() as {name}: ..."
-    )
 
 
 def _scope(line: str) -> Mapping[str, Any]:

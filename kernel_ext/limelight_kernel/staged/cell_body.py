@@ -174,7 +174,7 @@ class Body(threading.local):
             for path, lent in self.lent.items():
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin()
-            with recording_none_gradients(self._cell.filename, self.originals.values()) as unconnected:
+            with recording_none_gradients(self._cell.filename) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             refuse_casts(self._arrays, template.of_arrays(tensors), self.originals, *self._text)

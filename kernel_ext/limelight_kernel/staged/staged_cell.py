@@ -390,9 +390,6 @@ class StagedCell(Function):
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             self._warn_of_counters(self._templates.get(entry))
-            for one in self.unconnected(entry):
-                if one.staged_only:
-                    self.warnings.warn(f"this gradient is None: {one.sentence}", one.line)
 
     def _warn_of_counters(self, template: OutputTemplate | None) -> None:
         """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
