@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
@@ -14,7 +15,7 @@ from limelight.core.records import fields_of, is_record
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError
-from limelight.module_build import spec_of, traced_results, types_told
+from limelight.module_build import is_noted, note_call, results_of_first_call, spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
 from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
@@ -111,7 +112,14 @@ class Module:
     @in_place_of_python
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = maybe_converted(self.call)
-        return module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
+        result = module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
+        if not is_noted(self):
+            note_call(self, () if kwargs else args)
+        return result
+
+    def __limelight_signature__(self) -> inspect.Signature:
+        """The parameters of a call, by the names that `call` gives them: what staging binds and speaks of."""
+        return inspect.signature(self.call if type(self).__call__ is Module.__call__ else self)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -233,7 +241,7 @@ class Module:
         """A table of the modules below this one: attribute path, type, result, parameters and bytes.
 
         It prints as a table, and is a tree in a notebook. What is shared counts once. Results are known where the types
-        of the arguments are, from here or from `build`; of a `Sequential` from its first call, too.
+        of the arguments are: from here, from `build`, or from a first call with tensors by position.
 
         Args:
             *inputs: as in `build`, which is done with them first.
@@ -256,7 +264,7 @@ class Module:
         """
         specs = tuple(map(spec_of, inputs)) or vars(self).get("_built_on", ())
         with types_told(inputs):
-            outputs = traced_results(self, specs) if specs else {}
+            outputs = traced_results(self, specs) if specs else results_of_first_call(self)
         if inputs:
             self._built_on = specs
         waiting = _without_weights(self)

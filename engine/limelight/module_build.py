@@ -7,8 +7,10 @@ first call; nothing else is.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -80,6 +82,58 @@ def traced_results(module: Any, specs: Sequence[Any]) -> Results:
             if "_traced" in vars(m):  # no trace is kept, so layers may still be added
                 m._traced = before.get(id(m), False)
     return results
+
+
+def note_call(module: Any, args: tuple[Any, ...]) -> None:
+    """Remembers the types of the arguments of a module's first call, if they are tensors, for its summary.
+
+    Beside the module, whose attributes stay what its author wrote.
+    """
+    key = id(module)
+    leaves, structure = nest.flatten(args)
+    known = bool(leaves) and all(isinstance(x, Tensor) for x in leaves)
+    specs = nest.unflatten(structure, [TensorSpec(x.shape, x.dtype) for x in leaves]) if known else ()
+    _first_calls[key] = ref(module, lambda _: _first_calls.pop(key, None)), specs
+
+
+def is_noted(module: Any) -> bool:
+    """Whether a call of `module` has been noted."""
+    return id(module) in _first_calls
+
+
+def results_of_first_call(module: Any) -> Results:
+    """What the modules below one return for arguments as in its first call; empty where that is not known.
+
+    For any number of rows if the code allows it, else for as many as there were. The Python code of the call runs once
+    more, on symbolic tensors; what it does to attributes is undone, and what it raises (it may ask for values) only
+    means that the results are not known.
+    """
+    args = _first_calls.get(id(module), (None, ()))[1]
+    rows = {x.shape[:1] for x in nest.leaves_of(args)}
+    open_rows = nest.map_structure(lambda x: TensorSpec((None, *x.shape[1:]), x.dtype), args) if len(rows) == 1 else ()
+    before = [(m, dict(vars(m)), _contents(m)) for m in [module, *module.submodules]] if args else []
+    for specs in filter(None, (open_rows if rows != {()} else (), args)):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                return traced_results(module, specs)
+        except Exception:  # noqa: BLE001  # the user's code, run for a table alone
+            continue
+        finally:
+            for m, attributes, contents in before:
+                vars(m).clear()
+                vars(m).update(attributes)
+                for container, items in contents:
+                    container.clear()
+                    container.update(items) if isinstance(container, dict) else container.extend(items)
+    return {}
+
+
+def _contents(module: Any) -> list[tuple[Any, Any]]:
+    """The lists and dictionaries that are a module's attributes, each with a copy."""
+    return [(x, x.copy()) for x in vars(module).values() if type(x) in (list, dict)]
+
+
+_first_calls: Final[dict[int, tuple[ref[Any], tuple[Any, ...]]]] = {}
 
 
 def _words(result: Any) -> str:

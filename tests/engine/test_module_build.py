@@ -142,10 +142,34 @@ def test_what_is_known_without_shapes() -> None:
     model = Branches()
     model(ll.ones((1, 2)), ll.ones((1, 5)))
     assert model.summary().parameters == model.parameter_count == 52
-    assert "f32[" not in str(model.summary())
+    assert "f32[?,3] (of 2 calls)" in str(model.summary())
     sequence = ll.nn.Sequential(ll.nn.Dense(2))
     sequence(ll.ones((4, 3)))
     assert "f32[?,2]" in str(sequence.summary())
+
+
+def test_a_summary_after_a_call_leaves_the_model_as_it_was_and_may_not_know() -> None:
+    class Keeping(ll.Module):
+        def __init__(self) -> None:
+            self.layer = ll.nn.Dense(2)
+            self.seen: list[Any] = []
+
+        def call(self, x: Any) -> Any:
+            self.last = self.layer(x).reshape((x.shape[0], 2))  # for a number of rows that is known
+            self.seen.append(self.last)
+            return float(self.last[0, 0]) if self.asks else self.last
+
+    model = Keeping()
+    model.asks = False
+    y = model(ll.ones((4, 3)))
+    assert [row.output for _, row in model.summary().root.walk()] == ["f32[4,2]", "f32[4,2]"]
+    assert model.last is y
+    assert model.seen == [y]
+    asking = Keeping()
+    asking.asks = True  # a trace cannot answer
+    asking(ll.ones((4, 3)))
+    assert "f32[" not in str(asking.summary())
+    assert asking.summary().parameters == 8
 
 
 def test_the_tree_is_sound_html_and_escaped() -> None:

@@ -14,7 +14,8 @@ def living(last_set: Mapping[type, str]) -> Iterator[Any]:
     a constructor raises, the half-made object lives as long as the traceback, and another thread may be inside one.
 
     Args:
-        last_set: the attribute that is set last, by class; for slots the name of a slot.
+        last_set: the attribute that is set last, by class; for slots the name of a slot; "" where what is half made
+            does no harm.
     """
     # By who refers to the class, as each instance does. A list of all objects would hold those that other code is just
     # making: CPython refuses to end a tuple(...) that somebody else has got hold of.
@@ -35,6 +36,8 @@ def _with_subclasses(kind: type) -> Iterator[type]:
 
 def _is_made(x: Any, last_set: Mapping[type, str]) -> bool:
     name = next(name for kind, name in last_set.items() if issubclass(type(x), kind))
+    if not name:
+        return True
     slot = getattr(type(x), name, None)
     try:  # not hasattr(x, name): a class may answer for unknown names by reading a value
         if slot is None:

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from limelight.core import dispatch
-from limelight.errors import ArgumentError
 from limelight.explain.sandboxed_run import begin, inputs_of
+from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
@@ -69,7 +69,7 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
     copies of what it may change; the least time of each op counts. Fused ops are measured one by one.
 
     Args:
-        F: a staged function.
+        F: a staged function; any other function or module is staged for this question alone.
         *args: its arguments.
         **kwargs: its arguments by name.
 
@@ -77,7 +77,7 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
         The costs of its ops.
 
     Raises:
-        ArgumentError: `F` is not a staged function.
+        ArgumentError: `F` cannot be called, or is a class.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -87,10 +87,9 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
     >>> [(node.op.name, cost.nans, cost.infinities) for node, cost in measured.of.items()]
     [('log', 1, 1)]
     """
-    if not isinstance(F, Function):
-        raise ArgumentError(f"explain.costs needs a staged function, got {type(F).__name__}: write ll.function(f)")
-    call = F._call(args, kwargs)
-    entry = F._find(call.lookup) or F._trace_once(call, run=False)
+    function = staged_for("costs", F)
+    call = function._call(args, kwargs)
+    entry = function._find(call.lookup) or function._trace_once(call, run=False)
     graph = entry.function.optimised.graph
     inputs = inputs_of(entry, call)
     watches = [_Watch(graph, look=n == 0) for n in range(RUNS)]
@@ -100,7 +99,7 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
                 pass
     seconds = {node: min([watch.seconds[node] for watch in watches]) for node in watches[0].seconds}
     looked = watches[0].looked
-    return Costs(F, entry, graph, {node: Cost(seconds[node], *looked[node]) for node in seconds})
+    return Costs(function, entry, graph, {node: Cost(seconds[node], *looked[node]) for node in seconds})
 
 
 class _Watch:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from limelight.errors import ArgumentError
-from limelight.staging.function import Function
+from limelight.staging.function import Function, function
 
 
 def called_by(F: Function) -> str:
@@ -15,6 +16,23 @@ def called_by(F: Function) -> str:
     space = getattr(F.python_function, "__globals__", {})
     names = [name for name, value in list(space.items()) if value is F and not name.startswith("_")]
     return names[0] if names else "F"
+
+
+def staged_for(question: str, F: Callable[..., Any]) -> Function:
+    """`F`, or for a function, method or module that is not staged a staged one of it, which serves this question alone.
+
+    Raises ArgumentError, with the name of the question, for what cannot be called and for classes.
+    """
+    if isinstance(F, Function):
+        return F
+    if isinstance(F, type):
+        raise ArgumentError(
+            f"explain.{question}: {F.__name__} is a class, and calling it makes an object, not a graph: make one, "
+            "and ask about a call of that"
+        )
+    if not callable(F):
+        raise ArgumentError(f"explain.{question} needs a function or a module to call, got {type(F).__name__}")
+    return function(F)
 
 
 def staged_functions(question: str, F: Any) -> tuple[Function, ...]:

@@ -9,6 +9,7 @@ from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
+from limelight.variable_paths import path_of
 
 Gradient: TypeAlias = Tensor | SparseGradient
 
@@ -44,7 +45,7 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
             given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
             raise ArgumentError(f"{name}.apply changes variables, got {given}")
         if v._uid in seen:
-            raise ArgumentError(f"{name}.apply: variable {v.name!r} occurs twice and would be updated twice")
+            raise ArgumentError(f"{name}.apply: variable {path_of(v)!r} occurs twice and would be updated twice")
         seen.add(v._uid)
 
 
@@ -66,12 +67,13 @@ def checked_gradient(name: str, given: Any, variable: Variable) -> Gradient:
     gradient: Gradient = given if isinstance(given, SparseGradient) else as_tensor(given)
     if not dtypes.is_floating(variable.dtype) or not dtypes.is_floating(gradient.dtype):
         raise DTypeError(
-            f"{name}.apply: variable {variable.name!r} is {variable.dtype.name}, its gradient {gradient.dtype.name}; "
-            "both must be floating (keep a complex parameter as its real and imaginary parts)"
+            f"{name}.apply: variable {path_of(variable)!r} is {variable.dtype.name}, its gradient "
+            f"{gradient.dtype.name}; both must be floating (keep a complex parameter as its real and imaginary parts)"
         )
     if None not in gradient.shape and not shapes.compatible(gradient.shape, variable.shape):
         raise ShapeError(
-            f"{name}.apply: the gradient of variable {variable.name!r} has shape {shapes.show(gradient.shape)}, the "
-            f"variable {shapes.show(variable.shape)}; are gradients and variables in the same order?"
+            f"{name}.apply: the gradient of variable {path_of(variable)!r} has shape "
+            f"{shapes.show(gradient.shape)}, the variable {shapes.show(variable.shape)}; "
+            "are gradients and variables in the same order?"
         )
     return gradient

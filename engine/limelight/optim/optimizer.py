@@ -32,6 +32,7 @@ from limelight.optim.argument_checks import check_names, not_negative, refuse_un
 from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient, variables_of
 from limelight.optim.rows import Rows
 from limelight.user_code import equivalents, hints, source_line
+from limelight.variable_paths import path_of, paths_of
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
 Target: TypeAlias = Variable | Rows
@@ -278,15 +279,18 @@ class Optimizer(Module):
             )
 
     def _note_missing(self, missing: list[Variable], count: int) -> None:
-        names = ", ".join(repr(v.name) for v in missing)
+        uids = [v._uid for v in missing]
+        if len(missing) < count and self._skipped.issuperset(uids):
+            return
+        paths = paths_of(missing)
+        names = ", ".join([repr(paths.get(v._uid, v.name)) for v in missing])
         why = "ll.explain.why_none(tape, loss, variable) says why"
         if len(missing) == count:
             raise ArgumentError(f"{type(self).__name__}.apply: the gradient of every variable is None ({names}); {why}")
-        if not self._skipped.issuperset(uids := [v._uid for v in missing]):
-            self._skipped.update(uids)
-            where = source_line.here()
-            message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
-            warnings.warn(message, stacklevel=3)
+        self._skipped.update(uids)
+        where = source_line.here()
+        message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
+        warnings.warn(message, stacklevel=3)
 
 
 def _constrain(variable: Variable, constraint: Constraint) -> None:
@@ -295,7 +299,7 @@ def _constrain(variable: Variable, constraint: Constraint) -> None:
     if allowed.dtype != value.dtype or not compatible(allowed.shape, value.shape):
         kind = DTypeError if allowed.dtype != value.dtype else ShapeError
         raise kind(
-            f"the constraint of variable {variable.name!r} must return a {value.spec} as it was given, not a "
+            f"the constraint of variable {path_of(variable)!r} must return a {value.spec} as it was given, not a "
             f"{allowed.spec}; nothing but the value may change"
         )
     variable.assign(allowed)

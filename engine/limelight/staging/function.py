@@ -322,6 +322,10 @@ class Function:
         body = self.python_function if python_function is None else python_function
         return Function(body, **self._options)  # type: ignore[arg-type]  # as `_of`
 
+    def summed_outputs(self, entry: ConcreteFunction) -> Sequence[int]:
+        """The outputs of a trace's graph whose sum is meant where a view asks for "the gradient": all of them."""
+        return range(len(entry.graph.outputs))
+
     @property
     def instances(self) -> tuple[Function, ...]:
         """For a method: the functions of its living instances, each with a cache of its own."""

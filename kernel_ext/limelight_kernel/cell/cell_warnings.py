@@ -14,7 +14,10 @@ from limelight.user_code.source_line import Source
 
 
 class StagedCellWarning(UserWarning):
-    """A staged cell does something else than the plain cell would; `warnings.filterwarnings` silences it."""
+    """A staged cell does something else than the plain cell would; `warnings.filterwarnings` silences it.
+
+    See docs/errors/StagedCellWarning.md.
+    """
 
 
 class CellWarnings:

@@ -17,11 +17,17 @@ from limelight_kernel.cell.cell_source import register
 
 
 class CellSyntaxError(SyntaxError):
-    """The text under a cell magic cannot be compiled; shown with its line, and no other code."""
+    """The text under a cell magic cannot be compiled; shown with its line, and no other code.
+
+    See docs/errors/CellSyntaxError.md.
+    """
 
 
 class StagedSyntaxError(CellSyntaxError):
-    """A staged cell that cannot be compiled, or holds something that only an ordinary cell may hold."""
+    """A staged cell that cannot be compiled, or holds something that only an ordinary cell may hold.
+
+    See docs/errors/StagedSyntaxError.md.
+    """
 
 
 @dataclass(frozen=True, slots=True)

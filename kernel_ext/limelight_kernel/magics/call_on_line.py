@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Callable, Collection
+from types import BuiltinFunctionType
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from limelight import function
-from limelight.export import LoadedFunction, call_of
+from limelight.export import call_of
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
 from limelight_kernel.staged.session import Session, is_function, refuse_loaded
@@ -106,24 +108,24 @@ def _predicted_as_written(session: Session, text: str, called: Any, args: Any, k
         del linecache.cache[_FILE]
 
 
-def answer_about_call(
-    session: Session, text: str, question: Callable[..., Any], flag: str, magic: str = "%explain", staged: bool = True
-) -> Any:
+def answer_about_call(session: Session, text: str, question: Callable[..., Any], where: str) -> Any:
     """The answer to a question about a call; raises UsageError as `prediction` does.
+
+    A function, method or module that is not staged is staged for the question.
 
     Args:
         session: of the shell in which the call is evaluated.
         text: the call, such as "step(x[:3], 0.1)".
         question: is given the function and the call's arguments.
-        flag: the flag that asks.
-        magic: the magic that has it.
-        staged: whether only a staged function will do.
+        where: the magic, and its flag where that asks, for messages.
     """
-    called, args, kwargs = _function_and_arguments(session, text, f"{magic} {flag}", staged)
+    called, args, kwargs = _function_and_arguments(session, text, where, staged=False)
     if isinstance(called, StagedCell):
         kwargs = called.sent(kwargs)
-    if isinstance(called, LoadedFunction):  # which runs in a trace as any other function does
-        called = function(called)
+    if not is_function(called):  # by the name that the user calls it, which a module does not know
+        written = _parsed(text, where).func
+        named = isinstance(written, (ast.Name, ast.Attribute, ast.Subscript))
+        called = function(called, name=ast.unparse(written) if named else None)
     return question(called, *args, **kwargs)
 
 
@@ -134,11 +136,16 @@ def _function_and_arguments(
     if not text:
         raise UsageError(f"{where}: no call follows; write one, as in {where.rsplit(maxsplit=1)[-1]} step(x[:3], 0.1)")
     call = _parsed(text, where)
+    name = ast.unparse(call.func)
     called = call_of(_evaluated(session, call.func, text, where))
+    if isinstance(called, BuiltinFunctionType | type) or not callable(called):
+        is_what = "is built in, and no op" if callable(called) else f"is a {type(called).__name__}"
+        is_what = "is a class: make an object of it" if isinstance(called, type) else is_what
+        raise UsageError(f"{where}: {name!r} {is_what}; write a call of a function or of a module")
     if staged and not is_function(called):
-        name = ast.unparse(call.func)
         raise UsageError(
-            f"{where}: {name!r} is a {type(called).__name__}, not a staged function; stage it with ll.function({name})"
+            f"{where}: {name!r} is a {type(called).__name__} that is not staged, so no call of it is ever traced; "
+            f"write staged = ll.function({name}), and ask about a call of that"
         )
     args, kwargs = _evaluated(session, _arguments_only(call), text, where)
     return called, args, kwargs
@@ -151,7 +158,9 @@ def _parsed(text: str, where: str) -> ast.Call:
     except SyntaxError as error:
         raise UsageError(f"{where} {text!r}: {error.msg}; write a call, as in {flag} step(x[:3], 0.1)") from None
     if not isinstance(tree.body, ast.Call):
-        raise UsageError(f"{where}: {text!r} is no call; write one, as in {flag} step(x[:3], 0.1)")
+        behind = re.search(r"\)\s+(--?[a-z].*)$", text)
+        said = f"; {behind[1]} goes before {flag}" if behind and flag.startswith("-") else ""
+        raise UsageError(f"{where}: {text!r} is no call; write one, as in {flag} step(x[:3], 0.1){said}")
     return tree.body
 
 

@@ -55,9 +55,9 @@ class ExplainMagic(LimelightMagic):
         if given.nan is not None:
             call, behind = without_flag(written_call(line, "--nan"), ("--grad", "-g"))
             question = partial(explain.nan, gradient_of=True) if given.grad or behind else explain.nan
-            return self._show(given, Cards(answer_about_call(self.session, call, question, "--nan")))
+            return self._show(given, Cards(answer_about_call(self.session, call, question, "%explain --nan")))
         if given.pure is not None:
-            twice = answer_about_call(self.session, written_call(line, "--pure"), explain.purity, "--pure")
+            twice = answer_about_call(self.session, written_call(line, "--pure"), explain.purity, "%explain --pure")
             return self._say(given, PlainText(twice))
         function = self.session.function(given.name)
         if function is None:

@@ -69,7 +69,7 @@ class GraphMagic(LimelightMagic):
         if len(given.name) > 1 and "(" not in text:
             raise UsageError(f"%graph: unrecognized arguments: {given.name[1]}; one NAME at a time")
         costs = self._costs(text, given.overlay)
-        function = costs.function if costs is not None else self.session.function(text or None)
+        function = costs.function if costs is not None else self.session.function(text or None, "%graph")
         if function is None:
             return self._nothing(given, NO_FUNCTION)
         trace = -1 if given.trace is None else position(function, given.trace)

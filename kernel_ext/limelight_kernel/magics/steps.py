@@ -26,7 +26,7 @@ class StepsMagic(LimelightMagic):
     """`%steps` and `%%steps`."""
 
     @magic_arguments()
-    @argument("call", nargs="*", metavar="CALL", help="a call of a staged function, or the name of a staged cell")
+    @argument("call", nargs="*", metavar="CALL", help="a call of a function or a module, or the name of a staged cell")
     @argument("-g", "--grad", action="store_true", help="go back, too, from the sum of all results")
     @argument(
         "--break",
@@ -83,7 +83,7 @@ class StepsMagic(LimelightMagic):
         """The recording of a call, or of a staged cell by its name; None where nothing is staged."""
         if "(" in text:
             return answer_about_call(self.session, text, record, "%steps")
-        function = self.session.function(text or None)
+        function = self.session.function(text or None, "%steps")
         if function is None:
             return None
         return answer_about_call(self.session, f"{text or function.name}()", record, "%steps")

@@ -130,7 +130,7 @@ class TapeMagic(LimelightMagic):
     def _about_call(self, given: Namespace, flag: str, line: str) -> Any:
         text = written_call(line, f"--{flag}")
         try:
-            answer = answer_about_call(self.session, text, _question(given, flag), f"--{flag}", "%tape", staged=False)
+            answer = answer_about_call(self.session, text, _question(given, flag), f"%tape --{flag}")
         except ArgumentError as error:
             raise UsageError(f"%tape --{flag}: {error.bare}") from None
         return answer

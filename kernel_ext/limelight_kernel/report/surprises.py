@@ -36,7 +36,10 @@ class Surprise:
 
 
 class StrictError(RuntimeError):
-    """A strict cell would do something while it is traced alone; shown without a traceback."""
+    """A strict cell would do something while it is traced alone; shown without a traceback.
+
+    See docs/errors/StrictError.md.
+    """
 
     def _render_traceback_(self) -> list[str]:
         return [f"StrictError: {self}"]

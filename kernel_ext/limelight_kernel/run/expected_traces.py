@@ -18,7 +18,10 @@ runs_cells(__file__)
 
 
 class TraceCountError(AssertionError):
-    """A cell made other traces than `%%trace_cache` expects; shown without a traceback."""
+    """A cell made other traces than `%%trace_cache` expects; shown without a traceback.
+
+    See docs/errors/TraceCountError.md.
+    """
 
     def _render_traceback_(self) -> list[str]:
         return [f"TraceCountError: {self}"]

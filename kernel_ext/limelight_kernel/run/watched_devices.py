@@ -23,7 +23,10 @@ runs_cells(__file__)
 
 
 class MemoryBudgetError(AssertionError):
-    """A cell held more than `%%devices --budget` allows; shown without a traceback."""
+    """A cell held more than `%%devices --budget` allows; shown without a traceback.
+
+    See docs/errors/MemoryBudgetError.md.
+    """
 
     def _render_traceback_(self) -> list[str]:
         return [f"MemoryBudgetError: {self}"]

@@ -12,6 +12,7 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
+from limelight.user_code.tracebacks import in_place_of_python
 from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, Input, Recipe, Result, Run
 from limelight_widgets.format import shortened
 
@@ -27,6 +28,29 @@ class CellOutputs(NamedTuple):
 
     outputs: dict[str, Any]
     result: Any
+
+    @in_place_of_python
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._hint(name, f"CellOutputs has no attribute {name!r}"), name=name, obj=self)
+
+    @in_place_of_python
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            raise TypeError(self._hint(index, f"CellOutputs is (outputs, result), and has no {index!r}"))
+        return tuple.__getitem__(self, index)
+
+    def _hint(self, name: str, said: str) -> str:
+        """What to write for the value of a name."""
+        if name in self.outputs:
+            return f"{said}; write .outputs[{name!r}]"
+        known = ", ".join(map(repr, self.outputs)) or "nothing"
+        return f"{said}; .result is the value of the last expression, and .outputs has {known}"
+
+    def __repr__(self) -> str:
+        """A line for each value: the values themselves may be megabytes."""
+        rows = {f"outputs[{name!r}]": value for name, value in self.outputs.items()} | {"result": self.result}
+        width = max(map(len, rows))
+        return "\n".join(["CellOutputs", *[f"  {name:<{width}}  {_told(value)}" for name, value in rows.items()]])
 
 
 class _FromTheNotebook:
@@ -141,6 +165,12 @@ def kind_of(value: object) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"
     return _a(value)
+
+
+def _told(value: object) -> str:
+    """What a value is, and a number itself."""
+    is_number = type(value) is Tensor and value.ndim == 0  # not one of a trace that calls the cell
+    return f"{kind_of(value)} = {value.item()!r}" if is_number else kind_of(value)
 
 
 def _a(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -136,10 +137,11 @@ class Session:
         except Exception as error:  # noqa: BLE001  # whatever indexing raises is the user's to read
             raise UsageError(f"{path!r}: {type(error).__name__}: {error}".partition("\n")[0]) from None
 
-    def function(self, path: str | None) -> Any:
+    def function(self, path: str | None, of_call: str = "") -> Any:
         """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
 
-        A cell that failed while it was traced is the last one until another runs.
+        A cell that failed while it was traced is the last one until another runs. `of_call` is the magic that asks, if
+        it takes a call, too: of what is not staged, a call can be shown.
 
         Raises UsageError where the name means something else, or several functions could be meant.
         """
@@ -147,10 +149,10 @@ class Session:
             function = call_of(self.value(path))
             if not is_function(function):
                 inside = [f"{path}.{name}" for name in staged_members(function)]
-                remedy = f"stage it with ll.function({path})" if callable(function) else "give one"
+                kind = f"{'Python ' * isinstance(function, ModuleType)}{type(function).__name__}"
                 raise UsageError(
-                    f"{path!r} is a {type(function).__name__}, not a staged function: "
-                    + (f"write {' or '.join(inside)}" if inside else f"{remedy}, or name a cell with %%stage NAME")
+                    f"{path!r} is a {kind}, not a staged function: "
+                    + (f"write {' or '.join(inside)}" if inside else _instead(path, function, of_call))
                 )
             return function
         if self.failed is not None or self.last is not None:
@@ -182,6 +184,14 @@ class Session:
     def _visible(self) -> Iterable[str]:
         hidden = self.shell.user_ns_hidden
         return [name for name in self.shell.user_ns if name not in hidden and not name.startswith("_")]
+
+
+def _instead(path: str, value: object, of_call: str) -> str:
+    """What to write where `value` is not staged."""
+    if isinstance(value, type) or not callable(value):
+        return "give one, or name a cell with %%stage NAME"
+    call = f"write a call of it, as in {of_call} {path}(x), or " if of_call else ""
+    return f"{call}stage it with ll.function({path}), or name a cell with %%stage NAME"
 
 
 def staged_members(value: object) -> list[str]:

@@ -8,12 +8,13 @@ import re
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.autodiff import INEXACT
 from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
@@ -181,6 +182,15 @@ class StagedCell(Function):
         """For each output of a trace's graph the name that the cell gives it; empty where that is not known."""
         template = self._templates.get(entry)
         return [] if template is None else template.names
+
+    def summed_outputs(self, entry: Any) -> Sequence[int]:
+        """The cell's result, as for `%%stage --grad`; of a cell without one that is floating its names, each once."""
+        template = self._templates.get(entry) or self._body.last  # of a trace on the side that of the last one
+        outputs, names = entry.graph.outputs, [] if template is None else template.names
+        results = [i for i, name in enumerate(names) if name == "result" or name.startswith(("result[", "result."))]
+        if any(getattr(outputs[i].spec, "dtype", None) in INEXACT for i in results):
+            return results
+        return list({id(value): i for i, value in reversed(list(enumerate(outputs)))}.values())
 
     def written_back(self, entry: Any) -> tuple[str, ...]:
         """What each run with a trace changes in place, as code: `history`, `d['w']`, `box.t`."""

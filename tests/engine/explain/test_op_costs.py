@@ -55,6 +55,12 @@ def test_what_a_call_a_branch_or_a_loop_runs_counts_as_its_own() -> None:
     assert {node.op.name for node in measured.of} >= {"while_loop"}
 
 
-def test_a_function_that_is_not_staged_is_refused() -> None:
-    with pytest.raises(ll.errors.ArgumentError, match="needs a staged function, got function"):
-        ll.explain.costs(lambda x: x, 1)
+def test_what_is_not_staged_is_staged_for_the_question_and_what_makes_no_graph_refused() -> None:
+    layer = ll.nn.Dense(2)
+    layer(ll.ones((1, 3)))
+    measured = ll.explain.costs(layer, ll.ones((4, 3)))
+    assert [node.op.name for node in measured.of] == ["read_variable", "matmul", "read_variable", "add"]
+    with pytest.raises(ll.errors.ArgumentError, match="needs a function or a module to call, got int"):
+        ll.explain.costs(1)  # type: ignore[arg-type]
+    with pytest.raises(ll.errors.ArgumentError, match="Dense is a class"):
+        ll.explain.costs(ll.nn.Dense, 2)

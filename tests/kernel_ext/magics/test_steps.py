@@ -46,7 +46,7 @@ def test_gradient_text_file_and_name(notebook, shell, tmp_path):
     [
         ("%steps 3 + 4", "nothing is called"),
         ("%steps f(x)", "NameError"),
-        ("%steps len(x)", "not a staged function"),
+        ("%steps len(x)", "'len' is built in"),
         ("%%steps double(x)\nx", "above a cell stand flags only"),
         ("%steps --most 0 f(x)", "--most"),
     ],

@@ -59,7 +59,7 @@ def test_would_takes_braces_and_dollars_as_code(notebook):
         ("--would stpe(x)", "NameError: name 'stpe' is not defined"),
         ("--would step", "'step' is no call; write one, as in --would step(x[:3], 0.1)"),
         ("--would", "--would: no call follows; write one, as in --would step(x[:3], 0.1)"),
-        ("--would len(x)", "'len' is a builtin_function_or_method, not a staged function"),
+        ("--would len(x)", "'len' is built in"),
         ("--would step(x, y)", "NameError: name 'y' is not defined"),
         ("--would step(x, 1, 2)", "takes from 1 to 2 positional arguments but 3 were given"),
         ("--diff 1", "expected 2 arguments"),

@@ -45,7 +45,7 @@ def test_a_hit_names_its_trace_and_a_miss_says_why(notebook):
         ("f(x", "'(' was never closed"),
         ("f", "'f' is no call; write one, as in step(x[:3], 0.1)"),
         ("", "no call follows; write one, as in step(x[:3], 0.1)"),
-        ("print(x)", "'print' is a builtin_function_or_method, not a staged function"),
+        ("print(x)", "'print' is built in"),
         ("f(1 / 0)", "'f(1 / 0)': ZeroDivisionError: division by zero"),
         ("g(x)", "'g(x)' calls 'g', and NAME says 'f'; leave NAME out"),
     ],

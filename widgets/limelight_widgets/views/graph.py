@@ -30,6 +30,7 @@ from limelight.errors import ArgumentError
 from limelight.explain import Costs
 from limelight.explain.gradient_graph import gradient_of_sum
 from limelight.export import call_of
+from limelight.staging.function import Function
 from limelight.staging.graph_function import GraphFunction
 from limelight_widgets.figures import graph_files
 from limelight_widgets.figures.graph import graph_figure
@@ -204,7 +205,8 @@ def _backward(subject: Any, trace: int) -> GraphFunction:
     if cache is not None and not len(cache):
         raise ArgumentError(f"{subject.name} has not been traced yet: call it once, and its gradient can be shown")
     entry = subject if cache is None else cache[trace]
-    return GraphFunction(gradient_of_sum(getattr(entry, "graph", entry)))
+    summed = subject.summed_outputs(entry) if isinstance(subject, Function) else None
+    return GraphFunction(gradient_of_sum(getattr(entry, "graph", entry), summed))
 
 
 def _stop(state: State, after: int | str) -> int:

@@ -16,10 +16,10 @@ from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
 from limelight.executors import step
 from limelight.explain.gradient_graph import chosen_inputs, with_seeded_gradient
+from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph, Node
-from limelight.staging.function import Function
 
 GRADIENT: Final = "gradient/"
 """The name scope of the ops of the gradient."""
@@ -37,7 +37,7 @@ class Source:
 class BothPasses:
     """A call and its gradient. The first `results` outputs of `graph` are the call's, the others are gradients.
 
-    The last `seeds` inputs are the gradients of the results, ones.
+    Differentiated is the sum of the outputs `summed`. The last `seeds` inputs are the gradients of the results, ones.
     """
 
     name: str
@@ -46,6 +46,7 @@ class BothPasses:
     sources: tuple[Source, ...]
     results: int
     seeds: int
+    summed: tuple[int, ...]
 
     def gradient_nodes(self) -> set[Node]:
         """The nodes that compute gradients: not what those are multiplied with, nor those of the results, ones."""
@@ -59,9 +60,8 @@ class BothPasses:
         return found
 
     def input_name(self, place: int) -> str:
-        """How the user calls an input: a variable by its own name."""
-        x = self.inputs[place]
-        return str(getattr(x, "name", "") or self.graph.input_names[place])
+        """How the user calls an input: a variable of a module by its path, `net.conv1.kernel`."""
+        return self.graph.input_names[place]
 
     def payloads(self, moved: dict[int, Any] | None = None) -> list[Any]:
         """What to run on: variables and generators are copies, and the inputs in `moved` have other arrays."""
@@ -101,9 +101,7 @@ def both_passes(
 
     Raises ArgumentError where `F` is no function, `gradient_of` is unknown, or nothing can be differentiated.
     """
-    if not callable(F):
-        raise ArgumentError(f"explain.{question} needs a function, got {type(F).__name__}")
-    function = F if isinstance(F, Function) else Function(F)
+    function = staged_for(question, F)
     call = function._call(tuple(args), kwargs)
     entry = function._find(call.lookup) or function._trace_once(call, run=False)
     inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
@@ -111,14 +109,15 @@ def both_passes(
     places = chosen_inputs(f"explain.{question}", gradient_of, entry.graph, inputs)
     if not places:
         raise ArgumentError(f"explain.{question}: {function.name} reads no floating tensor and no trainable variable")
-    graph, connected, seeds = with_seeded_gradient(entry.graph, places)
+    summed = tuple(function.summed_outputs(entry))
+    graph, connected, seeds = with_seeded_gradient(entry.graph, places, summed)
     results = len(entry.graph.outputs)
     sources, at = [], results
     for place, has in zip(places, connected, strict=True):
         sources.append(Source(place, at if has else None))
         at += has
     inputs += [constant(1.0, dtype) for dtype in seeds]
-    return BothPasses(function.name, graph, tuple(inputs), tuple(sources), results, len(seeds))
+    return BothPasses(function.name, graph, tuple(inputs), tuple(sources), results, len(seeds), summed)
 
 
 def widened(array: Any) -> np.ndarray[Any, Any]:

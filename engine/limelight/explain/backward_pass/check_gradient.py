@@ -128,7 +128,7 @@ def check_gradient(
     base = {one.place: _array(passes, one.place) for one in sources}
     base |= dict.fromkeys(range(len(passes.inputs) - passes.seeds, len(passes.inputs)), np.ones(()))
     outputs = passes.outputs(base)
-    floats = [i for i in range(passes.results) if np.asarray(outputs[i]).dtype.kind == "f"]
+    floats = [i for i in passes.summed if np.asarray(outputs[i]).dtype.kind == "f"]
     fine = all(np.asarray(outputs[i]).dtype == np.float64 for i in floats)
     check = _Check(passes, base, floats, _STEP if fine else _COARSE_STEP, tolerance if fine else max(tolerance, 2e-2))
     records = [check.source(one, outputs, limit) for one in sources]

@@ -16,7 +16,6 @@ from limelight.core import dispatch
 from limelight.core.storage import Storage
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource
-from limelight.errors import ArgumentError
 from limelight.executors import step
 from limelight.explain.fix import Fix
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
@@ -24,10 +23,10 @@ from limelight.explain.nonfinite.fixes import hint_and_fix
 from limelight.explain.nonfinite.origin_tracker import Figures, Origin, OriginTracker, Place, is_bad
 from limelight.explain.story import Contrast, Story
 from limelight.explain.story import Place as StoryPlace
+from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
-from limelight.staging.function import Function
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
@@ -123,16 +122,16 @@ def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: An
     >>> found.op, str(found.operands[0]), found.became_nan.op
     ('log', 'f32[2] (from 0 to 1)', 'multiply')
     """
-    if not callable(F):
-        raise ArgumentError(f"explain.nan needs a function, got {type(F).__name__}")
-    function = F if isinstance(F, Function) else Function(F)
+    function = staged_for("nan", F)
     call = function._call(args, kwargs)
     entry = function._find(call.lookup) or function._trace_once(call, run=False)
     inputs = [*[call.leaves[i] for i in entry._tensor_leaves], *entry._captured()]
     inputs = [x if isinstance(x, Resource) else as_tensor(x) for x in inputs]
     graph = entry.graph
     if gradient_of is not None and gradient_of is not False:
-        graph = with_gradient(graph, chosen_inputs("explain.nan", gradient_of, graph, inputs))
+        graph = with_gradient(
+            graph, chosen_inputs("explain.nan", gradient_of, graph, inputs), function.summed_outputs(entry)
+        )
     with dispatch.fresh_stack():
         return _run(function.name, graph, inputs)
 

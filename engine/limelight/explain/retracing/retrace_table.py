@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.sentence import Miss, duration
 from limelight.explain.story import Story
 from limelight.explain.subject import staged_functions
@@ -30,8 +31,9 @@ class Group(NamedTuple):
 class Retrace:
     """Why a function traced, each time it did: `records` are `Miss` records, the newest last.
 
-    `str()` is the story of the newest, also shown as the value of a cell; `table()` is an overview of all. `unseen` are
-    the globals, closure values and attributes that have changed since, for which no call traces (`explain.baked`).
+    `str()` is the story of the newest, also shown as the value of a cell, with the `table()` of all where others had
+    other causes. `unseen` are the globals, closure values and attributes that have changed since, for which no call
+    traces (`explain.baked`).
     """
 
     function: str
@@ -68,8 +70,16 @@ class Retrace:
     def __str__(self) -> str:
         if not self.records:
             return f"`{self.function}` has not traced yet: call it once, and the trace is explained here."
-        newest = next(group for group in self.groups if group.latest is self.records[-1])
-        return "\n".join([str(_story(newest)), *[f"Changed since, without a trace: {value}" for value in self.unseen]])
+        groups = self.groups
+        newest = next(group for group in groups if group.latest is self.records[-1])
+        changed = [f"Changed since, without a trace: {value}" for value in self.unseen]
+        others = [
+            group for group in groups if group is not newest and SEVERITY[Cause(group.cause)] < SEVERITY[Cause.FIRST]
+        ]
+        if not others:
+            return "\n".join([str(_story(newest)), *changed])
+        count = f"That is the newest; {len(self.records):,} traces have {len(groups)} causes:"
+        return "\n".join([str(_story(newest)), *changed, count, replace(self, unseen=()).table()])
 
     @property
     def stories(self) -> tuple[Story, ...]:

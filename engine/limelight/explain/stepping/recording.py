@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from limelight.core import dispatch
-from limelight.errors import ArgumentError
 from limelight.executors.placement import copy_op
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.sandboxed_run import begin, inputs_of
@@ -18,6 +17,7 @@ from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
 from limelight.explain.stepping.portrait import Portrait, portrait
 from limelight.explain.stepping.step_marks import EventMarks, Mark
+from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
@@ -139,7 +139,7 @@ def steps(F: Callable[..., Any], *args: Any, gradient_of: Any = None, most: int 
         The recording.
 
     Raises:
-        ArgumentError: `F` is not callable, or `gradient_of` is unknown.
+        ArgumentError: `F` cannot be called or is a class, or `gradient_of` is unknown.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -154,15 +154,13 @@ def steps(F: Callable[..., Any], *args: Any, gradient_of: Any = None, most: int 
     >>> str(recorded.of("run")[0].value)
     'f32[2] = 2, 4'
     """
-    if not callable(F):
-        raise ArgumentError(f"explain.steps needs a function, got {type(F).__name__}")
-    function = F if isinstance(F, Function) else Function(F)
+    function = staged_for("steps", F)
     recorder = _Recorder(most)
     call = function._call(args, kwargs)
     entry = recorder.trace(function, call)
     if entry is not None:
         recorder.optimise(entry.function.optimised.records)
-        recorder.run(entry, call, gradient_of)
+        recorder.run(entry, call, gradient_of, function.summed_outputs(entry))
     return Recording(function.name, tuple(recorder.steps), recorder.is_cut)
 
 
@@ -214,12 +212,12 @@ class _Recorder:
             if record.changes or record.removed or record.added:
                 self.steps.append(Step("pass", None, str(record), (), tuple(_changes(record))))
 
-    def run(self, entry: ConcreteFunction, call: Call, gradient_of: Any) -> None:
-        """Steps of the ops, without effects."""
+    def run(self, entry: ConcreteFunction, call: Call, gradient_of: Any, summed: Sequence[int]) -> None:
+        """Steps of the ops, without effects; `summed` are the outputs whose sum is differentiated."""
         inputs = inputs_of(entry, call)
         graph = entry.graph
         if gradient_of is not None and gradient_of is not False:
-            graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs))
+            graph = with_gradient(graph, chosen_inputs("explain.steps", gradient_of, graph, inputs), summed)
         else:
             graph = entry.function.optimised.graph
         marks = EventMarks()

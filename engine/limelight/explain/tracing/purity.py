@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from limelight.errors import CallError, LimelightError
-from limelight.explain.subject import staged_functions
+from limelight.explain.subject import staged_for
 from limelight.explain.tracing import snapshot
 from limelight.explain.tracing.side_effects import SideEffects, side_effects
 from limelight.graph.ir import Graph, Literal, Node, is_function
@@ -67,14 +67,14 @@ class Purity:
     __repr__ = __str__
 
 
-def purity(F: Function, *args: Any, **kwargs: Any) -> Purity:
+def purity(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Purity:
     """Traces the call `F(*args, **kwargs)` twice, on the side, and tells how the graphs differ.
 
     Finds random numbers of the host, times, counters and other state of Python's that end up in a graph. What stays the
     same within a process, such as the order of a set of strings, is not seen. Python code in `F` runs twice, with all
     that it does besides; the cache and the trace count stay as they are, except that a function which has not been
-    traced at all is traced first. Raises ArgumentError for anything but a staged function, CallError for
-    arguments that it does not take.
+    traced at all is traced first. A function or module that is not staged is staged for this question alone. Raises
+    ArgumentError for what cannot be called and for classes, CallError for arguments that it does not take.
 
     >>> import limelight as ll
     >>> import itertools
@@ -85,7 +85,7 @@ def purity(F: Function, *args: Any, **kwargs: Any) -> Purity:
     >>> [(found.kind, found.first, found.second) for found in ll.explain.purity(f, ll.constant(1.0)).records]
     [('constant', '1.0', '2.0')]
     """
-    staged_functions("purity", F)
+    F = staged_for("purity", F)
     call = _called(F, args, kwargs)
     if not len(F.trace_cache):
         F._trace_once(call, run=False)

@@ -97,6 +97,14 @@ class Layer(Module):
             wait_again()
             raise
 
+    def __limelight_signature__(self) -> inspect.Signature:
+        """The parameters of `call`, and `training`, which any layer takes."""
+        own = inspect.signature(self.call)
+        if self.trained or any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
+            return own
+        training = inspect.Parameter("training", inspect.Parameter.KEYWORD_ONLY, default=False)
+        return own.replace(parameters=[*own.parameters.values(), training])
+
     def build(self, features: int, *inputs: Any) -> None:
         """Creates the weights; to be defined by subclasses.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -94,6 +95,9 @@ class Sequential(Module):
         if len(args) == 1 and isinstance(args[0], Tensor) and args[0].ndim:  # for a summary; the batch may vary
             self._built_on = (TensorSpec((None, *args[0].shape[1:]), args[0].dtype),)
         return result
+
+    def __limelight_signature__(self) -> inspect.Signature:
+        return inspect.signature(self.call)
 
     def call(self, x: Any, training: bool = False) -> Any:
         """The result of the last layer.

@@ -42,7 +42,8 @@ def test_records_are_in_order_and_the_story_is_that_of_the_newest(busy):
     assert str(answer).startswith(str(answer.records[-1]))
     cost = sum(record.seconds for record in answer.records[-2:])
     shown = f"{cost * 1e3:.0f} ms" if cost >= 0.01 else f"{cost * 1e3:.1f} ms"
-    assert str(answer).endswith(f'\n2 traces for this reason (`batch["x"]`, shape) cost {shown} in all.')
+    assert f'\n2 traces for this reason (`batch["x"]`, shape) cost {shown} in all.' in str(answer)
+    assert str(answer).endswith(f"That is the newest; 6 traces have 3 causes:\n{answer.table()}")
 
 
 def test_one_trace_is_told_without_a_count():

@@ -151,7 +151,7 @@ def test_more_steps_than_asked_for_are_left_out():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(ArgumentError, match=r"explain.steps needs a function, got int"):
+    with pytest.raises(ArgumentError, match=r"explain.steps needs a function or a module to call, got int"):
         ll.explain.steps(3)
     with pytest.raises(ArgumentError, match=r"explain.steps: gradient_of has 'z'"):
         ll.explain.steps(lambda x: x, ll.ones(()), gradient_of="z")
