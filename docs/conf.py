@@ -25,9 +25,8 @@ exclude_patterns = ["package_index.md"]
 myst_enable_extensions = ["colon_fence", "fieldlist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
-suppress_warnings = ["myst.header"]  # pages of the guide are read on their own, and entries follow at any depth
+suppress_warnings = ["ref.python"]  # `Step` is a record of the stepper and a schedule
 add_module_names = False
-maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
 nitpicky = False
 python_use_unqualified_type_names = True
@@ -43,4 +42,5 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 
 def setup(app: Any) -> None:
+    """Sphinx calls this."""
     documentation.connect(app)

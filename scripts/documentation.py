@@ -17,13 +17,27 @@ from sphinx import addnodes
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 _NAME: Final = re.compile(r"(ll(?:\.\w+)+)")
 _PROGRAM: Final = re.compile(r"\[(\w+)\]\(\1\.py\)")
+_ERRORS: Final = frozenset(path.stem for path in (DOCS / "errors").glob("*.md"))
+_ERROR: Final = re.compile(rf"\b({'|'.join(sorted(_ERRORS - {'README'}))})\b")
+_ALONE: Final = (
+    nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.comment, addnodes.pending_xref,
+    addnodes.desc_signature,
+)  # fmt: skip
+"""In these no link begins."""
+_MENDED: Final = {
+    "<pre>": '<pre tabindex="0">',  # blocks that scroll sideways are reached by the keyboard
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+}
 
 
 def connect(app: Any) -> None:
     """Registers all of it."""
     app.connect("source-read", _read)
     app.connect("doctree-read", _link_names)
-    app.connect("html-page-context", _mark_scrolling)
+    app.connect("build-finished", _mend_pages)
 
 
 def _read(app: Any, docname: str, source: list[str]) -> None:
@@ -44,21 +58,33 @@ def _with_programs(text: str) -> str:
 def _link_names(app: Any, doctree: Any) -> None:
     """Leads each name in code to its entry, but in headings, links, and in the entry itself."""
     docname = app.env.docname
-    errors = {path.stem for path in (DOCS / "errors").glob("*Error.md")} | {
-        path.stem for path in (DOCS / "errors").glob("*Warning.md")
-    }
     for literal in list(doctree.findall(nodes.literal)):
-        if any(isinstance(above, nodes.title | nodes.reference | addnodes.pending_xref) for above in _above(literal)):
-            continue
-        text = literal.astext()
-        if text in errors and not docname.startswith(f"errors/{text}"):
-            _wrap(literal, docname, "std", "doc", f"/errors/{text}")
-        elif found := _NAME.match(text):
-            name = found[1]
-            while name != "ll" and name not in reference.public_names():
-                name = name.rpartition(".")[0]
-            if name != "ll":
-                _wrap(literal, docname, "py", "obj", name)
+        target = _target(literal.astext())
+        if target and not _is_linked(literal):
+            literal.replace_self(_link(docname, target, literal))
+    for text in list(doctree.findall(nodes.Text)):
+        words = _ERROR.split(text)
+        if len(words) > 1 and not _is_linked(text) and not docname.startswith("errors/"):
+            text.parent.replace(text, [_word(docname, word) for word in words if word])
+
+
+def _target(code: str) -> tuple[str, str, str] | None:
+    """Where a name in code leads: domain, kind, name."""
+    if code in _ERRORS:
+        return "std", "doc", f"/errors/{code}"
+    found = _NAME.match(code)
+    name = found[1] if found else "ll"
+    while name != "ll" and name not in reference.public_names():
+        name = name.rpartition(".")[0]
+    return ("py", "obj", name) if name != "ll" else None
+
+
+def _word(docname: str, word: str) -> Any:
+    return _link(docname, ("std", "doc", f"/errors/{word}"), nodes.Text(word)) if word in _ERRORS else nodes.Text(word)
+
+
+def _is_linked(node: Any) -> bool:
+    return any(isinstance(above, _ALONE) for above in _above(node.parent))
 
 
 def _above(node: Any) -> Any:
@@ -67,15 +93,19 @@ def _above(node: Any) -> Any:
         node = node.parent
 
 
-def _wrap(literal: Any, docname: str, domain: str, kind: str, target: str) -> None:
+def _link(docname: str, target: tuple[str, str, str], shown: Any) -> Any:
+    domain, kind, name = target
     link = addnodes.pending_xref(
-        "", refdomain=domain, reftype=kind, reftarget=target, refdoc=docname, refexplicit=True, refwarn=True
+        "", refdomain=domain, reftype=kind, reftarget=name, refdoc=docname, refexplicit=True, refwarn=True
     )
-    literal.replace_self(link)
-    link += literal
+    link += shown.deepcopy()
+    return link
 
 
-def _mark_scrolling(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Blocks that scroll sideways can be reached by the keyboard."""
-    if "body" in context:
-        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+def _mend_pages(app: Any, error: Exception | None) -> None:
+    """What axe finds in the theme's own HTML, and on the pages that Sphinx writes itself."""
+    for path in Path(app.outdir).rglob("*.html") if error is None else ():
+        text = path.read_text(encoding="utf-8")
+        for wrong, right in _MENDED.items():
+            text = text.replace(wrong, right)
+        path.write_text(text, encoding="utf-8")

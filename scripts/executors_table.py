@@ -47,7 +47,6 @@ _KINDS: Final = {
     "no loop of": "its kernel calls NumPy in a way that tables do not know",
     "there is no loop": "its kernel calls NumPy in a way that tables do not know",
     "its kernel raises": "its kernel uses of arrays what tables do not know",
-    
 }
 """What the reasons begin with, and what the page says."""
 
@@ -99,8 +98,15 @@ def page() -> str:
     for name, why in outcomes().items():
         reasons[why].append(f"`{name}`")
     inside = reasons.pop("")
-    lines = [f"The tables run {len(inside)} ops: {', '.join(inside)}.", "", "| left to the plan | since |", "| --- | --- |"]
-    lines += [f"| {', '.join(names)} | {why} |" for why, names in sorted(reasons.items(), key=lambda pair: -len(pair[1]))]
+    lines = [
+        f"The tables run {len(inside)} ops: {', '.join(inside)}.",
+        "",
+        "| left to the plan | since |",
+        "| --- | --- |",
+    ]
+    lines += [
+        f"| {', '.join(names)} | {why} |" for why, names in sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+    ]
     return _HEAD + "\n".join(lines) + "\n"
 
 

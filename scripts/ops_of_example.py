@@ -119,7 +119,10 @@ def _exports(form: str, ops: list[Op], refused: dict[str, str]) -> str:
 def onnx_refusals() -> dict[str, str]:
     """Why ONNX cannot have an op, for those that it cannot: the rows of docs/onnx_ops.md that say so."""
     page = (DOCS / "onnx_ops.md").read_text(encoding="utf-8")
-    return {name: why.partition(";")[0] for name, why in re.findall(r"^\| (\w+) \|.*\| refused: (.*) \|$", page, re.MULTILINE)}
+    return {
+        name: why.partition(";")[0]
+        for name, why in re.findall(r"^\| (\w+) \|.*\| refused: (.*) \|$", page, re.MULTILINE)
+    }
 
 
 @functools.cache

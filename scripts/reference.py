@@ -131,7 +131,9 @@ def _constant(value: Any) -> str:
     """What a name that is no function stands for."""
     if isinstance(value, float):
         return f"The number {value!r}.\n"
-    return "None, in an index a new axis of size 1.\n" if value is None else f"The dtype `{value.name}`, one of NumPy's.\n"
+    return (
+        "None, in an index a new axis of size 1.\n" if value is None else f"The dtype `{value.name}`, one of NumPy's.\n"
+    )
 
 
 def signatures(shown: str, value: Any) -> list[str]:
@@ -151,8 +153,10 @@ def _written(signature: inspect.Signature, *, returns: bool) -> str:
     given = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     given = [p.replace(default=_Text("...")) if _is_unreadable(p.default) else p for p in given]
     ending = signature.return_annotation if returns else inspect.Signature.empty
-    return str(inspect.Signature(given, return_annotation=ending)).replace("'", "") if _plain(given) else str(
-        inspect.Signature(given, return_annotation=ending)
+    return (
+        str(inspect.Signature(given, return_annotation=ending)).replace("'", "")
+        if _plain(given)
+        else str(inspect.Signature(given, return_annotation=ending))
     )
 
 

@@ -210,7 +210,9 @@ def test_the_peak_has_the_intermediates_of_staged_calls_and_never_falls(live):
     assert after["peak"] >= before["live"] + 1000 * 1000 * 4
     assert after["exact"]
     assert view.state()["devices"][0]["peak"] == after["peak"], "a later look does not lower it"
-    assert before["live"] + 1000 * 1000 * 4 <= max(after["history"]) <= after["peak"], "a peak may be of before the view"
+    assert before["live"] + 1000 * 1000 * 4 <= max(after["history"]) <= after["peak"], (
+        "a peak may be of before the view"
+    )
 
 
 @pytest.mark.slow  # looks through all objects of the process
