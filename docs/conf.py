@@ -1,4 +1,4 @@
-"""Sphinx's settings, for `make docs`. Pages are Markdown; the reference's entries are made by `scripts/reference.py`."""
+"""Sphinx's settings, for `make docs`: pages are Markdown, the reference's entries come from `scripts/reference.py`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import documentation  # noqa: E402  # from scripts
-
-import limelight  # noqa: E402
+import documentation  # from scripts
+import limelight
 
 project = "Limelight"
 author = "The Limelight maintainers"

@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import reference
 from docutils import nodes
 from sphinx import addnodes
+
+import reference
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 _NAME: Final = re.compile(r"(ll(?:\.\w+)+)")

@@ -69,7 +69,7 @@ def faults(page: Page, address: str, *, pictures: bool = True) -> Iterator[str]:
     asked: set[str] = set()
     page.on("request", lambda request: asked.add(request.url))
     for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]  # one of its words
+        page.emulate_media(color_scheme=theme)
         for name in KINDS:
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})

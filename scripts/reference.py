@@ -1,7 +1,7 @@
 """The reference in Markdown, made of the docstrings and of what the ops say about themselves.
 
-Pages of `docs/reference` list public names in blocks that begin with ```` ```names ````. `docs/conf.py` has `expanded`
-put an entry in the place of each name when the documentation is built. A test needs `public_names` and `names_on` alone.
+Pages of `docs/reference` list public names in blocks that begin with three backticks and `names`. As the site is built,
+`expanded` puts an entry in the place of each name.
 """
 
 from __future__ import annotations
