@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
-.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures bench array-api clean
+.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -61,6 +61,12 @@ architecture: $(READY) ## draw the rooms and their imports anew, for docs/archit
 pictures: $(READY) ## take the README's pictures anew
 	$(RUN) scripts/screenshot.py notebooks/01_first_light.ipynb docs/images --cell '%%stage=first_light' --width 1120
 
+docs: $(VENV)-docs/.installed-docs ## the documentation as a site, in artefacts/docs/html, in an environment of its own
+	$(VENV)-docs/bin/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs artefacts/docs/html
+
+docs-check: $(READY) ## look at that site in a real browser (needs Node's packages: npm ci, in widgets/js)
+	$(RUN) scripts/documentation_check.py
+
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
 	$(VENV)-bench/bin/python benchmarks/eager.py
 
@@ -69,10 +75,13 @@ array-api: ## let the public suite of the Array API judge: make array-api SUITE=
 	$(PYTHON) scripts/array_api.py "$(SUITE)"
 
 clean: ## remove environments, caches and artefacts
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-array-api artefacts .hypothesis .*_cache widgets/js/node_modules
+	rm -rf $(VENV) $(VENV)-docs $(VENV)-bench $(VENV)-array-api artefacts .hypothesis .*_cache widgets/js/node_modules
 
 $(VENV)/.installed-%: pyproject.toml scripts/environment.py $(wildcard engine/native/src/*)
 	$(PYTHON) scripts/environment.py $* --venv $(VENV)
 
 $(VENV)-bench/.installed-bench: pyproject.toml scripts/environment.py
 	$(PYTHON) scripts/environment.py bench --venv $(VENV)-bench
+
+$(VENV)-docs/.installed-docs: pyproject.toml scripts/environment.py
+	$(PYTHON) scripts/environment.py docs --venv $(VENV)-docs

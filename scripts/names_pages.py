@@ -54,7 +54,7 @@ def _table(namespace: str, short: str) -> Iterator[str]:
     )
     if rows:
         yield f"### {short}\n"
-        yield "| There | Here | |\n| --- | --- | --- |"
+        yield "| There | Here | Write |\n| --- | --- | --- |"
         for name, entry in rows:
             ours = f"`ll.{entry.ours}`" if entry.ours else ""
             yield f"| `{name}` | {ours} | {_cell(entry.remark)} |"

@@ -79,7 +79,7 @@ def test_the_notebook_is_a_default_dependency_and_the_rest_are_extras():
     names = {re.split(r"[^\w-]", requirement)[0] for requirement in PROJECT["dependencies"]}
     assert {"numpy", "ml_dtypes", "ipykernel", "ipywidgets", "anywidget", "graphviz"} <= names
     assert not names & {"jax", "cupy", "ray", "onnx", "torch", "jupyterlab"}
-    assert {"onnx", "png", "xla", "cuda", "workshop", "test", "bench"} == set(PROJECT["optional-dependencies"])
+    assert {"onnx", "png", "xla", "cuda", "workshop", "test", "docs", "bench"} == set(PROJECT["optional-dependencies"])
 
 
 # --- the facade

@@ -1,0 +1,253 @@
+"""The reference in Markdown, made of the docstrings and of what the ops say about themselves.
+
+Pages of `docs/reference` list public names in blocks that begin with three backticks and `names`. As the site is built,
+`expanded` puts an entry in the place of each name.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, get_overloads
+
+import limelight as ll
+import ops_of_example
+from limelight.core.dispatch import Interpreter
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+REFERENCE: Final = ROOT / "docs" / "reference"
+PARTS: Final = (
+    "config",
+    "data",
+    "debug",
+    "errors",
+    "events",
+    "explain",
+    "export",
+    "fft",
+    "linalg",
+    "lookup",
+    "nn",
+    "nn.initializers",
+    "optim",
+    "optim.schedules",
+    "random",
+    "tree",
+    "widgets",
+)
+HIDDEN: Final = {"__version__", "__array_api_version__", "__array_namespace_info__"}
+_BLOCK: Final = re.compile(r"^```names\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SPACES: Final = re.compile(r"\s+")
+_PROMPT: Final = re.compile(r"(?:^|(?<=\n))((?:(?:>>>|\.\.\.)[^\n]*(?:\n(?!\n)[^\n]*)*\n?)+)")
+
+
+# What is public, and where it is listed
+
+
+@functools.cache
+def public_names() -> dict[str, Any]:
+    """Every public name, `ll.nn.Dense`, and what it stands for; modules and aliases of theirs aside."""
+    found: dict[str, Any] = {}
+    for part in ("", *PARTS):
+        module = functools.reduce(getattr, part.split("."), ll) if part else ll
+        names = getattr(module, "__all__", None) if part else dir(ll)
+        for name in names if names is not None else dir(module):
+            value = getattr(module, name)
+            if name in HIDDEN or name[0] == "_" or isinstance(value, ModuleType) or _is_of_the_engine(part, value):
+                continue
+            found[".".join(filter(None, ("ll", part, name)))] = value
+    return found
+
+
+def _is_of_the_engine(part: str, value: Any) -> bool:
+    """Whether a name of a module without `__all__` is for the engine alone: functions beside the classes of errors."""
+    return part == "errors" and not isinstance(value, type)
+
+
+def names_on(text: str) -> list[str]:
+    """The names that a page lists, in its order."""
+    return [name for block in _BLOCK.findall(text) for name in block.split()]
+
+
+def pages() -> dict[str, str]:
+    """The pages of the reference by name, as they are written."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(REFERENCE.glob("*.md"))}
+
+
+def resolved(name: str) -> Any:
+    """What a name on a page stands for: a public one, or `limelight.staging.function.Function`."""
+    if name in public_names():
+        return public_names()[name]
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+# Markdown
+
+
+def expanded(text: str) -> str:
+    """A page with an entry in the place of each name."""
+    return _BLOCK.sub(lambda block: "\n".join(entry(name) for name in block[1].split()), text)
+
+
+@functools.cache
+def _first_home() -> dict[int, str]:
+    """The first of the names of each function and class, which has the entry; the others lead to it."""
+    homes: dict[int, str] = {}
+    for name, value in public_names().items():
+        homes.setdefault(id(value), name)
+    return homes
+
+
+def entry(name: str) -> str:
+    """The entry of a name: its signature, its docstring, what is known of its ops, its members."""
+    value = resolved(name)
+    shown = name.removeprefix("limelight.") if name.startswith("ll.") else name.rpartition(".")[2]
+    home = _first_home().get(id(value), name)
+    if not callable(value) and not isinstance(value, type):
+        return _directive("data", shown, _constant(value), 5)
+    if home != name:
+        return _directive("function", "\n".join(signatures(shown, value)), f"The same as `{home}`.\n", 5)
+    kind = "class" if isinstance(value, type) else "function"
+    body = _body(value, name)
+    if kind == "class":
+        body += "\n" + "\n".join(_member(value, member) for member in members_of(value))
+    return _directive(kind, "\n".join(signatures(shown, value)), body, 5)
+
+
+def _directive(kind: str, heading: str, body: str, ticks: int) -> str:
+    fence = "`" * ticks
+    first, *others = heading.split("\n")
+    return f"{fence}{{py:{kind}}} {first}\n" + "".join(f"{line}\n" for line in others) + f"\n{body}\n{fence}\n"
+
+
+def _constant(value: Any) -> str:
+    """What a name that is no function stands for."""
+    if isinstance(value, float):
+        return f"The number {value!r}.\n"
+    return (
+        "None, in an index a new axis of size 1.\n" if value is None else f"The dtype `{value.name}`, one of NumPy's.\n"
+    )
+
+
+def signatures(shown: str, value: Any) -> list[str]:
+    """The calls that something takes, as they are written."""
+    forms = get_overloads(value) if inspect.isfunction(value) else []
+    written = []
+    for form in forms or [value]:
+        try:
+            written.append(f"{shown}{_written(inspect.signature(form), returns=not isinstance(value, type))}")
+        except (TypeError, ValueError):  # of a class that is written in C underneath
+            written.append(shown)
+    return list(dict.fromkeys(written))
+
+
+def _written(signature: inspect.Signature, *, returns: bool) -> str:
+    """A signature without what has no text of its own, such as a sentinel, and without what each method has."""
+    given = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    given = [p.replace(default=_Text("...")) if _is_unreadable(p.default) else p for p in given]
+    ending = signature.return_annotation if returns else inspect.Signature.empty
+    return (
+        str(inspect.Signature(given, return_annotation=ending)).replace("'", "")
+        if _plain(given)
+        else str(inspect.Signature(given, return_annotation=ending))
+    )
+
+
+def _plain(given: list[inspect.Parameter]) -> bool:
+    """Whether no default is a string, so that all quotes are those of annotations."""
+    return not any(isinstance(p.default, str) for p in given)
+
+
+class _Text(str):
+    """A default that is shown as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _is_unreadable(default: Any) -> bool:
+    return default is not inspect.Parameter.empty and "<" in repr(default)
+
+
+def members_of(owner: type) -> list[str]:
+    """The methods and properties that a class has for users and has not from a public class above it."""
+    above = {n for base in owner.__mro__[1:] if id(base) in _first_home() or base is object for n in dir(base)}
+    names = [n for n in dir(owner) if n[0] != "_" and not hasattr(Interpreter, n)]
+    own = [n for n in names if n not in above or n in vars(owner)]
+    return [n for n in own if inspect.getdoc(inspect.getattr_static(owner, n)) and _is_a_member(owner, n)]
+
+
+def _is_a_member(owner: type, name: str) -> bool:
+    value = inspect.getattr_static(owner, name)
+    if issubclass(owner, BaseException) and hasattr(Exception, name):
+        return False
+    return isinstance(value, property | staticmethod | classmethod | functools.cached_property) or callable(value)
+
+
+def _member(owner: type, name: str) -> str:
+    value = inspect.getattr_static(owner, name)
+    if not callable(value) and not isinstance(value, staticmethod | classmethod):
+        return _directive("attribute", name, _body(value, name), 4)
+    function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+    home = _first_home().get(id(function))
+    body = f"As `{home}`.\n" if home else _body(function, name)
+    return _directive("method", "\n".join(signatures(name, function)), body, 4)
+
+
+def _body(value: Any, name: str) -> str:
+    """A docstring as Markdown: text, examples, then lists of parameters, results, errors and facts."""
+    griffe = importlib.import_module("griffe")
+    text, fields = [], []
+    for part in griffe.Docstring(inspect.getdoc(value) or "").parse("google", warnings=False):
+        kind = part.kind.value
+        if kind == "text":
+            text.append(_with_examples(part.value))
+        elif kind in ("parameters", "other parameters"):
+            fields += [f":param {one.name}: {_line(one.description)}" for one in part.value]
+        elif kind == "raises":
+            fields += [f":raises {one.annotation}: {_line(one.description)}" for one in part.value]
+        elif kind == "warns":
+            fields += [f":warns {one.annotation}: {_line(one.description)}" for one in part.value]
+        elif kind in ("returns", "yields"):
+            fields.append(f":returns: {_line(_returned(part.value))}")
+        elif kind == "attributes":
+            fields += [f":ivar {one.name}: {_line(one.description)}" for one in part.value]
+        else:
+            raise ValueError(f"{name}: its docstring has a section {kind!r}, which the reference does not know")
+    fields += [f":{title}: {said}" for title, said in ops_of_example.facts(value)]
+    return "\n\n".join(text) + "\n\n" + "\n".join(fields) + "\n"
+
+
+def _returned(parts: Any) -> str:
+    """The text of a section of results, whose first word before a colon is no type with us."""
+    return " ".join(f"{one.annotation}: {one.description}" if one.annotation else one.description for one in parts)
+
+
+def _line(text: str) -> str:
+    return _SPACES.sub(" ", text).strip()
+
+
+def _with_examples(text: str) -> str:
+    """Text whose examples are blocks of code."""
+    return "\n\n".join(_paragraph(one) for one in re.split(r"\n\s*\n", text.strip("\n")))
+
+
+def _paragraph(text: str) -> str:
+    flat = textwrap.dedent(text)
+    if flat.lstrip().startswith(">>>"):
+        return f"```pycon\n{flat}\n```"
+    return f"```text\n{flat}\n```" if text.startswith("    ") else text
+
+
+def entries_of(text: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The names of a page with what they stand for."""
+    return ((name, resolved(name)) for name in names_on(text))

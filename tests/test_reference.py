@@ -1,0 +1,70 @@
+"""The reference: every public name has one place in it, pages are linked, and what it says of ops is up to date."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import limelight as ll
+import ops_of_example
+import reference
+from limelight.core.op import all_ops, home_of
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SITE = (DOCS / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_is_on_one_page():
+    listed = Counter(name for text in reference.pages().values() for name in reference.names_on(text))
+    assert set(reference.public_names()) - set(listed) == set(), "list it in a page of docs/reference"
+    assert [name for name, times in listed.items() if times > 1] == []
+    for name in set(listed) - set(reference.public_names()):
+        assert callable(reference.resolved(name)), f"{name} is listed and is not there"
+    assert len(listed) > 550, "the walk has missed the pages"
+
+
+def test_every_page_of_the_documentation_is_in_the_navigation():
+    linked = set(re.findall(r"^[\w/]+$", SITE, flags=re.MULTILINE))
+    written = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")}
+    assert written - {"index", "package_index"} == linked
+
+
+def test_every_page_of_the_reference_is_listed_on_its_first():
+    first = reference.pages()["README.md"]
+    assert {name for name in reference.pages() if f"({name})" not in first} == {"README.md"}
+
+
+def test_every_op_has_its_place_in_the_table_of_executors():
+    page = (DOCS / "executors.md").read_text(encoding="utf-8")
+    ours = {name for name in all_ops() if home_of(name).startswith("limelight.")}
+    assert ours - set(re.findall(r"`(\w+)`", page)) == set(), "run `python scripts/executors_table.py`"
+
+
+def test_signatures_read_as_they_are_written():
+    assert reference.signatures("ll.multiply", ll.multiply) == [
+        "ll.multiply(x: TensorLike, y: TensorLike, /) -> Tensor"
+    ]
+    assert reference.signatures("ll.nn.Flatten", ll.nn.Flatten) == ["ll.nn.Flatten()"]
+    assert "self" not in "".join(reference.signatures("gradient", ll.GradientTape.gradient))
+    assert not [name for name, value in reference.public_names().items() if "<" in str(reference.signatures("", value))]
+
+
+def test_facts_are_those_of_the_ops_that_the_example_runs():
+    assert dict(ops_of_example.facts(ll.nn.Dense))["Ops"] == "`matmul`, `add`, `relu` in the example"
+    facts = dict(ops_of_example.facts(ll.multiply))
+    assert facts["Gradient"].startswith("`x̄ = z̄ y*`")
+    assert facts["Runs on"].endswith("executors `plan`, `step` and `loops`")
+    assert facts["Exports"] == "ONNX yes; StableHLO yes"
+    drawn = dict(ops_of_example.facts(ll.random.normal))
+    assert drawn["Exports"].startswith("ONNX no: `random_normal` ")
+    assert "`loops` has the plan run it" in drawn["Runs on"]
+    assert dict(ops_of_example.facts(ll.function)) == {}, "nothing is known of what runs code of the user's"
+
+
+def test_the_tables_that_facts_are_read_from_are_found():
+    assert "assign" in ops_of_example.onnx_refusals()
+    assert ops_of_example.stablehlo_refusals()["random_normal"] == "draws from a generator on the host"
+    assert ops_of_example.not_in_tables()["random_normal"] == "it has an effect"
+    assert "add" not in {**ops_of_example.onnx_refusals(), **ops_of_example.not_in_tables()}
