@@ -12,10 +12,11 @@ from typing import Any, Final, Literal
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ExportError
+from limelight.core.op import Op
+from limelight.executors.xla.graph_lowering import GraphLowering, NoForm, VariableCell, why_no_form
+from limelight.executors.xla.structured_control import CONTROL
+from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.export.destination import destination, write_whole
-from limelight.export.to_stablehlo.graph_lowering import GraphLowering, VariableValue
-from limelight.export.to_stablehlo.structured_control import CONTROL
-from limelight.export.to_stablehlo.symbolic_sizes import value_of
 from limelight.export.traces_to_write import argument_specs, single_trace
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
@@ -155,11 +156,23 @@ class _Program:
     def __call__(self, *arguments: Any) -> Any:
         values, tensors = (arguments[0], arguments[1:]) if self._as_inputs else ({}, arguments)
         captures = [
-            x if name is None else VariableValue(values.get(name, x))
+            x if name is None else VariableCell(values.get(name, x))
             for name, x in zip(self._names, self._captures, strict=True)
         ]
-        results = GraphLowering(self.name, CONTROL).run(self._trace.graph, (*tensors, *captures))
+        try:
+            results = GraphLowering(CONTROL, why_refused).run(self._trace.graph, (*tensors, *captures))
+        except NoForm as error:
+            raise ExportError(f"{self.name} cannot be exported to StableHLO: {error}") from error.__cause__
         return _plain(self._trace.result_of(tuple(map(value_of, results))))
+
+
+def why_refused(op: Op) -> str:
+    """Why an op cannot be in a file, whatever its operands; empty if it can."""
+    if op.effect == "random":
+        return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
+    if op.effect == "write":
+        return "assigns a variable, and an exported function has none: return the new value instead"
+    return why_no_form(op)
 
 
 def _plain(result: Any) -> Any:
