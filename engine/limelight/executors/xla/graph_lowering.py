@@ -68,20 +68,20 @@ class GraphLowering:
     Args:
         control: what lowers control flow, by the names of ops.
         refused: says why an op has no form, whatever its operands; empty where it has one.
-        draw: makes the results of a node that draws; None where all of these are refused.
+        draw: `draw(node, inputs, within)` gives the results of a node that draws, `within` a branch or loop or not;
+            None where `refused` refuses them all.
     """
 
     def __init__(
         self,
         control: Mapping[str, Control],
         refused: Callable[[Op], str],
-        draw: Callable[[Node, list[Any]], Sequence[Any]] | None = None,
+        draw: Callable[[Node, list[Any], bool], Sequence[Any]] | None = None,
     ) -> None:
         self._control = control
         self._refused = refused
         self._draw = draw
-        self.inside: list[Node] = []
-        """The nodes of control flow whose bodies are being lowered, outermost first."""
+        self._depth = 0  # of branches and loops
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs for inputs of JAX or NumPy, and cells for variables. Raises NoForm for a node without one."""
@@ -106,7 +106,7 @@ class GraphLowering:
             if op.name in self._control:
                 results = self._in_control(node, inputs)
             elif op.effect == "random" and self._draw is not None:
-                results = self._draw(node, inputs)
+                results = self._draw(node, inputs, self._depth > 0)
             elif op.name == "shape_of":
                 results = (sizes_of(inputs[0]),)
             else:
@@ -119,11 +119,11 @@ class GraphLowering:
             raise NoForm(node, f"has no form in it for these operands: {words}") from error
 
     def _in_control(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
-        self.inside.append(node)
+        self._depth += 1
         try:
             return self._control[node.op.name](self, node, inputs)
         finally:
-            self.inside.pop()
+            self._depth -= 1
 
 
 def place_of(node: Node) -> str:
@@ -134,12 +134,9 @@ def place_of(node: Node) -> str:
 def why_no_form(op: Op) -> str:
     """Why an op has no form in any program of XLA; empty if it has one."""
     if op.name in ("while_forward", "custom_gradient"):
-        return (
-            "keeps something for a gradient in each of unknown many steps: write the loop with ll.scan, or export the "
-            "function without its gradient"
-        )
+        return "keeps something for a gradient in each of unknown many steps: write the loop with ll.scan"
     if op.effect == "io" or op.name == "py_func_backward":
-        return "does something besides computing, in Python or to a table: leave it out of the exported function"
+        return "does something besides computing, in Python or to a table"
     if op.foreign and op.higher_order:
         return "is an op of yours over functions: write it with ll.cond, ll.while_loop or ll.scan"
     return ""

@@ -172,7 +172,11 @@ def why_refused(op: Op) -> str:
         return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
     if op.effect == "write":
         return "assigns a variable, and an exported function has none: return the new value instead"
-    return why_no_form(op)
+    why = why_no_form(op)
+    if why and not op.foreign:
+        many_steps = op.name in ("while_forward", "custom_gradient")
+        why += ", or export the function without its gradient" if many_steps else ": leave it out of the exported function"
+    return why
 
 
 def _plain(result: Any) -> Any:
