@@ -107,10 +107,10 @@ def pick(x: Any, key: Key, positions: Any) -> Any:
         raise
 
 
-def check_positions(shape: Shape, index: tuple[Any, ...]) -> None:
+def check_positions(shape: Shape, index: Any) -> None:
     """Raises OutOfBoundsError for a position in an index that its axis does not have; traced ones are asked for."""
     axis = 0
-    for part in index:
+    for part in index if isinstance(index, tuple) else (index,):
         if part is None:
             continue
         size = shape[axis]

@@ -8,7 +8,6 @@ from typing import Final
 from limelight.errors import ArgumentError
 from limelight.executors import base
 from limelight.executors.loops.loops import NAME as LOOPS
-from limelight.executors.xla.xla import NAME as XLA
 from limelight.settings import SettingScope
 
 AUTO: Final = "auto"
@@ -60,6 +59,6 @@ def checked(name: str) -> str:
         return name
     if name == LOOPS:
         raise ArgumentError(_NO_LOOPS)
-    if name == XLA:
+    if name == base.COMPILED:
         raise ArgumentError(_NO_XLA)
     raise ArgumentError(f"there is no executor {name!r}; write one of {', '.join(map(repr, (*known, AUTO)))}")

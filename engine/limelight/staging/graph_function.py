@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from limelight.core.devices import CPU0, Device
 from limelight.core.recursion_limit import with_recursion_room
+from limelight.core.spec import Spec
 from limelight.executors import base as executors
 from limelight.executors.base import Runnable
 from limelight.graph.effects import Effects, effects_of_graph
@@ -16,6 +17,10 @@ from limelight.graph.ir import Graph
 from limelight.optimise.run_passes import Optimised, optimise
 
 _ids = itertools.count(1)
+
+
+def _anywhere(spec: Spec) -> bool:
+    return bool(getattr(spec, "anywhere", False))
 
 
 class Placed(NamedTuple):
@@ -83,7 +88,9 @@ class GraphFunction:
             return self
         placed = self._placed.get(devices)
         if placed is None:
-            run = executors.get(self.executor).build(self.optimised.graph, devices)
+            own = [d for d, value in zip(devices, self.graph.inputs, strict=True) if not _anywhere(value.spec)]
+            executor = executors.on_devices(self.executor, own)
+            run = executors.get(executor).build(self.optimised.graph, devices)
             placed = self._placed[devices] = Placed(self.graph, run)
         return placed
 

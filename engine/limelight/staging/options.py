@@ -11,7 +11,6 @@ from limelight.executors import base as executors
 from limelight.user_code import equivalents
 
 
-_COMPILED: Final = "xla"
 _NO_JAX: Final = (
     "ll.function: jit_compile=True needs JAX, which is not installed: pip install 'limelight[xla]'; or leave it out, "
     "and the function runs on the executor {chosen!r}"
@@ -23,16 +22,16 @@ def check_flags(autograph: object, jit_compile: object) -> None:
     for name, value in (("autograph", autograph), ("jit_compile", jit_compile)):
         if value is not None and not isinstance(value, bool):
             raise ArgumentError(f"ll.function: {name} must be True, False or None, got {value!r}")
-    if jit_compile and _COMPILED not in executors.names():
+    if jit_compile and executors.COMPILED not in executors.names():
         raise ArgumentError(_NO_JAX.format(chosen=executors.chosen.get()))
 
 
 def executor_for(jit_compile: bool | None) -> str:
     """The executor of functions that are traced now: the chosen one, but as far as `jit_compile` says otherwise."""
     chosen = executors.chosen.get()
-    if jit_compile is None or (chosen == _COMPILED) == jit_compile:
+    if jit_compile is None or (chosen == executors.COMPILED) == jit_compile:
         return chosen
-    return _COMPILED if jit_compile else executors.DEFAULT
+    return executors.COMPILED if jit_compile else executors.DEFAULT
 
 
 def check_function(function: Any) -> None:

@@ -6,16 +6,16 @@ has met a value that it refuses, if any kernel looks.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import value_checks
+from limelight.core import backends, value_checks
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
 from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, why_no_form
 from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorCell, HandedIn
@@ -37,13 +37,10 @@ def jax() -> Any:
     return importlib.import_module("jax")
 
 
-@contextlib.contextmanager
-def wide() -> Iterator[None]:
-    """With dtypes of 64 bits, which JAX narrows otherwise; for this thread, whatever the user has set."""
-    module = jax()
-    enable = module.enable_x64 if hasattr(module, "enable_x64") else importlib.import_module("jax.experimental").enable_x64
-    with enable(True):
-        yield
+def wide() -> AbstractContextManager[Any]:
+    """With dtypes of 64 bits, which JAX narrows otherwise."""
+    backend: Any = backends.load("jax")
+    return backend.wide()  # type: ignore[no-any-return]
 
 
 class Program:

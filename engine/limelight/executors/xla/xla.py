@@ -28,8 +28,9 @@ from limelight.executors.xla.graph_lowering import NoForm, place_of, why_no_form
 from limelight.executors.xla.program import Program, RefusedValueError
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.graph.ir import Graph, Node
+from limelight.graph.printer import nested
 
-NAME: Final = "xla"
+NAME: Final = base.COMPILED
 MOST_PROGRAMS: Final = 64
 """For how many sets of shapes one graph is compiled; the oldest program gives way."""
 _MOST_TOLD: Final = 5
@@ -123,11 +124,10 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     reasons = refusals(graph, devices)
     if not reasons:
         placed = place(graph, devices, deliver, build)
-        on = {node.device or CPU0 for node in placed.graph.nodes} | set(devices) | set(placed.outputs)
-        if len({device for device in on if device is not CPU0}) <= 1 and not _copies(placed.graph):
+        on = _devices(graph, devices)
+        if len(on) == 1 and deliver in (None, *on):
             return CompiledGraph(graph, placed.outputs, otherwise)
-        names = ", ".join(sorted(device.short for device in on))
-        reasons = [f"it computes on several devices: {names}"]
+        reasons = [f"it computes on several devices: {', '.join(sorted([device.short for device in on]))}"]
     run: Any = otherwise()
     run.tier, run.refusal = base.DEFAULT, "; ".join(reasons[:_MOST_TOLD])
     return run  # type: ignore[no-any-return]  # the plan's function
@@ -142,17 +142,11 @@ def refusals(graph: Graph, devices: Sequence[Device] = ()) -> list[str]:
     for value in (*graph.inputs, *graph.outputs):
         if not _has_form(value.spec):
             reasons[f"it takes or returns {value.spec}"] = None
-    waiting, seen = [graph], {id(graph)}
-    while waiting:
-        current = waiting.pop()
-        for node in current.nodes:
+    for one in (graph, *[function.graph for function in nested(graph)]):
+        for node in one.nodes:
             why = why_no_form(node.op) or _why_not(node)
             if why:
                 reasons[f"{place_of(node)} {why}"] = None
-        for function in current.functions():
-            if id(function.graph) not in seen:
-                seen.add(id(function.graph))
-                waiting.append(function.graph)
     return list(reasons)
 
 
@@ -177,8 +171,11 @@ def _has_open_sizes(spec: Spec) -> bool:
     return not isinstance(spec, ObjectSpec) and None in spec.shape
 
 
-def _copies(graph: Graph) -> bool:
-    return any(node.op.name == "copy_between_devices" for node in graph.nodes)
+def _devices(graph: Graph, inputs: Sequence[Device]) -> set[Device]:
+    """The devices of the inputs, and those that nodes ask for, of called functions, too; a generator has none."""
+    on = {d for d, value in zip(inputs, graph.inputs, strict=False) if not getattr(value.spec, "anywhere", False)}
+    graphs = [graph, *[function.graph for function in nested(graph)]]
+    return (on | {node.device for one in graphs for node in one.nodes if node.device is not None}) or {CPU0}
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,6 +12,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ExportError
 from limelight.core.op import Op
+from limelight.executors.xla.program import wide
 from limelight.executors.xla.graph_lowering import GraphLowering, NoForm, VariableCell, why_no_form
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.executors.xla.symbolic_sizes import value_of
@@ -74,7 +74,7 @@ def _serialised(target: Any, signature: Any, as_inputs: bool, platforms: Sequenc
     trace = single_trace(target, signature, _CALLER)
     program = _Program(trace, _paths(target), as_inputs)
     specs = [spec for _, spec in argument_specs(trace)]
-    with _wide(jax):
+    with wide():
         exported = _exported(jax, program, specs, platforms)
         try:
             return bytes(exported.serialize())
@@ -83,14 +83,6 @@ def _serialised(target: Any, signature: Any, as_inputs: bool, platforms: Sequenc
                 f"{trace.name} returns a container that jax.export cannot write: return tuples, lists or dictionaries "
                 f"({error})"
             ) from error
-
-
-@contextlib.contextmanager
-def _wide(jax: Any) -> Iterator[None]:
-    """With dtypes of 64 bits, which JAX narrows otherwise."""
-    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental").enable_x64
-    with enable(True):
-        yield
 
 
 def _exported(jax: Any, program: _Program, specs: Sequence[Any], platforms: Sequence[str]) -> Any:
