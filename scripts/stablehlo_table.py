@@ -23,8 +23,8 @@ import limelight as ll
 from limelight.core import dtypes
 from limelight.core.op import all_ops, home_of
 from limelight.errors import ExportError
-from limelight.export.to_stablehlo.graph_lowering import why_refused
-from limelight.export.to_stablehlo.structured_control import CONTROL
+from limelight.executors.xla.structured_control import CONTROL
+from limelight.export.to_stablehlo.program_file import why_refused
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "stablehlo.md"

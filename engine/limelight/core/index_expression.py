@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from limelight.core import shapes
+from limelight.core import shapes, value_checks
 from limelight.core.shapes import Shape
 from limelight.errors import ArgumentError, AxisError, OutOfBoundsError
 
@@ -98,11 +98,28 @@ def as_numbers(positions: Any) -> list[Any]:
 def pick(x: Any, key: Key, positions: Any) -> Any:
     """`x[key]`, an array, with `positions` at the marks. Raises OutOfBoundsError, as `within` does, for one too far."""
     values = as_numbers(positions)
+    if hasattr(x, "at"):  # JAX takes the nearest place
+        check_positions(x.shape, filled(key, values))
     try:
         return x[filled(key, values)]
     except IndexError:
         dynamic_shape(x.shape, key, values)
         raise
+
+
+def check_positions(shape: Shape, index: Any) -> None:
+    """Raises OutOfBoundsError for a position in an index that its axis does not have; traced ones are asked for."""
+    axis = 0
+    for part in index if isinstance(index, tuple) else (index,):
+        if part is None:
+            continue
+        size = shape[axis]
+        assert size is not None, "an array has all its sizes"
+        if value_checks.is_traced(part):
+            value_checks.any_wrong(part, lambda part=part, size=size: (part < -size) | (part >= size))
+        elif not isinstance(part, slice):
+            within(shape, axis, part)
+        axis += 1
 
 
 def within(shape: Shape, axis: int, position: Any) -> Any:

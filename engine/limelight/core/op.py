@@ -248,12 +248,13 @@ class Op:
 
     def _resolve(self, backend: str) -> Callable[..., Any]:
         kernel = self.special.get(backend, self.kernel)
-        xp = backends.load(backend).xp
+        library = backends.load(backend)
         resolved: Callable[..., Any]
         if isinstance(kernel, str):
-            resolved = functools.reduce(getattr, kernel.split("."), xp)
+            resolved = functools.reduce(getattr, kernel.split("."), library.xp)
         else:
-            resolved = functools.partial(kernel, xp)
+            resolved = functools.partial(kernel, library.xp)
+        resolved = library.prepared(resolved)
         return op_checks.checked_kernel(self, resolved) if self.foreign and not self.higher_order else resolved
 
     def __call__(self, *given: Any, **named: Any) -> Any:

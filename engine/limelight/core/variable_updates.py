@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from limelight.core import dtypes, shapes
+from limelight.core import dtypes, shapes, value_checks
 from limelight.core.index_expression import Key, basic_shape, native
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -68,6 +68,7 @@ def _scatter_kernel(change: str) -> Callable[..., Any]:
     def changed(xp: Any, array: Any, indices: Any, values: Any) -> Any:
         new = xp.array(array)  # a copy: reads are snapshots
         if hasattr(new, "at"):
+            _check_rows(indices, len(new))
             place = new.at[indices]
             return place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
         if change == "set":
@@ -77,6 +78,12 @@ def _scatter_kernel(change: str) -> Callable[..., Any]:
         return new
 
     return lambda xp, storage, indices, values: storage.update(lambda array: changed(xp, array, indices, values))
+
+
+def _check_rows(indices: Any, n: int) -> None:
+    """Raises IndexError for a row that is not there, which JAX would leave out."""
+    if value_checks.any_wrong(indices, lambda: (indices < -n) | (indices >= n)):
+        raise IndexError(f"a row is out of bounds for axis 0 with size {n}")
 
 
 def _scatter(name: str, method: str, change: str, **special: Any) -> Op:
@@ -101,6 +108,7 @@ def _immutable_rows(change: str) -> Callable[..., Any]:
     method = _AT[change]
 
     def kernel(xp: Any, storage: Any, indices: Any, values: Any) -> Any:
+        _check_rows(indices, len(storage.array))
         return storage.update(lambda array: getattr(array.at[indices], method)(values))
 
     return kernel

@@ -1,5 +1,8 @@
-"""Running graphs: `base` says what an executor is; `plan` runs a Python function, `loops` tables, `step` each node."""
+"""Running graphs: `base` says what an executor is; `plan` runs a Python function, `loops` tables, `xla` programs of XLA,
+`step` each node.
+"""
 
 from limelight.executors import step as step
 from limelight.executors.loops import loops as _loops  # noqa: F401  # it registers itself
 from limelight.executors.plan import plan as _plan  # noqa: F401  # it registers itself; `plan` is the folder's name here
+from limelight.executors.xla import xla as _xla  # noqa: F401  # it registers itself where JAX is installed

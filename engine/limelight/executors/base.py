@@ -80,6 +80,8 @@ class Executor(Protocol):
 
 
 DEFAULT: Final = "plan"
+COMPILED: Final = "xla"
+"""The one that compiles, which is there where JAX is installed."""
 chosen: Final = Scoped("executor", DEFAULT)
 """The name of the executor that functions traced from now on ask for."""
 _executors: Final[dict[str, Executor]] = {}
@@ -114,6 +116,12 @@ def get(name: str) -> Executor:
     if executor is None:
         raise ArgumentError(f"there is no executor {name!r}; there are {', '.join(names())}")
     return executor
+
+
+def on_devices(name: str, devices: Sequence[Device]) -> str:
+    """The executor for inputs on these devices: XLA's compile whole graphs, since single ops are slow there."""
+    compiles = COMPILED in _executors and name != "step"
+    return COMPILED if compiles and devices and all(device.backend == "jax" for device in devices) else name
 
 
 def running(tb: TracebackType | None) -> Source | None:

@@ -11,6 +11,10 @@ from limelight.executors.loops.loops import NAME as LOOPS
 from limelight.settings import SettingScope
 
 AUTO: Final = "auto"
+_NO_XLA: Final = (
+    "the executor 'xla' needs JAX, which is not installed: pip install 'limelight[xla]'; or write "
+    "ll.config.executor('plan')"
+)
 _NO_LOOPS: Final = (
     "the executor 'loops' needs the package limelight-native, which is not installed: with a C compiler, run "
     "`pip install ./engine/native` in a checkout; without, write ll.config.executor('plan')"
@@ -24,7 +28,8 @@ class executor(SettingScope[str]):  # noqa: N801  # used as a function
 
     "plan", the default, writes a Python function that calls NumPy. "loops" runs stretches of nodes with known sizes as
     tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit for bit; it needs the
-    package limelight-native. "auto" is "loops" where that is installed, else "plan". "step" runs one node after the
+    package limelight-native. "auto" is "loops" where that is installed, else "plan". "xla" compiles one program of XLA for
+    each set of shapes, which takes a second or more and is then quick; it needs JAX. "step" runs one node after the
     other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare. `F.trace_cache[0].tier` says
     which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.
 
@@ -54,4 +59,6 @@ def checked(name: str) -> str:
         return name
     if name == LOOPS:
         raise ArgumentError(_NO_LOOPS)
+    if name == base.COMPILED:
+        raise ArgumentError(_NO_XLA)
     raise ArgumentError(f"there is no executor {name!r}; write one of {', '.join(map(repr, (*known, AUTO)))}")

@@ -16,6 +16,7 @@ from limelight.batching.rule_table import repeated
 from limelight.core import device_scopes, dispatch
 from limelight.core.spec import Spec, TensorSpec, known
 from limelight.core.tensor import Tensor
+from limelight.executors import base as executors
 from limelight.graph.ir import Graph
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
@@ -48,7 +49,8 @@ def batched_function(count: int | None, function: Any, mask: Flags, forced: Flag
         return BatchedFunction(function, (False,) * len(function.graph.outputs), {})
 
     def make() -> BatchedFunction | None:
-        result = trace_batched(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
+        with executors.chosen.override(function.executor):
+            result = trace_batched(function.graph, mask, count, forced, lambda inputs: replay(function.graph, inputs))
         if result is not None:
             result.function.blanks = function.blanks
         return result

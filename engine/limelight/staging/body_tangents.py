@@ -15,6 +15,7 @@ from limelight.autodiff import INEXACT, ForwardAccumulator, filled
 from limelight.core import device_scopes, dispatch
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
+from limelight.executors import base as executors
 from limelight.graph.ir import Graph
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.tracer import Tracer, replay
@@ -45,7 +46,8 @@ def jvp_function(function: Any, moving: Flags, forced: Flags = (), *cuts: int) -
     key = ("pushed", moving, forced, cuts)
     version: JvpFunction | None = function.pairs.get(key)
     if version is None:
-        version = function.pairs[key] = _trace_jvp(function.graph, moving, forced, cuts)
+        with executors.chosen.override(function.executor):
+            version = function.pairs[key] = _trace_jvp(function.graph, moving, forced, cuts)
     return version
 
 

@@ -57,6 +57,7 @@ class Pair:
     def __init__(self, function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> None:
         self.apart = apart
         self._graph = function.graph
+        self._executor = function.executor
         self._watched = watched
         self.n_outputs = len(function.graph.outputs)
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
@@ -131,7 +132,8 @@ class Pair:
         named = {*joint.inputs, *(() if self.apart else joint.outputs)}
         outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
         name, names = f"forward_{self._graph.name}", self._graph.input_names
-        return GraphFunction(pruned(Graph(name, joint.inputs, joint.forward, outputs, input_names=names)))
+        graph = Graph(name, joint.inputs, joint.forward, outputs, input_names=names)
+        return GraphFunction(pruned(graph), self._executor)
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = _at(joint, self._places)
@@ -140,7 +142,7 @@ class Pair:
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
         name, outputs = f"backward_{self._graph.name}", [g for _, g in gradients]
         graph = take_over(name, inputs, joint.backward, outputs, names, _literals(joint))
-        return GraphFunction(pruned(graph)), tuple(i for i, _ in gradients)
+        return GraphFunction(pruned(graph), self._executor), tuple(i for i, _ in gradients)
 
 
 def _seed(tracer: Tracer, output: Any) -> Any:

@@ -137,7 +137,12 @@ class ConcreteFunction:
     @property
     def tier(self) -> str:
         """The name of the executor that runs it."""
-        return self.function.executor
+        return self.function.tier
+
+    @property
+    def tier_reason(self) -> str:
+        """Why it is not the executor that was asked for, with the user's lines; empty where it is."""
+        return self.function.tier_reason
 
     @property
     def graph(self) -> Graph:

@@ -29,6 +29,7 @@ from limelight import events, forking
 from limelight.core.autograph_hook import converted
 from limelight.core.dispatch import active, heal, kept, tapes_told
 from limelight.errors import SignatureError, TraceBudgetError
+from limelight.executors import base as executors
 from limelight.staging import argument_changes, array_changes, explainer, partial_trace, sharing, trace_body
 from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
@@ -37,7 +38,7 @@ from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
 from limelight.staging.guards import HITS
 from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
-from limelight.staging.options import check_bounds, check_function, check_names, refuse_unavailable
+from limelight.staging.options import check_bounds, check_flags, check_function, check_names, executor_for
 from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
@@ -63,7 +64,7 @@ class Function:
         python_function: the function to stage.
         input_signature: specs of the arguments; None for one trace for each signature.
         reduce_retracing: whether a second shape is traced for unknown sizes.
-        jit_compile: None or False.
+        jit_compile: whether it runs on the executor `xla`; None for the one that is chosen when it is traced.
         autograph: whether control flow on tensors is staged.
         name: its name in messages and views; None for that of `python_function`.
         run_eagerly: whether each call runs the Python code.
@@ -91,7 +92,7 @@ class Function:
         if isinstance(python_function, staticmethod):
             python_function = python_function.__func__
         check_function(python_function)
-        refuse_unavailable(autograph, jit_compile)
+        check_flags(autograph, jit_compile)
         check_bounds(max_traces=max_traces, cache_size=cache_size)
         self.python_function = python_function
         self._traced = converted(python_function) if autograph else python_function
@@ -447,7 +448,8 @@ class Function:
         self._tracer = weakref.ref(tracer)
         tells_apart = self._tells_apart if self.follows_sharing else None
         callee = trace_body.Callee(self.python_function, self._traced, self._signature, tells_apart)
-        return trace_body.trace(callee, call, creation, tracer, self._closed_over)
+        with executors.chosen.override(executor_for(self._options["jit_compile"])):
+            return trace_body.trace(callee, call, creation, tracer, self._closed_over)
 
     def _note_trace(self, entry: ConcreteFunction) -> None:
         """Tells the listeners of a new trace."""
@@ -542,7 +544,9 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         **options: those that follow, each given by name and each with a default.
         input_signature: a list of `ll.TensorSpec`, one for each argument, sizes that change None; one trace is made.
         reduce_retracing: whether a second shape is traced for unknown sizes, which serve further shapes. False.
-        jit_compile: not available yet; None (the default) or False.
+        jit_compile: True for one program of XLA for each set of shapes, compiled before its first run (needs JAX); what
+            has no form there keeps to the plan, and `F.trace_cache[0].tier_reason` says why. False: never. None (the
+            default) leaves it to `ll.config.executor`.
         autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors are staged, from the source
             of `fn` and of your functions that it calls. False. What Python knows while tracing stays as it is: `for i
             in range(10)` is unrolled, `range(n)` for a tensor `n` is one loop in the graph. Gradients through an `if`

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from limelight.core.devices import CPU0, Device
 from limelight.core.recursion_limit import with_recursion_room
+from limelight.core.spec import Spec
 from limelight.executors import base as executors
 from limelight.executors.base import Runnable
 from limelight.graph.effects import Effects, effects_of_graph
@@ -16,6 +17,10 @@ from limelight.graph.ir import Graph
 from limelight.optimise.run_passes import Optimised, optimise
 
 _ids = itertools.count(1)
+
+
+def _anywhere(spec: Spec) -> bool:
+    return bool(getattr(spec, "anywhere", False))
 
 
 class Placed(NamedTuple):
@@ -29,16 +34,17 @@ class GraphFunction:
     """A graph that can be run on payloads (arrays, storages, opaque values).
 
     It is optimised and built when it is first run, so a function that is only differentiated, printed or called
-    from another graph costs nothing more. `executor` is the name of what runs it.
+    from another graph costs nothing more. `executor` is the name of what is to run it: by default of what has been
+    chosen for traces of now; what transformations make of a function is for the same one.
     """
 
     __limelight_leaf__ = True
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, executor: str | None = None) -> None:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
-        self.executor = executors.chosen.get()
+        self.executor = executor or executors.chosen.get()
         # what transformations made of it, shared by all callers: forward/backward pairs by watched inputs, batched
         # versions and versions with tangents by their kind and pattern
         self.pairs: dict[Any, Any] = {}
@@ -47,15 +53,28 @@ class GraphFunction:
 
     def with_graph(self, graph: Graph) -> GraphFunction:
         """A function of another graph, for passes that change what a node calls."""
-        function = GraphFunction(graph)
+        function = GraphFunction(graph, self.executor)
         function.blanks = self.blanks
-        function.executor = self.executor
         return function
+
+    @property
+    def tier(self) -> str:
+        """The name of the executor that does run it: where that has no form for the graph, another one than asked."""
+        return str(getattr(self.__dict__.get("_built"), "tier", self.executor))
+
+    @property
+    def tier_reason(self) -> str:
+        """Why another executor runs it than the one that was asked for; empty where that one does, or has not yet."""
+        return str(getattr(self.__dict__.get("_built"), "refusal", ""))
+
+    @cached_property
+    def _built(self) -> Runnable:
+        return executors.get(self.executor).build(self.optimised.graph)
 
     @cached_property
     def run(self) -> Runnable:
         """What runs it for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
-        run = executors.get(self.executor).build(self.optimised.graph)
+        run = self._built
         with_room = with_recursion_room(run, self.effects.depth)
         if with_room is not run:
             for name in ("output_devices", "source", "memory"):  # what a runnable has besides being called
@@ -69,7 +88,9 @@ class GraphFunction:
             return self
         placed = self._placed.get(devices)
         if placed is None:
-            run = executors.get(self.executor).build(self.optimised.graph, devices)
+            own = [d for d, value in zip(devices, self.graph.inputs, strict=True) if not _anywhere(value.spec)]
+            executor = executors.on_devices(self.executor, own)
+            run = executors.get(executor).build(self.optimised.graph, devices)
             placed = self._placed[devices] = Placed(self.graph, run)
         return placed
 

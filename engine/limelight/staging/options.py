@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from limelight.errors import ArgumentError, CallError
+from limelight.executors import base as executors
 from limelight.user_code import equivalents
 
 
-def refuse_unavailable(autograph: object, jit_compile: object) -> None:
-    """Raises ArgumentError for what is not available yet, and for values that are no such option at all."""
+_NO_JAX: Final = (
+    "ll.function: jit_compile=True needs JAX, which is not installed: pip install 'limelight[xla]'; or leave it out, "
+    "and the function runs on the executor {chosen!r}"
+)
+
+
+def check_flags(autograph: object, jit_compile: object) -> None:
+    """Raises ArgumentError for values that are no such option, and for `jit_compile=True` where JAX is not installed."""
     for name, value in (("autograph", autograph), ("jit_compile", jit_compile)):
         if value is not None and not isinstance(value, bool):
-            allowed = "True, False or None" if name == "autograph" else "None or False"
-            raise ArgumentError(f"ll.function: {name} must be {allowed}, got {value!r}")
-    if jit_compile:
-        raise ArgumentError(
-            "ll.function: jit_compile=True is not available yet: functions run on the plan executor; leave it out"
-        )
+            raise ArgumentError(f"ll.function: {name} must be True, False or None, got {value!r}")
+    if jit_compile and executors.COMPILED not in executors.names():
+        raise ArgumentError(_NO_JAX.format(chosen=executors.chosen.get()))
+
+
+def executor_for(jit_compile: bool | None) -> str:
+    """The executor of functions that are traced now: the chosen one, but as far as `jit_compile` says otherwise."""
+    chosen = executors.chosen.get()
+    if jit_compile is None or (chosen == executors.COMPILED) == jit_compile:
+        return chosen
+    return executors.COMPILED if jit_compile else executors.DEFAULT
 
 
 def check_function(function: Any) -> None:

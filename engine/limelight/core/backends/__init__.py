@@ -1,7 +1,7 @@
 """Array libraries that compute: one module each, imported only when a device asks for it.
 
 A backend module has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real
-bytes, on the same device) and `device_count()`.
+bytes, on the same device), `prepared(kernel)` (the kernel with what it needs around it) and `device_count()`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Backend(Protocol):
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any: ...
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]: ...
     def copy(self, array: Any) -> Any: ...
+    def prepared(self, kernel: Callable[..., Any]) -> Callable[..., Any]: ...
     def device_count(self) -> int: ...
 
 

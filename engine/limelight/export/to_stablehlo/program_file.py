@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ExportError
+from limelight.core.op import Op
+from limelight.executors.xla.program import wide
+from limelight.executors.xla.graph_lowering import GraphLowering, NoForm, VariableCell, why_no_form
+from limelight.executors.xla.structured_control import CONTROL
+from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.export.destination import destination, write_whole
-from limelight.export.to_stablehlo.graph_lowering import GraphLowering, VariableValue
-from limelight.export.to_stablehlo.structured_control import CONTROL
-from limelight.export.to_stablehlo.symbolic_sizes import value_of
 from limelight.export.traces_to_write import argument_specs, single_trace
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
@@ -73,7 +74,7 @@ def _serialised(target: Any, signature: Any, as_inputs: bool, platforms: Sequenc
     trace = single_trace(target, signature, _CALLER)
     program = _Program(trace, _paths(target), as_inputs)
     specs = [spec for _, spec in argument_specs(trace)]
-    with _wide(jax):
+    with wide():
         exported = _exported(jax, program, specs, platforms)
         try:
             return bytes(exported.serialize())
@@ -82,14 +83,6 @@ def _serialised(target: Any, signature: Any, as_inputs: bool, platforms: Sequenc
                 f"{trace.name} returns a container that jax.export cannot write: return tuples, lists or dictionaries "
                 f"({error})"
             ) from error
-
-
-@contextlib.contextmanager
-def _wide(jax: Any) -> Iterator[None]:
-    """With dtypes of 64 bits, which JAX narrows otherwise."""
-    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental").enable_x64
-    with enable(True):
-        yield
 
 
 def _exported(jax: Any, program: _Program, specs: Sequence[Any], platforms: Sequence[str]) -> Any:
@@ -155,11 +148,27 @@ class _Program:
     def __call__(self, *arguments: Any) -> Any:
         values, tensors = (arguments[0], arguments[1:]) if self._as_inputs else ({}, arguments)
         captures = [
-            x if name is None else VariableValue(values.get(name, x))
+            x if name is None else VariableCell(values.get(name, x))
             for name, x in zip(self._names, self._captures, strict=True)
         ]
-        results = GraphLowering(self.name, CONTROL).run(self._trace.graph, (*tensors, *captures))
+        try:
+            results = GraphLowering(CONTROL, why_refused).run(self._trace.graph, (*tensors, *captures))
+        except NoForm as error:
+            raise ExportError(f"{self.name} cannot be exported to StableHLO: {error}") from error.__cause__
         return _plain(self._trace.result_of(tuple(map(value_of, results))))
+
+
+def why_refused(op: Op) -> str:
+    """Why an op cannot be in a file, whatever its operands; empty if it can."""
+    if op.effect == "random":
+        return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
+    if op.effect == "write":
+        return "assigns a variable, and an exported function has none: return the new value instead"
+    why = why_no_form(op)
+    if why and not op.foreign:
+        many_steps = op.name in ("while_forward", "custom_gradient")
+        why += ", or export the function without its gradient" if many_steps else ": leave it out of the exported function"
+    return why
 
 
 def _plain(result: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core import value_checks
 from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
@@ -41,11 +42,20 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
     Where an exponent of 0.5 repeats along the innermost loop, NumPy takes the square root, which differs for -0.0 and
     -inf: the same numbers had two results, by their layout in memory.
     """
+    if xp is not np:
+        _check_exponents(x, y)
     out = xp.power(x, y)
     if xp is not np or (out.size > 1 and getattr(y, "shape", None) == getattr(x, "shape", ())):
         return out
     halves = y == 0.5 if type(y) in (float, int) else y.item() == 0.5 if y.size == 1 else y == 0.5
     return _of_halves(x, halves, out) if halves is not False else out
+
+
+def _check_exponents(x: Any, y: Any) -> None:
+    """Raises NumPy's ValueError where libraries compute that have none for it."""
+    whole = (x if hasattr(x, "dtype") else y).dtype.kind in "iu"
+    if whole and value_checks.any_wrong(y, lambda: np.less(y, 0) if isinstance(y, int) else y < 0):
+        raise ValueError("Integers to negative integer powers are not allowed.")
 
 
 def _of_halves(x: Any, halves: Any, out: Any) -> Any:

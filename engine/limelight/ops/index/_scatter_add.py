@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import dtypes, shapes, value_checks
 from limelight.core.index_expression import Key
 from limelight.ops._shape_rules import SHORT
 
@@ -90,7 +90,7 @@ def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> An
 
 
 def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
-    """Places counted from the front. Arrays of other libraries than NumPy are not looked into.
+    """Places counted from the front. Of other libraries than NumPy, JAX's arrays are looked into (`value_checks`).
 
     Args:
         places: integers.
@@ -105,10 +105,15 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
         IndexError: there is no such place; the first one is named. Whoever runs a kernel makes that an
             OutOfBoundsError, which names the op.
     """
-    readable = isinstance(places, np.ndarray | np.generic)
-    if not readable or not places.size or np.maximum.reduce(_unsigned(places), None) < size:
-        return places
     least = -size if from_end else 0
+    if not isinstance(places, np.ndarray | np.generic):
+        if not hasattr(places, "at") or not value_checks.any_wrong(
+            places, lambda: (places < least) | (places >= size)
+        ):
+            return places
+        places = np.asarray(places)
+    if not places.size or np.maximum.reduce(_unsigned(places), None) < size:
+        return places
     low, high = places.min(), places.max()
     if low < least or high >= size:
         places = np.asarray(places)
@@ -131,7 +136,10 @@ def _position(place: list[int]) -> str:
 
 
 def check_places_of_key(shape: tuple[int, ...], indices: Any, key: Key) -> None:
-    """Raises IndexError for the first of the arrays in an index that names a place that its axis does not have."""
+    """Raises IndexError for the first of the arrays in an index that names a place that its axis does not have.
+
+    Where libraries other than NumPy compute, that is to be called first: JAX takes the nearest place.
+    """
     arrays = iter([indices] if key.count("i") == 1 else indices)
     axis = 0
     for part in key:

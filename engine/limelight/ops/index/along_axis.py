@@ -50,6 +50,8 @@ def _index_of_all_axes(xp: Any, shape: tuple[int, ...], indices: Any, axis: int)
 def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     if x.ndim != indices.ndim:
         raise ValueError("ranks differ")  # the shape rule says it better
+    if xp is not np:
+        return xp.take_along_axis(x, checked_places(indices, x.shape[axis], axis), axis)
     try:
         return xp.take_along_axis(x, indices, axis)
     except IndexError:

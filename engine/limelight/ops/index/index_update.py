@@ -14,7 +14,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.dispatch import active
 from limelight.core.eager import EntryPoint, entry_point
-from limelight.core.index_expression import Key, array_shape, as_numbers, basic_shape, filled, native
+from limelight.core.index_expression import Key, array_shape, as_numbers, basic_shape, check_positions, filled, native
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -62,6 +62,10 @@ def _update_kernel(name: str, how: str, ufunc: str) -> Callable[..., Any]:
     def kernel(xp: Any, x: Any, updates: Any, indices: Any, key: Key) -> Any:
         where = _native_index(indices, key)
         if hasattr(x, "at"):
+            if "i" in key:
+                check_places_of_key(x.shape, indices, key)
+            else:
+                check_positions(x.shape, where)
             return getattr(x.at[where], how)(updates)
         try:
             return _update_copy(x, where, updates, ufunc, "i" in key)

@@ -138,6 +138,8 @@ def _index_infer(x: TensorSpec, indices: TensorSpec, key: Key) -> TensorSpec:
 
 
 def _index_kernel(xp: Any, x: Any, indices: Any, key: Key) -> Any:
+    if xp is not np:
+        check_places_of_key(x.shape, indices, key)
     try:
         return x[filled(key, _arrays(indices, key))]
     except IndexError:

@@ -53,6 +53,8 @@ def _gather_infer(x: TensorSpec, indices: TensorSpec) -> TensorSpec:
 
 
 def _gather_kernel(xp: Any, x: Any, indices: Any) -> Any:
+    if xp is not np:
+        _flat(indices, x.shape[: indices.shape[-1]])
     try:
         return x[tuple([indices[..., i] for i in range(indices.shape[-1])])]
     except IndexError:

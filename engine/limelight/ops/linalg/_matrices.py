@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import dtypes, shapes, value_checks
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -120,7 +120,7 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
         def run(xp: Any, *arguments: Any) -> Any:
             with np.errstate(all="ignore"):
                 try:
-                    return kernel(xp, *arguments)
+                    return _checked_results(kernel(xp, *arguments), arguments)
                 except np.linalg.LinAlgError as error:
                     specs = [x if isinstance(x, (bool, str)) else _spec_of(x) for x in arguments]
                     infer(*specs)
@@ -130,6 +130,21 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
         return run
 
     return wrap
+
+
+def _checked_results(results: Any, arguments: Sequence[Any]) -> Any:
+    """`results`; of JAX, which gives NaN or infinity instead of an error, an error unless the operands have these."""
+    parts = results if isinstance(results, tuple) else (results,)
+    if not hasattr(parts[0], "at"):
+        return results
+    given = [x for x in arguments if hasattr(x, "at") and x.dtype.kind in "fc"]
+    infinite = lambda x: ~(abs(x) < np.inf)  # noqa: E731  # in three places below
+    for part in parts:
+        if part.dtype.kind not in "fc" or not value_checks.any_wrong(part, lambda part=part: infinite(part)):
+            continue
+        if not any(bool(infinite(x).any()) for x in given):
+            raise np.linalg.LinAlgError("no result")
+    return results
 
 
 def check_finite(x: Any) -> Any:

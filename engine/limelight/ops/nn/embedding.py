@@ -13,6 +13,7 @@ from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ShapeError
+from limelight.ops.index._scatter_add import checked_places
 
 __all__: list[str] = []  # `embedding` is public as ll.nn.embedding
 
@@ -37,6 +38,8 @@ def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative:
         raise IndexError(
             f"index {indices.min()} is below 0; the table has rows 0 to {len(table) - 1} (size {len(table)})"
         )
+    if xp is not np:
+        return xp.take(table, checked_places(indices, len(table), 0, from_end=negative), 0)
     return table.take(indices, 0)
 
 

@@ -2,20 +2,20 @@
 
 Constants, and what is computed from them alone, stay arrays of NumPy: kernels then find sizes and places that they need
 as numbers. Control flow is lowered by `structured_control`; functions that are called are written out where they are.
+A variable is a cell that holds its value of now, so kernels that read and write storages do so here as well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec
-from limelight.errors import ExportError
-from limelight.export.to_stablehlo.symbolic_sizes import is_symbolic, results_of_sizes, sizes_of, value_of
+from limelight.executors.xla.symbolic_sizes import is_symbolic, results_of_sizes, sizes_of, value_of
 from limelight.graph.ir import Graph, Node
 
 MOST_FOLDED: Final = 4096
@@ -24,42 +24,78 @@ _CALLS: Final = {"call": 0, "call_forward": 0, "custom_call": 0, "custom_forward
 """Ops that call a function, and the place of that among their parameters."""
 
 
-class VariableValue(NamedTuple):
-    """What an op gets that reads a variable, in the place of its storage."""
+class NoForm(Exception):
+    """A node has no form in a program: `node` is it, `why` the end of a sentence that begins with its op."""
 
-    array: Any
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(f"{place_of(node)} {why}")
+        self.node = node
+        self.why = why
+
+
+class VariableCell:
+    """What stands for the storage of a variable: it holds the value of now, as an array of JAX or NumPy."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def set(self, array: Any) -> Any:
+        """Takes a new value; returns it."""
+        self.array = array
+        return array
+
+    def exchange(self, old: Any, new: Any) -> bool:
+        """Takes the value `new`: nobody else assigns while a program is made."""
+        self.array = new
+        return True
+
+    def update(self, change: Callable[[Any], Any]) -> Any:
+        """Takes the value `change(value)`; returns it."""
+        return self.set(change(self.array))
+
+
+class Control(Protocol):
+    """Lowers a node of control flow."""
+
+    def __call__(self, lowering: GraphLowering, node: Node, inputs: list[Any], /) -> Sequence[Any]: ...
 
 
 class GraphLowering:
     """Runs graphs.
 
     Args:
-        name: the user's name of the function, for messages.
         control: what lowers control flow, by the names of ops.
+        refused: says why an op has no form, whatever its operands; empty where it has one.
+        draw: `draw(node, inputs, within)` gives the results of a node that draws, `within` a branch or loop or not;
+            None where `refused` refuses them all.
     """
 
-    def __init__(self, name: str, control: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(
+        self,
+        control: Mapping[str, Control],
+        refused: Callable[[Op], str],
+        draw: Callable[[Node, list[Any], bool], Sequence[Any]] | None = None,
+    ) -> None:
         self._control = control
+        self._refused = refused
+        self._draw = draw
+        self._depth = 0  # of branches and loops
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs for inputs of JAX or NumPy. Raises ExportError for a node that cannot be lowered."""
+        """The outputs for inputs of JAX or NumPy, and cells for variables. Raises NoForm for a node without one."""
         values = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.nodes:
             results = self._node(node, [values[value] for value in node.inputs])
             values.update(zip(node.outputs, results, strict=True))
         return tuple([values[value] for value in graph.outputs])
 
-    def refusal(self, node: Node, why: str) -> ExportError:
-        """The error for a node that cannot travel."""
-        line = f" at {node.source[0]}:{node.source[1]}" if node.source else ""
-        return ExportError(f"{self.name} cannot be exported to StableHLO: {node.op.name}{line} {why}")
-
     def _node(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
         op = node.op
-        refused = why_refused(op)
+        refused = self._refused(op)
         if refused:
-            raise self.refusal(node, refused)
+            raise NoForm(node, refused)
         if op.name == "constant":
             return (np.asarray(node.params[0].array),)
         if op.placement is not None:
@@ -68,32 +104,39 @@ class GraphLowering:
             return self.run(node.params[_CALLS[op.name]].graph, inputs)
         try:
             if op.name in self._control:
-                results = self._control[op.name](self, node, inputs)
+                results = self._in_control(node, inputs)
+            elif op.effect == "random" and self._draw is not None:
+                results = self._draw(node, inputs, self._depth > 0)
             elif op.name == "shape_of":
                 results = (sizes_of(inputs[0]),)
             else:
                 results = _kernel_results(node, inputs)
             return [_checked(x, value.spec) for x, value in zip(results, node.outputs, strict=True)]
-        except ExportError:
+        except NoForm:
             raise
         except Exception as error:  # of JAX, which has many classes for what it cannot trace
             words = (str(error) or type(error).__name__).split("\n")[0][:300]
-            raise self.refusal(node, f"has no form in it for these operands: {words}") from error
+            raise NoForm(node, f"has no form in it for these operands: {words}") from error
+
+    def _in_control(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
+        self._depth += 1
+        try:
+            return self._control[node.op.name](self, node, inputs)
+        finally:
+            self._depth -= 1
 
 
-def why_refused(op: Op) -> str:
-    """Why an op is refused whatever its operands; empty if it is not."""
+def place_of(node: Node) -> str:
+    """The op of a node, and the user's line: "take at model.py:12"."""
+    return f"{node.op.name} at {node.source[0]}:{node.source[1]}" if node.source else node.op.name
+
+
+def why_no_form(op: Op) -> str:
+    """Why an op has no form in any program of XLA; empty if it has one."""
     if op.name in ("while_forward", "custom_gradient"):
-        return (
-            "keeps something for a gradient in each of unknown many steps: write the loop with ll.scan, or export the "
-            "function without its gradient"
-        )
-    if op.effect == "random":
-        return "draws from a generator on the host: draw outside of the function, and pass the numbers as an argument"
-    if op.effect == "write":
-        return "assigns a variable, and an exported function has none: return the new value instead"
+        return "keeps something for a gradient in each of unknown many steps: write the loop with ll.scan"
     if op.effect == "io" or op.name == "py_func_backward":
-        return "does something besides computing, in Python or to a table: leave it out of the exported function"
+        return "does something besides computing, in Python or to a table"
     if op.foreign and op.higher_order:
         return "is an op of yours over functions: write it with ll.cond, ll.while_loop or ll.scan"
     return ""

@@ -1,0 +1,189 @@
+"""A graph as one program of XLA, for inputs of known shapes.
+
+What the program computes besides the graph's outputs: the values that variables have afterwards, and whether a kernel
+has met a value that it refuses, if any kernel looks.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import backends, value_checks
+from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
+from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, why_no_form
+from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorCell, HandedIn
+from limelight.executors.xla.structured_control import CONTROL
+from limelight.executors.xla.symbolic_sizes import value_of
+from limelight.graph.effects import effects_of_graph
+from limelight.graph.ir import Graph
+
+_committing: Final = threading.Lock()
+
+
+class RefusedValueError(Exception):
+    """A kernel has met a value that it refuses, or a draw failed: nothing has been assigned, generators are set back."""
+
+
+@functools.cache
+def jax() -> Any:
+    """The module, which is imported when something is compiled."""
+    return importlib.import_module("jax")
+
+
+def wide() -> AbstractContextManager[Any]:
+    """With dtypes of 64 bits, which JAX narrows otherwise."""
+    backend: Any = backends.load("jax")
+    return backend.wide()  # type: ignore[no-any-return]
+
+
+class Program:
+    """What is compiled for one set of shapes; called with the payloads of all inputs of the graph.
+
+    Args:
+        graph: the graph.
+        payloads: inputs as they are, whose shapes and dtypes count.
+        on_host: for each output, whether it becomes an array of NumPy.
+
+    Raises:
+        NoForm: a node has no form in the program.
+    """
+
+    def __init__(self, graph: Graph, payloads: Sequence[Any], on_host: Sequence[bool]) -> None:
+        self._graph = graph
+        specs = [value.spec for value in graph.inputs]
+        self._tensors = [i for i, spec in enumerate(specs) if isinstance(spec, TensorSpec)]
+        self._variables = [
+            i for i, spec in enumerate(specs) if isinstance(spec, VariableSpec) and not isinstance(spec, GeneratorSpec)
+        ]
+        written = effects_of_graph(graph).writes
+        self._written = [i for i in self._variables if graph.inputs[i] in written]
+        self._generators = [i for i, spec in enumerate(specs) if isinstance(spec, GeneratorSpec)]
+        self.draws: list[Draw] = []
+        self.refuses = False
+        n_hosted = len(graph.outputs)
+        self._on_host = (*on_host, *[isinstance(payloads[i].array, np.ndarray) for i in self._written])
+        self._keeps_all = not any(self._on_host[:n_hosted])
+        with wide():
+            self._compile(payloads)
+
+    def _compile(self, payloads: Sequence[Any]) -> None:
+        arrays = self._arrays(payloads)
+        types = [jax().ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
+        drawn: list[Any] = []
+        if self._generators:
+            recorder = DrawRecorder()
+            jax().eval_shape(functools.partial(self._traced, recorder), *types)
+            self.draws = recorder.draws
+            drawn = [jax().ShapeDtypeStruct(x.shape, x.dtype) for x in recorder.drawn]
+        n = len(types)
+
+        def run(*arrays: Any) -> tuple[Any, ...]:
+            return self._traced(HandedIn(arrays[n:]), *arrays[:n])
+
+        run.__name__ = self._graph.name if self._graph.name.isidentifier() else "graph"
+        self._compiled = jax().jit(run).lower(*types, *drawn).compile()
+        narrow = all(x.dtype.itemsize * (1 if x.dtype.kind != "c" else 0.5) <= 4 for x in [*types, *drawn])
+        self._run: Callable[..., Any] = self._compiled if narrow else self._run_wide
+
+    def _run_wide(self, *arrays: Any) -> Any:
+        with wide():  # or NumPy's 64 bits would become 32 on the way
+            return self._compiled(*arrays)
+
+    def _traced(self, draw: Any, *arrays: Any) -> tuple[Any, ...]:
+        """What JAX traces: outputs, values of variables that are assigned, and the flag of refused values."""
+        jnp = jax().numpy
+        places = dict(zip([*self._tensors, *self._variables], arrays, strict=True))
+        inputs = [
+            GeneratorCell(i) if i in self._generators else VariableCell(places[i]) if i in self._variables else places[i]
+            for i in range(len(self._graph.inputs))
+        ]
+        with value_checks.keeps() as questions:
+            outputs = GraphLowering(CONTROL, why_no_form, draw).run(self._graph, inputs)
+        results = [
+            jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors
+            for x, v in zip(outputs, self._graph.outputs, strict=True)
+        ]
+        cells: list[Any] = [inputs[i] for i in self._written]
+        assigned = [jnp.asarray(cell.array, places[i].dtype) for cell, i in zip(cells, self._written, strict=True)]
+        self.refuses = bool(questions)
+        flag = [functools.reduce(jnp.logical_or, questions)] if questions else []
+        return (*results, *assigned, *flag)
+
+    def _arrays(self, payloads: Sequence[Any]) -> list[Any]:
+        return [*[payloads[i] for i in self._tensors], *[payloads[i].array for i in self._variables]]
+
+    @property
+    def temporary_bytes(self) -> int:
+        """What a run needs besides its inputs, results included."""
+        found = self._compiled.memory_analysis()
+        return 0 if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
+
+    def text(self) -> str:
+        """The program as XLA compiled it."""
+        return str(self._compiled.as_text())
+
+    def __call__(self, *payloads: Any) -> tuple[Any, ...]:
+        """The outputs.
+
+        Raises RefusedValueError, before anything is assigned, where the graph's own executor is to say what is wrong.
+        """
+        if not (self._written or self.refuses or self.draws):  # the hot path
+            arrays = payloads if not self._variables and not self._generators else self._arrays(payloads)
+            results = self._run(*arrays)
+            if self._keeps_all:
+                return tuple(results)
+            return tuple([np.asarray(x) if host else x for x, host in zip(results, self._on_host, strict=True)])
+        drawn, undo = self._drawn(payloads)
+        while True:
+            arrays = self._arrays(payloads)
+            results = self._run(*arrays, *drawn)
+            if self.refuses:
+                *results, refused = results
+                if bool(refused):
+                    undo()
+                    raise RefusedValueError
+            hosted = [np.asarray(x) if host else x for x, host in zip(results, self._on_host, strict=True)]
+            if self._assigned(payloads, arrays, hosted):
+                return tuple(hosted[: len(self._graph.outputs)])
+
+    def _assigned(self, payloads: Sequence[Any], arrays: Sequence[Any], results: Sequence[Any]) -> bool:
+        """Assigns all variables at once; False where another thread has assigned one of them since it was read."""
+        if not self._written:
+            return True
+        before = dict(zip(self._variables, arrays[len(self._tensors) :], strict=True))
+        with _committing:
+            if any(payloads[i].array is not before[i] for i in self._written):
+                return False
+            for i, x in zip(self._written, results[len(self._graph.outputs) :], strict=True):
+                payloads[i].set(x)
+        return True
+
+    def _drawn(self, payloads: Sequence[Any]) -> tuple[list[Any], Callable[[], None]]:
+        """All numbers that a run needs, and what sets the generators back."""
+        if not self.draws:
+            return [], _nothing
+        states = [payloads[i].array for i in self._generators] if self.refuses or len(self.draws) > 1 else []
+
+        def undo() -> None:
+            for i, state in zip(self._generators, states, strict=bool(states)):
+                payloads[i].set(state)
+
+        drawn: list[Any] = []
+        try:
+            for draw in self.draws:
+                drawn += draw.results(payloads[draw.index])
+        except Exception as error:  # the plan says what is wrong, at the user's line
+            undo()
+            raise RefusedValueError from error
+        return drawn, undo
+
+
+def _nothing() -> None:
+    pass
