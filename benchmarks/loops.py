@@ -289,7 +289,7 @@ def graph_of(make: Program) -> Any:
 
     ll.function = noted  # type: ignore[assignment]
     try:
-        make()()
+        made_on("loops", make)
     finally:
         ll.function = function
     return traced[-1].trace_cache[0].optimised

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,7 @@ _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts,
 _HALF: Final = 23
 _PRODUCTS: Final = frozenset("fd")
 MOST_AXES: Final = 16
+_BYTE: Final = np.dtype(np.bool_)
 
 
 class NotLowered(Exception):  # noqa: N818  # no error: the plan's kernel runs the node instead
@@ -41,7 +43,7 @@ class Instruction(NamedTuple):
     """A call of a loop, or as many as `axes` has positions: see the README of limelight-native.
 
     Args:
-        loop: the native loop; None where the table is left, and the plan runs its nodes, if the operand is false.
+        loop: the native loop.
         operands: where they are, results last.
         dims: the count, then core dimensions.
         steps: in bytes, for each operand, then for core dimensions.
@@ -54,12 +56,93 @@ class Instruction(NamedTuple):
     steps: Sizes
     axes: Sizes
 
+    @property
+    def written(self) -> tuple[View, ...]:
+        """What it writes."""
+        return self.operands[-1:]
+
+
+class Guard(NamedTuple):
+    """The table is left, and the plan runs its nodes, if the condition, a boolean, is false."""
+
+    condition: View
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        return (self.condition,)
+
+    @property
+    def written(self) -> tuple[View, ...]:
+        return ()
+
+
+class Choice(NamedTuple):
+    """One of two lists of instructions.
+
+    Args:
+        condition: a boolean.
+        branches: the instructions if it is true, and if not.
+        written: what both write.
+    """
+
+    condition: View
+    branches: tuple[list[AnyInstruction], list[AnyInstruction]]
+    written: tuple[View, ...]
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        inner = [x for branch in self.branches for one in branch for x in one.operands]
+        return (self.condition, *inner, *self.written)
+
+
+class Repetition(NamedTuple):
+    """Instructions that run again and again.
+
+    Args:
+        steps: how often, or at most.
+        check: instructions before each step.
+        holds: a boolean that these write: the step is not made where it is false. None without.
+        body: the instructions of a step.
+        rows: buffers that are another row in each step.
+        written: the carried values, and the stacks of rows.
+    """
+
+    steps: int
+    check: list[AnyInstruction]
+    holds: View | None
+    body: list[AnyInstruction]
+    rows: tuple[Buffer, ...]
+    written: tuple[View, ...]
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        inner = [x for one in (*self.check, *self.body) for x in one.operands]
+        holds = () if self.holds is None else (self.holds,)
+        return (*inner, *holds, *self.whole_arrays(), *self.written)
+
+    def whole_arrays(self) -> tuple[View, ...]:
+        """What the rows are rows of."""
+        return tuple([View(x.row.buffer, x.row.offset, (), (), _BYTE) for x in self.rows if x.row is not None])
+
+
+AnyInstruction: TypeAlias = Instruction | Guard | Choice | Repetition
+
 
 class Instructions:
     """The instructions so far, in order."""
 
     def __init__(self) -> None:
-        self.list: list[Instruction] = []
+        self.list: list[AnyInstruction] = []
+        self.inner_nodes = 0  # of functions that nodes call: see `lowering`
+
+    @contextmanager
+    def nested(self) -> Iterator[list[AnyInstruction]]:
+        """Instructions of the block are put into a list of their own."""
+        outer, self.list = self.list, []
+        try:
+            yield self.list
+        finally:
+            self.list = outer
 
     def constant(self, array: Any) -> View:
         """A view of an array that does not change."""
@@ -215,7 +298,7 @@ class Instructions:
 
     def guard(self, condition: View) -> None:
         """Ends the run here where the number is false: the plan then runs all nodes of the table."""
-        self.list.append(Instruction(None, (condition,), (), (), ()))
+        self.list.append(Guard(condition))
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:
