@@ -32,6 +32,15 @@ _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts,
 _HALF: Final = 23
 _PRODUCTS: Final = frozenset("fd")
 MOST_AXES: Final = 16
+_FEWEST_PAIRED: Final = 8
+"""Numbers from which on NumPy's sum along an axis adds in pairs."""
+_SHORT: Final = 16
+"""Elements for which the call of a loop takes longer than its work."""
+_EXACT: Final = frozenset(
+    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.logical_and, np.logical_or, np.logical_not]
+    + [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]
+)
+"""Functions whose result is the one nearest to the true one, or a truth: the same by any loop, with or without SIMD."""
 _BYTE: Final = np.dtype(np.bool_)
 
 
@@ -159,7 +168,8 @@ class Instructions:
         loop = native_loops.ufunc_loop(ufunc, bytes([dtype.num for dtype in loop_dtypes]))
         if loop is None:
             raise NotLowered(f"NumPy has no loop of `{ufunc.__name__}` for it")
-        return self._over_elements(loop, operands, loop_dtypes[-1], out)
+        exact = ufunc in _EXACT and all(dtype.kind != "c" for dtype in loop_dtypes)
+        return self._over_elements(loop, operands, loop_dtypes[-1], out, exact)
 
     def where(self, condition: View, x: View, y: View) -> View:
         """`numpy.where` of operands of one dtype."""
@@ -183,16 +193,20 @@ class Instructions:
         there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
-    def _over_elements(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+    def _over_elements(
+        self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool = True
+    ) -> View:
         shape = operands[0].shape
         if out is None and operands[0].size > 1 and all(x.shape == shape and x.is_contiguous for x in operands):
             out = new_array(shape, dtype)  # the most frequent case, in a third of the time
             steps = (*[x.dtype.itemsize for x in operands], dtype.itemsize)
             self.list.append(Instruction(loop, (*operands, out), (out.size,), steps, ()))
             return out
-        return self._over_axes(loop, operands, dtype, out)
+        return self._over_axes(loop, operands, dtype, out, exact)
 
-    def _over_axes(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+    def _over_axes(
+        self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool
+    ) -> View:
         shape = broadcast_shape(*[x.shape for x in operands])
         if len(shape) > MOST_AXES:
             raise NotLowered("it has too many axes")
@@ -207,6 +221,8 @@ class Instructions:
         else:
             _check_out(out, operands, shape, dtype)
         sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
+        if exact:
+            _put_longest_last(sizes, steps)
         axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
         self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
         return out
@@ -237,17 +253,27 @@ class Instructions:
         return out
 
     def _accumulate(self, loop: Any, x: View, out: View, sizes: tuple[int, int, int], start: int) -> None:
-        """`out = loop(out, x)` for each element along the middle axis from `start` on, in NumPy's order."""
+        """`out = loop(out, x)` for each element along the middle axis from `start` on, in NumPy's order.
+
+        Which sum is first taken further makes no difference to any: the longest axis is the loop's own.
+        """
         first, n, last = sizes
         item = x.dtype.itemsize
+        exact = loop is native_loops.ufunc_loop(np.add, bytes([x.dtype.num] * 3)) and x.dtype.kind != "c"
         x = x._replace(offset=x.offset + start * last * item)
-        if last == 1:  # the loop sees that its result stands still, and adds in pairs
+        if last == 1 and exact and n - start < _FEWEST_PAIRED and first > n:  # no pairs: see below
+            dims, steps = (first,), (item, n * item, item)
+            axes: Sizes = (n - start, 0, item, 0)
+        elif last == 1:  # the loop sees that its result stands still, and adds in pairs
             dims, steps = (n - start,), (0, item, 0)
-            axes: Sizes = (first, item, n * item, item) if first > 1 else ()
+            axes = (first, item, n * item, item) if first > 1 else ()
         else:
             dims, steps = (last,), (item, item, item)
             axes = (first, last * item, n * last * item, last * item) if first > 1 else ()
             axes += (n - start, 0, last * item, 0)
+            if exact and last < first:
+                dims, steps = (first,), (last * item, n * last * item, last * item)
+                axes = (n - start, 0, last * item, 0, last, item, item, item)
         self.list.append(Instruction(loop, (out, x, out), dims, steps, axes))
 
     def dot(self, x: View, y: View) -> View:
@@ -322,6 +348,14 @@ def _copy_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Any:
     if loop is None:
         raise NotLowered(f"there is no loop that casts {source} to {target}")
     return loop
+
+
+def _put_longest_last(sizes: list[int], steps: list[list[int]]) -> None:
+    """Has a loop run along the longest axis rather than along a short one."""
+    longest = max(range(len(sizes)), key=sizes.__getitem__)
+    if sizes[-1] < _SHORT and sizes[longest] >= 2 * sizes[-1]:
+        for row in (sizes, steps):
+            row.append(row.pop(longest))  # type: ignore[attr-defined]  # a list of either
 
 
 def _check_out(out: View, operands: Sequence[View], shape: Sizes, dtype: np.dtype[Any]) -> None:
