@@ -1,6 +1,6 @@
 """The executor `loops` beside `plan`: the same functions on both, in turn, in one process.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME] [--outside]
 
 Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster), and
 what it takes to build a node of the largest graph on both. One thread, since the time of all threads counts. Needs
@@ -14,6 +14,7 @@ import functools
 import itertools
 import statistics
 import time
+from collections import Counter
 import timeit
 from collections.abc import Callable
 from typing import Any
@@ -118,21 +119,105 @@ def transformer() -> Callable[[], Any]:
     return _training(list(v.values()), loss, _array(batch, length, width), _array(batch, length, width))
 
 
-def n_body() -> Callable[[], Any]:
-    def step(state: Any, _: Any) -> Any:
-        place, speed = state
-        apart = ll.expand_dims(place, 0) - ll.expand_dims(place, 1)
-        near = ll.sum(ll.square(apart), axis=-1, keepdims=True) + 0.1
-        pull = ll.sum(apart * near**-1.5, axis=1)
-        speed = speed + 0.01 * pull
-        return (place + 0.01 * speed, speed), ll.sum(ll.square(speed))
+def _pulled(state: Any, _: Any) -> Any:
+    """A step of bodies that attract one another: places and speeds, and the energy of these."""
+    place, speed = state
+    apart = ll.expand_dims(place, 0) - ll.expand_dims(place, 1)
+    near = ll.sum(ll.square(apart), axis=-1, keepdims=True) + 0.1
+    pull = ll.sum(apart * near**-1.5, axis=1)
+    speed = speed + 0.01 * pull
+    return (place + 0.01 * speed, speed), ll.sum(ll.square(speed))
 
+
+def n_body() -> Callable[[], Any]:
     def run(place: Any, speed: Any) -> Any:
-        return ll.scan(step, (place, speed), ll.arange(100))
+        return ll.scan(_pulled, (place, speed), ll.arange(100))
 
     f = ll.function(run)
     place, speed = _array(8, 3), _array(8, 3)
     return lambda: f(place, speed)
+
+
+def n_body_gradient() -> Callable[[], Any]:
+    """The gradient of the last speeds for the first places: the loop forward and back, with its residuals."""
+
+    def slope(place: Any, speed: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch(place)
+            (_, last), _ = ll.scan(_pulled, (place, speed), ll.arange(100))
+            energy = ll.sum(ll.square(last))
+        return tape.gradient(energy, place)
+
+    f = ll.function(slope)
+    place, speed = _array(8, 3), _array(8, 3)
+    return lambda: f(place, speed)
+
+
+def neural_ode() -> Callable[[], Any]:
+    """100 steps of Runge and Kutta's method for a network of 2-16-2, in a while_loop."""
+    w1, w2 = _array(2, 16), _array(16, 2)
+
+    def slope(y: Any) -> Any:
+        return ll.tanh(y @ w1) @ w2
+
+    def step(t: Any, y: Any) -> Any:
+        h = 0.05
+        k1 = slope(y)
+        k2 = slope(y + 0.5 * h * k1)
+        k3 = slope(y + 0.5 * h * k2)
+        k4 = slope(y + h * k3)
+        return t + h, y + (k1 + 2.0 * k2 + 2.0 * k3 + k4) * (h / 6.0)
+
+    f = ll.function(lambda y: ll.while_loop(lambda t, y: t < 4.99, step, (ll.constant(0.0), y))[1])
+    y = _array(8, 2)
+    return lambda: f(y)
+
+
+def lstm(staged_loop: bool) -> Program:
+    """A training step of an LSTM of 32 units on 32 steps, its loop unrolled or a scan."""
+
+    def make() -> Callable[[], Any]:
+        units, width, steps, batch = 32, 16, 32, 8
+        wx, wh, b = (ll.Variable(_array(*shape)) for shape in ((width, 4 * units), (units, 4 * units), (4 * units,)))
+
+        def cell(state: Any, x: Any) -> Any:
+            h, c = state
+            i, f, g, o = ll.split(x @ wx + h @ wh + b, 4, axis=-1)
+            c = ll.sigmoid(f) * c + ll.sigmoid(i) * ll.tanh(g)
+            return (ll.sigmoid(o) * ll.tanh(c), c), None
+
+        def loss(xs: Any, y: Any) -> Any:
+            state = (ll.zeros((batch, units)), ll.zeros((batch, units)))
+            if staged_loop:
+                state, _ = ll.scan(cell, state, xs)
+            else:
+                for k in range(steps):
+                    state, _ = cell(state, xs[k])
+            return ll.mean(ll.square(state[0] - y))
+
+        return _training([wx, wh, b], loss, _array(steps, batch, width), _array(batch, units))
+
+    return make
+
+
+def adam() -> Callable[[], Any]:
+    """Adam's update of an MLP, from `ll.optim`."""
+    sizes = (32, 64, 64, 10)
+    weights = [ll.Variable(_array(a, b)) for a, b in itertools.pairwise(sizes)]
+    optimizer = ll.optim.Adam(1e-3)
+
+    def step(x: Any, y: Any) -> Any:
+        with ll.GradientTape() as tape:
+            z = x
+            for w in weights[:-1]:
+                z = ll.nn.relu(z @ w)
+            value = ll.mean(ll.square(z @ weights[-1] - y))
+        optimizer.apply(tape.gradient(value, weights), weights)
+        return value
+
+    f = ll.function(step)
+    x, y = _array(32, 32), _array(32, 10)
+    return lambda: f(x, y)
 
 
 PROGRAMS: dict[str, Program] = {
@@ -143,7 +228,12 @@ PROGRAMS: dict[str, Program] = {
     "L2HMC step, 200 samples": l2hmc(200),
     "MLP step": mlp,
     "transformer step": transformer,
+    "Adam on an MLP": adam,
+    "LSTM step, unrolled": lstm(False),
+    "LSTM step, scan": lstm(True),
     "N-body scan, 100 steps": n_body,
+    "N-body gradient, 100 steps": n_body_gradient,
+    "neural ODE, 100 steps": neural_ode,
 }
 
 
@@ -169,8 +259,8 @@ def compared(make: Program, budget: float) -> tuple[float, float]:
     return plan, loops
 
 
-def built(make: Program) -> tuple[int, list[float]]:
-    """The nodes of a program's graph, and the microseconds a node that plan and loops take to build it."""
+def graph_of(make: Program) -> Any:
+    """The optimised graph of the program's function."""
     traced: list[Any] = []
     function = ll.function
 
@@ -180,10 +270,25 @@ def built(make: Program) -> tuple[int, list[float]]:
 
     ll.function = noted  # type: ignore[assignment]
     try:
-        make()()
+        made_on("loops", make)
     finally:
         ll.function = function
-    graph = traced[-1].trace_cache[0].optimised
+    return traced[-1].trace_cache[0].optimised
+
+
+def outside(make: Program) -> list[str]:
+    """What of a program's graph runs in no table, most frequent first."""
+    lines = base.get("loops").code(graph_of(make))
+    reasons = Counter(
+        f"{node.op}: {line.partition('# plan: ')[2]}" for node, line in lines if not line.startswith("table ")
+    )
+    tables = {line.partition(":")[0] for _, line in lines if line.startswith("table ")}
+    return [f"{len(lines)} nodes, {len(tables)} tables", *[f"{n} {reason}" for reason, n in reasons.most_common()]]
+
+
+def built(make: Program) -> tuple[int, list[float]]:
+    """The nodes of a program's graph, and the microseconds a node that plan and loops take to build it."""
+    graph = graph_of(make)
     times: list[list[float]] = [[], []]
     for _ in range(5):
         for executor, column in zip(("plan", "loops"), times, strict=True):
@@ -196,12 +301,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each program and executor")
     parser.add_argument("--only", default="", help="programs whose name has this in it")
+    parser.add_argument("--outside", action="store_true", help="say instead what of each program runs in no table")
     arguments = parser.parse_args()
     for name, make in PROGRAMS.items():
-        if arguments.only in name:
+        if arguments.only in name and arguments.outside:
+            print(f"{name}:", *outside(make), sep="\n    ", flush=True)
+        elif arguments.only in name:
             plan, loops = compared(make, 2 * arguments.seconds)
             times = f"plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us"
             print(f"{name:28} {times}  ratio {loops / plan:5.2f}", flush=True)
+    if arguments.outside:
+        return
     nodes, (plan, loops) = built(PROGRAMS["L2HMC step, 10 samples"])
     print(f"building {nodes} nodes: plan {plan:.1f} us a node, loops {loops:.1f}")
 

@@ -12,12 +12,12 @@ from limelight.core.devices import Device
 from limelight.core.spec import VariableSpec
 from limelight.user_code import source_line
 
-_told: Final[list[bool]] = []
+told: Final[list[bool]] = []
 """Not empty while somebody listens to assignments or births: a test of its truth takes a fifth of `events.wanted`."""
 
 
 def _on_interest(_: bool) -> None:
-    _told[:] = [True] * (events.wanted(events.VariableAssigned) or live_buffers.followed())
+    told[:] = [True] * (events.wanted(events.VariableAssigned) or live_buffers.followed())
 
 
 live_buffers.on_follow(_on_interest)
@@ -57,7 +57,7 @@ class Storage:
     def set(self, array: Any) -> Any:
         """Takes a new value, which nobody else may write to afterwards; returns it."""
         self.array = array
-        if _told:
+        if told:
             self._tell(array)
         return array
 
@@ -66,7 +66,7 @@ class Storage:
         if self.array is not old:
             return False
         self.array = new  # no call, no jump and no allocation since: between these lines CPython runs no other thread
-        if _told:
+        if told:
             self._tell(new)
         return True
 

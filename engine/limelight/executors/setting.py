@@ -7,7 +7,7 @@ from typing import Final
 
 from limelight.errors import ArgumentError
 from limelight.executors import base
-from limelight.executors.loops.loops import NAME as LOOPS
+from limelight.executors.loops.lowering import NAME as LOOPS
 from limelight.settings import SettingScope
 
 AUTO: Final = "auto"

@@ -63,6 +63,10 @@ class Rewriter:
         self.nodes.append(copy)
         return copy
 
+    def substitute(self, old: Value, new: Value) -> None:
+        """Has `new`, a value of the new graph, stand for one output of a node that is left out."""
+        self._values[old] = new
+
     def replace(self, node: Node, values: Sequence[Value], by: Node | None = None) -> None:
         """Leaves `node` out; `values` of the new graph stand for its outputs, `by` for it in the effect order."""
         self._values.update(zip(node.outputs, values, strict=True))

@@ -1,5 +1,6 @@
 /* Frames are kept between runs: a page that is mapped anew costs more than what a small table computes in it. */
 #include <stdint.h>
+#include <string.h>
 
 #include "frame.h"
 
@@ -13,7 +14,7 @@ static char *aligned(char *memory)
     return (char *)(((uintptr_t)memory + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-Frame *frame_take(Frame **list, size_t places, size_t scalars, size_t arena)
+Frame *frame_take(Frame **list, size_t places, size_t counters, size_t inputs, size_t results, size_t arena)
 {
     Frame *frame = *list;
     if (frame != NULL) {
@@ -21,7 +22,8 @@ Frame *frame_take(Frame **list, size_t places, size_t scalars, size_t arena)
         kept -= frame->bytes;
         return frame;
     }
-    const size_t head = sizeof(Frame) + places * sizeof(char *);
+    const size_t slots = sizeof(Frame) + places * sizeof(char *), counted = slots + counters * sizeof(npy_intp);
+    const size_t head = counted + inputs * sizeof(PyObject *), scalars = inputs + results;
     const size_t bytes = head + scalars * SCALAR + arena + 2 * ALIGNMENT;
     frame = PyMem_RawMalloc(bytes);
     if (frame == NULL) {
@@ -30,6 +32,9 @@ Frame *frame_take(Frame **list, size_t places, size_t scalars, size_t arena)
     }
     frame->next = NULL;
     frame->bytes = bytes;
+    frame->counters = (npy_intp *)((char *)frame + slots);
+    frame->held = (PyObject **)((char *)frame + counted);
+    memset(frame->counters, 0, head - slots);
     frame->scalars = aligned((char *)frame + head);
     frame->arena = aligned(frame->scalars + scalars * SCALAR);
     return frame;

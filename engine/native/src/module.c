@@ -1,7 +1,7 @@
 /* The module limelight_native: loops, and tables that call them. */
 #define LIMELIGHT_IMPORTS_NUMPY
 #include "loop.h"
-#include "table.h"
+#include "storage.h"
 
 static PyMethodDef functions[] = {
     {"ufunc_loop", loop_of_ufunc, METH_VARARGS,
@@ -10,6 +10,8 @@ static PyMethodDef functions[] = {
      "copy_loop(from, to): a loop that copies, and casts between two type numbers; None where there is none."},
     {"where_loop", loop_of_where, METH_VARARGS,
      "where_loop(type): a loop that takes x where a boolean is true, else y; None where there is none."},
+    {"use_storage", use_storage, METH_VARARGS,
+     "use_storage(type, told): variables are objects of this type; `told` is not empty where assignments are told."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,11 +6,25 @@
 void program_clear(Program *program)
 {
     PyMem_RawFree(program->memory);
+    PyMem_RawFree(program->targets);
+    PyMem_RawFree(program->rows);
     memset(program, 0, sizeof(*program));
 }
 
-static Instruction *reserve(Program *program, size_t bytes)
+int program_begin(Program *program, Py_ssize_t items, Py_ssize_t n_rows)
 {
+    program->targets = PyMem_RawCalloc((size_t)items + 1, sizeof(npy_intp));
+    program->rows = PyMem_RawCalloc((size_t)n_rows + 1, sizeof(Row));
+    if (program->targets == NULL || program->rows == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+Instruction *program_reserve(Program *program, Kind kind, size_t words)
+{
+    const size_t bytes = sizeof(Instruction) + words * sizeof(npy_intp);
     if (program->used + bytes > program->room) {
         const size_t room = 2 * (program->used + bytes);
         char *memory = PyMem_RawRealloc(program->memory, room);
@@ -23,6 +37,8 @@ static Instruction *reserve(Program *program, size_t bytes)
     }
     Instruction *instruction = (Instruction *)(program->memory + program->used);
     memset(instruction, 0, bytes);
+    instruction->kind = (unsigned char)kind;
+    instruction->words_used = (unsigned int)words;
     program->used += bytes;
     return instruction;
 }
@@ -54,12 +70,11 @@ static void widen(npy_intp *first, npy_intp *last, npy_intp length, npy_intp str
 }
 
 /* Whether an operand stays in the memory of its place, for `count` elements. Lengths are at least 1. */
-static int stays_inside(const Instruction *in, const Loop *loop, int operand, npy_intp count, const npy_intp sizes[],
-                        int places)
+static int stays_inside(const Instruction *in, const Loop *loop, int operand, npy_intp count, const Memory *memory)
 {
     const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims, *axes = steps + in->steps;
     const npy_intp place = in->words[2 * operand];
-    if (place < 0 || place >= places) {
+    if (place < 0 || place >= memory->places) {
         return 0;
     }
     npy_intp first = in->words[2 * operand + 1], last = first;
@@ -77,7 +92,7 @@ static int stays_inside(const Instruction *in, const Loop *loop, int operand, np
     for (int i = 0; i < in->axes; i++, axes += 1 + in->operands) {
         widen(&first, &last, axes[0], axes[1 + operand]);
     }
-    return first >= 0 && last + loop->itemsizes[operand] <= sizes[place];
+    return first >= 0 && last + loop->itemsizes[operand] <= memory->sizes[place];
 }
 
 static int leaves(int operand)
@@ -86,7 +101,7 @@ static int leaves(int operand)
     return -1;
 }
 
-static int check(Instruction *in, const Loop *loop, const npy_intp sizes[], int places)
+static int check(Instruction *in, const Loop *loop, const Memory *memory)
 {
     const npy_intp *dims = in->words + 2 * in->operands, *axes = dims + in->dims + in->steps;
     npy_intp work = 1;
@@ -107,7 +122,7 @@ static int check(Instruction *in, const Loop *loop, const npy_intp sizes[], int 
     }
     in->work = work;
     for (int k = 0; k < in->operands; k++) {
-        if (!stays_inside(in, loop, k, dims[0], sizes, places)) {
+        if (!stays_inside(in, loop, k, dims[0], memory)) {
             return leaves(k);
         }
     }
@@ -136,13 +151,12 @@ static Instruction *append(Program *program, PyObject *item, int more, Loop **lo
         PyErr_SetString(PyExc_ValueError, "an instruction has more axes than an array");
         return NULL;
     }
-    Instruction *in = reserve(program, sizeof(Instruction) + (size_t)words * sizeof(npy_intp));
+    Instruction *in = program_reserve(program, CALL, (size_t)words);
     if (in == NULL) {
         return NULL;
     }
     in->function = (*loop)->function;
     in->data = (*loop)->data;
-    in->words_used = (unsigned int)words;
     in->operands = (unsigned char)n;
     in->dims = (unsigned char)(*loop)->dims;
     in->steps = (unsigned char)n_steps;
@@ -156,16 +170,21 @@ static Instruction *append(Program *program, PyObject *item, int more, Loop **lo
     return in;
 }
 
-int program_append(Program *program, PyObject *item, const npy_intp sizes[], int places)
+static void note_item(Program *program)
+{
+    program->targets[program->items++] = (npy_intp)program->used;
+}
+
+int program_append(Program *program, PyObject *item, const Memory *memory)
 {
     Loop *loop;
+    note_item(program);
     Instruction *in = append(program, item, 0, &loop);
-    return in == NULL ? -1 : check(in, loop, sizes, places);
+    return in == NULL ? -1 : check(in, loop, memory);
 }
 
 /* Appends one instruction of a run: (instruction, advances). */
-static int append_member(Program *program, PyObject *item, npy_intp block, npy_intp total, const npy_intp sizes[],
-                         int places)
+static int append_member(Program *program, PyObject *item, npy_intp block, npy_intp total, const Memory *memory)
 {
     PyObject *instruction, *advances;
     Loop *loop;
@@ -173,7 +192,7 @@ static int append_member(Program *program, PyObject *item, npy_intp block, npy_i
         return -1;
     }
     Instruction *in = append(program, instruction, 1, &loop);
-    if (in == NULL || check(in, loop, sizes, places) < 0) {
+    if (in == NULL || check(in, loop, memory) < 0) {
         return -1;
     }
     const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims;
@@ -186,14 +205,14 @@ static int append_member(Program *program, PyObject *item, npy_intp block, npy_i
         return -1;
     }
     for (int k = 0; k < in->operands; k++) {
-        if (advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, total, sizes, places))) {
+        if (advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, total, memory))) {
             return leaves(k);
         }
     }
     return 0;
 }
 
-int program_append_run(Program *program, PyObject *item, const npy_intp sizes[], int places)
+int program_append_run(Program *program, PyObject *item, const Memory *memory)
 {
     PyObject *members;
     Py_ssize_t block, total;
@@ -204,37 +223,22 @@ int program_append_run(Program *program, PyObject *item, const npy_intp sizes[],
         PyErr_SetString(PyExc_ValueError, "a run has fewer elements than a block");
         return -1;
     }
-    Instruction *head = reserve(program, sizeof(Instruction) + 3 * sizeof(npy_intp));
+    note_item(program);
+    Instruction *head = program_reserve(program, RUN, 3);
     if (head == NULL) {
         return -1;
     }
-    head->words_used = 3;
     head->words[0] = block;
     head->words[1] = total;
     head->words[2] = PyTuple_GET_SIZE(members);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
         PyObject *member = PyTuple_GET_ITEM(members, i);
-        if (!PyTuple_Check(member) || append_member(program, member, block, total, sizes, places) < 0) {
+        if (!PyTuple_Check(member) || append_member(program, member, block, total, memory) < 0) {
             if (!PyErr_Occurred()) {
                 PyErr_SetString(PyExc_TypeError, "an instruction of a run is a tuple");
             }
             return -1;
         }
     }
-    return 0;
-}
-
-int program_append_guard(Program *program, PyObject *item, const npy_intp sizes[], int places)
-{
-    Instruction *guard = reserve(program, sizeof(Instruction) + 2 * sizeof(npy_intp));
-    if (guard == NULL || read_words(item, guard->words, 2) < 0) {
-        return -1;
-    }
-    guard->words_used = 2;
-    const npy_intp place = guard->words[0], offset = guard->words[1];
-    if (place < 0 || place >= places || offset < 0 || offset >= sizes[place]) {
-        return leaves(0);
-    }
-    program->count++;
     return 0;
 }

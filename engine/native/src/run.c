@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "float_errors.h"
-#include "table_type.h"
+#include "storage.h"
 
 #define BETWEEN_LOOKS 10000000 /* nanoseconds after which signals are looked for: Ctrl-C must work within 50 ms */
 
@@ -64,12 +64,32 @@ static char *data_of(PyObject *x, const ArraySpec *want, char *scalar)
 static int take_inputs(const Table *table, Frame *frame, PyObject *const *args)
 {
     for (Py_ssize_t i = 0; i < table->n_inputs; i++) {
-        frame->slots[i] = data_of(args[i], &table->inputs[i], frame->scalars + i * SCALAR);
+        PyObject *array = args[i];
+        char *scalar = frame->scalars + i * SCALAR;
+        if (table->is_storage[i]) {
+            array = storage_array(array);
+            if (array == NULL) {
+                return 0;
+            }
+            frame->held[i] = Py_NewRef(array); /* while the run reads it, another thread may assign */
+            if (table->inputs[i].descr == NULL) {
+                frame->slots[i] = scalar;
+                continue;
+            }
+        }
+        frame->slots[i] = data_of(array, &table->inputs[i], scalar);
         if (frame->slots[i] == NULL) {
             return 0;
         }
     }
     return 1;
+}
+
+static void let_go(const Table *table, Frame *frame)
+{
+    for (Py_ssize_t i = 0; i < table->n_inputs; i++) {
+        Py_CLEAR(frame->held[i]);
+    }
 }
 
 /* A tuple with new arrays; results without axes are written to the frame, and become NumPy's numbers afterwards. */
@@ -116,7 +136,7 @@ static ProgramEnd walk(const Table *table, Frame *frame)
 {
     float_errors_clear();
     Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
-    const ProgramEnd end = program_run(&table->program, frame->slots, look_for_signals, &watch);
+    const ProgramEnd end = program_run(&table->program, frame->slots, frame->counters, look_for_signals, &watch);
     PyEval_RestoreThread(watch.thread);
     return PyErr_Occurred() ? PROGRAM_INTERRUPTED : end;
 }
@@ -137,12 +157,23 @@ static PyObject *run(Table *table, Frame *frame, PyObject *const *args, int *els
     if (results == NULL) {
         return NULL;
     }
+    for (Py_ssize_t i = 0; i < table->program.n_rows; i++) { /* so that each place has memory from the first step on */
+        const Row *row = &table->program.rows[i];
+        frame->slots[row->place] = frame->slots[row->base] + row->offset;
+    }
     const ProgramEnd end = walk(table, frame);
     if (end != PROGRAM_INTERRUPTED) {
         *elsewhere = end == PROGRAM_GUARDED ? 1 : float_errors_matter();
     }
     if (end != PROGRAM_DONE || *elsewhere != 0 || finish_results(table, frame, results) < 0) {
         Py_CLEAR(results);
+    }
+    if (results != NULL && table->n_writes) {
+        const int made = storage_commit(table, frame, args, results);
+        *elsewhere = made == 0;
+        if (made <= 0) {
+            Py_CLEAR(results);
+        }
     }
     return results;
 }
@@ -154,13 +185,14 @@ PyObject *table_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObj
         PyErr_Format(PyExc_TypeError, "this table takes %zd arrays by position", table->n_inputs);
         return NULL;
     }
-    Frame *frame = frame_take(&table->frames, (size_t)table->places, (size_t)(table->n_inputs + table->n_results),
-                              (size_t)table->arena);
+    Frame *frame = frame_take(&table->frames, (size_t)(table->places + table->n_rows), (size_t)table->n_counters,
+                              (size_t)table->n_inputs, (size_t)table->n_results, (size_t)table->arena);
     if (frame == NULL) {
         return NULL;
     }
     int elsewhere = 0;
     PyObject *results = run(table, frame, args, &elsewhere);
+    let_go(table, frame);
     frame_give_back(&table->frames, frame);
     if (elsewhere > 0) {
         table->refused++;

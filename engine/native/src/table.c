@@ -9,11 +9,15 @@ static void clear_arrays(ArraySpec *specs, Py_ssize_t count)
     PyMem_Free(specs);
 }
 
-/* Reads (type number, shape, strides); the bytes that the array spans from its first element on are in `extent`. */
+/* Reads (type number, shape, strides); the bytes that the array spans from its first element on are in `extent`. For
+ * None, a variable that is only assigned, there are none. */
 static int read_spec(PyObject *item, ArraySpec *spec)
 {
     PyObject *shape, *strides;
     int type;
+    if (item == Py_None) {
+        return 0;
+    }
     if (!PyArg_ParseTuple(item, "iO!O!", &type, &PyTuple_Type, &shape, &PyTuple_Type, &strides)) {
         return -1;
     }
@@ -59,10 +63,10 @@ static ArraySpec *read_specs(PyObject *tuple, Py_ssize_t count)
     return specs;
 }
 
-/* The bytes that each place has: inputs, constants, results, then the arena. */
-static npy_intp *place_sizes(const Table *table)
+/* The bytes that each place has: inputs, constants, results, the arena, then rows. */
+static npy_intp *place_sizes(const Table *table, PyObject *rows)
 {
-    npy_intp *sizes = PyMem_Calloc((size_t)table->places, sizeof(npy_intp)), *at = sizes;
+    npy_intp *sizes = PyMem_Calloc((size_t)(table->places + table->n_rows), sizeof(npy_intp)), *at = sizes;
     if (sizes == NULL) {
         PyErr_NoMemory();
         return NULL;
@@ -76,7 +80,15 @@ static npy_intp *place_sizes(const Table *table)
     for (Py_ssize_t i = 0; i < table->n_results; i++) {
         *at++ = table->results[i].extent;
     }
-    *at = table->arena;
+    *at++ = table->arena;
+    for (Py_ssize_t i = 0; i < table->n_rows; i++) {
+        *at = PyLong_AsSsize_t(PyTuple_GET_ITEM(rows, i));
+        if (*at++ < 1) {
+            PyErr_SetString(PyExc_ValueError, "a row of a table has no bytes");
+            PyMem_Free(sizes);
+            return NULL;
+        }
+    }
     return sizes;
 }
 
@@ -99,7 +111,7 @@ static int keep_loops(Table *table, PyObject *item)
     if (Py_TYPE(first) == &LoopType) {
         return PyList_Append(table->loops, first);
     }
-    if (PyTuple_GET_SIZE(item) == 2) { /* a guard */
+    if (PyUnicode_Check(first)) {
         return 0;
     }
     PyObject *members = PyTuple_GET_ITEM(item, 2);
@@ -111,60 +123,115 @@ static int keep_loops(Table *table, PyObject *item)
     return 0;
 }
 
-static int append_item(Table *table, PyObject *item, const npy_intp sizes[])
+static int append_item(Table *table, PyObject *item, const Memory *memory)
 {
     if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) == 0) {
         PyErr_SetString(PyExc_TypeError, "an instruction of a table is a tuple");
         return -1;
     }
-    int (*append)(Program *, PyObject *, const npy_intp[], int) = program_append;
-    if (PyLong_Check(PyTuple_GET_ITEM(item, 0))) {
-        append = PyTuple_GET_SIZE(item) == 2 ? program_append_guard : program_append_run;
-    }
-    return append(&table->program, item, sizes, (int)table->places) < 0 ? -1 : keep_loops(table, item);
+    PyObject *first = PyTuple_GET_ITEM(item, 0);
+    int (*append)(Program *, PyObject *, const Memory *) = PyLong_Check(first)      ? program_append_run
+                                                           : PyUnicode_Check(first) ? program_append_control
+                                                                                    : program_append;
+    return append(&table->program, item, memory) < 0 ? -1 : keep_loops(table, item);
 }
 
-static int write_program(Table *table, PyObject *instructions)
+static int write_program(Table *table, PyObject *instructions, PyObject *rows)
 {
-    npy_intp *sizes = place_sizes(table);
+    npy_intp *sizes = place_sizes(table, rows);
     if (sizes == NULL) {
         return -1;
     }
-    int failed = 0;
+    const Memory memory = {sizes, (int)(table->places + table->n_rows), (int)table->places, (int)table->n_counters};
+    int failed = program_begin(&table->program, PyList_GET_SIZE(instructions), table->n_rows) < 0;
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(instructions); i++) {
-        failed = append_item(table, PyList_GET_ITEM(instructions, i), sizes) < 0;
+        failed = append_item(table, PyList_GET_ITEM(instructions, i), &memory) < 0;
     }
+    failed = failed || program_end(&table->program, table->n_rows) < 0;
     PyMem_Free(sizes);
     return failed ? -1 : 0;
 }
 
+/* Reads ((input, result, exchanges), ...): results that become the values of variables, which are these inputs. */
+static int read_writes(Table *table, PyObject *writes, PyObject *storages)
+{
+    table->n_writes = PyTuple_GET_SIZE(writes);
+    table->writes = PyMem_Calloc((size_t)table->n_writes + 1, sizeof(Write));
+    table->is_storage = PyMem_Calloc((size_t)table->n_inputs + 1, 1);
+    if (table->writes == NULL || table->is_storage == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(storages); i++) {
+        const Py_ssize_t input = PyLong_AsSsize_t(PyTuple_GET_ITEM(storages, i));
+        if (input < 0 || input >= table->n_inputs) {
+            PyErr_SetString(PyExc_ValueError, "a variable of a table is none of its inputs");
+            return -1;
+        }
+        table->is_storage[input] = 1;
+    }
+    for (Py_ssize_t i = 0; i < table->n_inputs; i++) {
+        if (table->inputs[i].descr == NULL && !table->is_storage[i]) {
+            PyErr_SetString(PyExc_ValueError, "an input of a table that is no variable has no type");
+            return -1;
+        }
+    }
+    for (Py_ssize_t i = 0; i < table->n_writes; i++) {
+        Write *write = &table->writes[i];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(writes, i), "nnp", &write->input, &write->result, &write->exchanges)) {
+            return -1;
+        }
+        if (write->input < 0 || write->input >= table->n_inputs || !table->is_storage[write->input] ||
+            write->result < 0 || write->result >= table->n_results) {
+            PyErr_SetString(PyExc_ValueError, "a table assigns what is no result of it, or to what is no variable");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void read_counts(Table *table, PyObject *inputs, PyObject *constants, PyObject *results, PyObject *rows)
+{
+    table->n_inputs = PyTuple_GET_SIZE(inputs);
+    table->n_results = PyTuple_GET_SIZE(results);
+    table->places = table->n_inputs + PyTuple_GET_SIZE(constants) + table->n_results + 1;
+    table->n_rows = rows == NULL ? 0 : PyTuple_GET_SIZE(rows);
+}
+
 static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"inputs", "constants", "results", "arena", "instructions", "otherwise", NULL};
-    PyObject *inputs, *constants, *results, *instructions, *otherwise;
-    Py_ssize_t arena;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!nO!O", names, &PyTuple_Type, &inputs, &PyTuple_Type,
+    static char *names[] = {"inputs",    "constants", "results",  "arena",    "instructions",
+                            "otherwise", "rows",      "counters", "storages", "writes",       NULL};
+    PyObject *inputs, *constants, *results, *instructions, *otherwise, *rows = NULL, *storages = NULL, *writes = NULL;
+    Py_ssize_t arena, counters = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!nO!O|O!nO!O!", names, &PyTuple_Type, &inputs, &PyTuple_Type,
                                      &constants, &PyTuple_Type, &results, &arena, &PyList_Type, &instructions,
-                                     &otherwise) ||
+                                     &otherwise, &PyTuple_Type, &rows, &counters, &PyTuple_Type, &storages,
+                                     &PyTuple_Type, &writes) ||
         check_constants(constants) < 0) {
         return NULL;
     }
     Table *table = (Table *)type->tp_alloc(type, 0);
-    if (table == NULL) {
+    PyObject *nothing = PyTuple_New(0);
+    if (table == NULL || nothing == NULL) {
+        Py_XDECREF(table);
+        Py_XDECREF(nothing);
         return NULL;
     }
     table->call = table_call;
     table->arena = arena < 0 ? 0 : arena;
+    table->n_counters = counters < 0 ? 0 : counters;
     table->constants = Py_NewRef(constants);
     table->otherwise = Py_NewRef(otherwise);
-    table->n_inputs = PyTuple_GET_SIZE(inputs);
-    table->n_results = PyTuple_GET_SIZE(results);
-    table->places = table->n_inputs + PyTuple_GET_SIZE(constants) + table->n_results + 1;
+    read_counts(table, inputs, constants, results, rows);
     table->loops = PyList_New(0);
-    if (table->loops == NULL || (table->inputs = read_specs(inputs, table->n_inputs)) == NULL ||
-        (table->results = read_specs(results, table->n_results)) == NULL || write_program(table, instructions) < 0) {
-        Py_DECREF(table);
-        return NULL;
+    const int failed = table->loops == NULL || (table->inputs = read_specs(inputs, table->n_inputs)) == NULL ||
+                       (table->results = read_specs(results, table->n_results)) == NULL ||
+                       read_writes(table, writes ? writes : nothing, storages ? storages : nothing) < 0 ||
+                       write_program(table, instructions, rows) < 0;
+    Py_DECREF(nothing);
+    if (failed) {
+        Py_CLEAR(table);
     }
     return (PyObject *)table;
 }
@@ -192,6 +259,8 @@ static void table_dealloc(PyObject *self)
     program_clear(&table->program);
     clear_arrays(table->inputs, table->n_inputs);
     clear_arrays(table->results, table->n_results);
+    PyMem_Free(table->writes);
+    PyMem_Free(table->is_storage);
     Py_XDECREF(table->constants);
     Py_XDECREF(table->otherwise);
     Py_XDECREF(table->loops);

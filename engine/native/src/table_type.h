@@ -20,6 +20,13 @@ typedef struct {
     npy_intp strides[MOST_AXES];
 } ArraySpec;
 
+/* A result that becomes the value of a variable. */
+typedef struct {
+    Py_ssize_t input;
+    Py_ssize_t result;
+    int exchanges; /* only if the variable has the value still that the run has read */
+} Write;
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
@@ -27,7 +34,12 @@ typedef struct {
     ArraySpec *results;
     Py_ssize_t n_inputs;
     Py_ssize_t n_results;
-    Py_ssize_t places;
+    Py_ssize_t places;   /* inputs, constants, results and arena; rows come behind */
+    Py_ssize_t n_rows;
+    Py_ssize_t n_writes;
+    Write *writes;    /* in program order */
+    char *is_storage; /* for each input, whether it is where a variable's value is */
+    Py_ssize_t n_counters;
     Py_ssize_t arena;
     Py_ssize_t refused;
     PyObject *constants; /* a tuple of arrays, at whose memory instructions point */

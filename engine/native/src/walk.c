@@ -95,29 +95,61 @@ static const Instruction *run_blocks(const Instruction *head, char *const slots[
     return in;
 }
 
-ProgramEnd program_run(const Program *program, char *const slots[], int (*elapsed)(void *), void *context)
+/* Points the places of rows to where they are in a step. */
+static void place_rows(const npy_intp *words, const npy_intp *end, npy_intp step, char *slots[])
+{
+    for (; words < end; words += WORDS_OF_ROW) {
+        slots[words[0]] = slots[words[1]] + words[2] + step * words[3];
+    }
+}
+
+ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], int (*elapsed)(void *),
+                       void *context)
 {
     const Instruction *in = (const Instruction *)program->memory;
     const Instruction *end = (const Instruction *)(program->memory + program->used);
     Pace pace = {elapsed, context, 0};
     while (in < end) {
-        if (in->function != NULL) {
+        const npy_intp *words = in->words, *behind = words + in->words_used;
+        npy_intp target = -1;
+        switch (in->kind) {
+        case CALL:
             call(in, slots);
-            if (is_over(&pace, in->work)) {
-                return PROGRAM_INTERRUPTED;
-            }
-            in = following(in);
-        } else if (in->words_used == 2) {
-            if (!slots[in->words[0]][in->words[1]]) {
-                return PROGRAM_GUARDED;
-            }
-            in = following(in);
-        } else {
+            break;
+        case RUN:
             in = run_blocks(in, slots, &pace);
             if (in == NULL) {
                 return PROGRAM_INTERRUPTED;
             }
+            continue;
+        case GUARD:
+            if (!slots[words[0]][words[1]]) {
+                return PROGRAM_GUARDED;
+            }
+            break;
+        case BRANCH:
+            if (!slots[words[0]][words[1]]) {
+                target = words[2];
+            }
+            break;
+        case JUMP:
+            target = words[0];
+            break;
+        case BEGIN:
+            counters[words[0]] = 0;
+            place_rows(words + 1, behind, 0, slots);
+            break;
+        case AGAIN:
+            if (counters[words[0]] + 1 < words[1]) {
+                place_rows(words + 3, behind, ++counters[words[0]], slots);
+                target = words[2];
+            }
+            break;
         }
+        if (is_over(&pace, in->work)) {
+            return PROGRAM_INTERRUPTED;
+        }
+        in = target < 0 ? following(in) : (const Instruction *)(program->memory + target);
     }
     return PROGRAM_DONE;
 }

@@ -13,7 +13,7 @@ ALIGNMENT: Final = 64
 _STEPS: Final = 8  # sizes are rounded up by at most an eighth, so that a freed place fits the next buffer
 
 
-def place_buffers(uses: Sequence[Sequence[Buffer]]) -> int:
+def place_buffers(uses: Sequence[Sequence[Buffer]], loops: Sequence[tuple[int, int]] = ()) -> int:
     """Gives each buffer its offset, and says how many bytes they need together.
 
     The place of a buffer is free after its last use, and what was freed last is taken first: it is in the cache. A
@@ -21,8 +21,18 @@ def place_buffers(uses: Sequence[Sequence[Buffer]]) -> int:
 
     Args:
         uses: for each instruction the buffers of the arena that it reads or writes.
+        loops: the first and last instruction of each loop, inner ones before those around them. What was there when
+            one began is there until it ends, since the next step may need it.
     """
     last = {buffer: i for i, buffers in enumerate(uses) for buffer in buffers}
+    if loops:
+        first = {buffer: i for i, buffers in reversed([*enumerate(uses)]) for buffer in buffers}
+        for begin, end in loops:
+            for i in range(begin, end + 1):
+                last.update({buffer: max(end, last[buffer]) for buffer in uses[i] if first[buffer] <= begin})
+    ending: dict[int, list[Buffer]] = defaultdict(list)
+    for buffer, i in last.items():
+        ending[i].append(buffer)
     free: dict[int, list[int]] = defaultdict(list)
     placed: set[Buffer] = set()
     top = 0
@@ -35,9 +45,8 @@ def place_buffers(uses: Sequence[Sequence[Buffer]]) -> int:
                     buffer.offset = free[size].pop()
                 else:
                     buffer.offset, top = top, top + size
-        for buffer in dict.fromkeys(buffers):
-            if last[buffer] == i:
-                free[rounded(buffer.nbytes)].append(buffer.offset)
+        for buffer in ending.get(i, ()):
+            free[rounded(buffer.nbytes)].append(buffer.offset)
     return top
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from limelight.executors.loops.control_marks import Mark
 from limelight.executors.loops.instructions import Instruction
 from limelight.executors.loops.layout import Buffer
 
@@ -34,7 +35,7 @@ class Run(NamedTuple):
     scratch: frozenset[Buffer]
 
 
-def in_runs(instructions: Sequence[Instruction], results: Iterable[Buffer]) -> list[Instruction | Run]:
+def in_runs(instructions: Sequence[Instruction | Mark], results: Iterable[Buffer]) -> list[Instruction | Mark | Run]:
     """The instructions in their order, those of a run as one.
 
     Args:
@@ -50,7 +51,7 @@ def in_runs(instructions: Sequence[Instruction], results: Iterable[Buffer]) -> l
             first.setdefault(x.buffer, i)
             last[x.buffer] = i
     kept = set(results)
-    items: list[Instruction | Run] = []
+    items: list[Instruction | Mark | Run] = []
     start = 0
     while start < len(instructions):
         stop = _end_of_run(instructions, start)
@@ -58,7 +59,7 @@ def in_runs(instructions: Sequence[Instruction], results: Iterable[Buffer]) -> l
             items.append(instructions[start])
             start += 1
             continue
-        members = list(instructions[start:stop])
+        members = [one for one in instructions[start:stop] if isinstance(one, Instruction)]
         total = _total(members[0])
         whole = [x.buffer for one in members for x in one.operands if x.buffer.nbytes == total * x.dtype.itemsize]
         buffers = {buffer for buffer in whole if buffer.is_made}
@@ -68,22 +69,22 @@ def in_runs(instructions: Sequence[Instruction], results: Iterable[Buffer]) -> l
     return items
 
 
-def _total(one: Instruction) -> int:
+def _total(one: Instruction | Mark) -> int:
     """How many elements an instruction goes through evenly; 0 where it does not, or where they are few."""
-    if one.axes or len(one.dims) != 1 or one.dims[0] < SMALLEST:
+    if not isinstance(one, Instruction) or one.axes or len(one.dims) != 1 or one.dims[0] < SMALLEST:
         return 0
     dense = all(step in (0, x.dtype.itemsize) for step, x in zip(one.steps, one.operands, strict=True))
     return one.dims[0] if dense and one.steps[-1] else 0
 
 
-def _end_of_run(instructions: Sequence[Instruction], start: int) -> int:
+def _end_of_run(instructions: Sequence[Instruction | Mark], start: int) -> int:
     """Where a run ends that begins here."""
     total = _total(instructions[start])
     written: dict[Buffer, tuple[int, int]] = {}  # the offset and stride at which the run writes it
     seen: dict[Buffer, set[tuple[int, int]]] = {}
     for i in range(start, len(instructions) if total else start):
         one = instructions[i]
-        if _total(one) != total:
+        if not isinstance(one, Instruction) or _total(one) != total:
             return i
         ways = [(x.buffer, (x.offset, step)) for x, step in zip(one.operands, one.steps, strict=True)]
         into, way = ways[-1]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,16 @@ _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts,
 _HALF: Final = 23
 _PRODUCTS: Final = frozenset("fd")
 MOST_AXES: Final = 16
+_FEWEST_PAIRED: Final = 8
+"""Numbers from which on NumPy's sum along an axis adds in pairs."""
+_SHORT: Final = 16
+"""Elements for which the call of a loop takes longer than its work."""
+_EXACT: Final = frozenset(
+    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.logical_and, np.logical_or, np.logical_not]
+    + [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]
+)
+"""Functions whose result is the one nearest to the true one, or a truth: the same by any loop, with or without SIMD."""
+_BYTE: Final = np.dtype(np.bool_)
 
 
 class NotLowered(Exception):  # noqa: N818  # no error: the plan's kernel runs the node instead
@@ -41,7 +52,7 @@ class Instruction(NamedTuple):
     """A call of a loop, or as many as `axes` has positions: see the README of limelight-native.
 
     Args:
-        loop: the native loop; None where the table is left, and the plan runs its nodes, if the operand is false.
+        loop: the native loop.
         operands: where they are, results last.
         dims: the count, then core dimensions.
         steps: in bytes, for each operand, then for core dimensions.
@@ -54,12 +65,93 @@ class Instruction(NamedTuple):
     steps: Sizes
     axes: Sizes
 
+    @property
+    def written(self) -> tuple[View, ...]:
+        """What it writes."""
+        return self.operands[-1:]
+
+
+class Guard(NamedTuple):
+    """The table is left, and the plan runs its nodes, if the condition, a boolean, is false."""
+
+    condition: View
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        return (self.condition,)
+
+    @property
+    def written(self) -> tuple[View, ...]:
+        return ()
+
+
+class Choice(NamedTuple):
+    """One of two lists of instructions.
+
+    Args:
+        condition: a boolean.
+        branches: the instructions if it is true, and if not.
+        written: what both write.
+    """
+
+    condition: View
+    branches: tuple[list[AnyInstruction], list[AnyInstruction]]
+    written: tuple[View, ...]
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        inner = [x for branch in self.branches for one in branch for x in one.operands]
+        return (self.condition, *inner, *self.written)
+
+
+class Repetition(NamedTuple):
+    """Instructions that run again and again.
+
+    Args:
+        steps: how often, or at most.
+        check: instructions before each step.
+        holds: a boolean that these write: the step is not made where it is false. None without.
+        body: the instructions of a step.
+        rows: buffers that are another row in each step.
+        written: the carried values, and the stacks of rows.
+    """
+
+    steps: int
+    check: list[AnyInstruction]
+    holds: View | None
+    body: list[AnyInstruction]
+    rows: tuple[Buffer, ...]
+    written: tuple[View, ...]
+
+    @property
+    def operands(self) -> tuple[View, ...]:
+        inner = [x for one in (*self.check, *self.body) for x in one.operands]
+        holds = () if self.holds is None else (self.holds,)
+        return (*inner, *holds, *self.whole_arrays(), *self.written)
+
+    def whole_arrays(self) -> tuple[View, ...]:
+        """What the rows are rows of."""
+        return tuple([View(x.row.buffer, x.row.offset, (), (), _BYTE) for x in self.rows if x.row is not None])
+
+
+AnyInstruction: TypeAlias = Instruction | Guard | Choice | Repetition
+
 
 class Instructions:
     """The instructions so far, in order."""
 
     def __init__(self) -> None:
-        self.list: list[Instruction] = []
+        self.list: list[AnyInstruction] = []
+        self.inner_nodes = 0  # of functions that nodes call: see `lowering`
+
+    @contextmanager
+    def nested(self) -> Iterator[list[AnyInstruction]]:
+        """Instructions of the block are put into a list of their own."""
+        outer, self.list = self.list, []
+        try:
+            yield self.list
+        finally:
+            self.list = outer
 
     def constant(self, array: Any) -> View:
         """A view of an array that does not change."""
@@ -76,7 +168,8 @@ class Instructions:
         loop = native_loops.ufunc_loop(ufunc, bytes([dtype.num for dtype in loop_dtypes]))
         if loop is None:
             raise NotLowered(f"NumPy has no loop of `{ufunc.__name__}` for it")
-        return self._over_elements(loop, operands, loop_dtypes[-1], out)
+        exact = ufunc in _EXACT and all(dtype.kind != "c" for dtype in loop_dtypes)
+        return self._over_elements(loop, operands, loop_dtypes[-1], out, exact)
 
     def where(self, condition: View, x: View, y: View) -> View:
         """`numpy.where` of operands of one dtype."""
@@ -100,16 +193,20 @@ class Instructions:
         there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
-    def _over_elements(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+    def _over_elements(
+        self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool = True
+    ) -> View:
         shape = operands[0].shape
         if out is None and operands[0].size > 1 and all(x.shape == shape and x.is_contiguous for x in operands):
             out = new_array(shape, dtype)  # the most frequent case, in a third of the time
             steps = (*[x.dtype.itemsize for x in operands], dtype.itemsize)
             self.list.append(Instruction(loop, (*operands, out), (out.size,), steps, ()))
             return out
-        return self._over_axes(loop, operands, dtype, out)
+        return self._over_axes(loop, operands, dtype, out, exact)
 
-    def _over_axes(self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None) -> View:
+    def _over_axes(
+        self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool
+    ) -> View:
         shape = broadcast_shape(*[x.shape for x in operands])
         if len(shape) > MOST_AXES:
             raise NotLowered("it has too many axes")
@@ -124,6 +221,8 @@ class Instructions:
         else:
             _check_out(out, operands, shape, dtype)
         sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
+        if exact:
+            _put_longest_last(sizes, steps)
         axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
         self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
         return out
@@ -154,17 +253,27 @@ class Instructions:
         return out
 
     def _accumulate(self, loop: Any, x: View, out: View, sizes: tuple[int, int, int], start: int) -> None:
-        """`out = loop(out, x)` for each element along the middle axis from `start` on, in NumPy's order."""
+        """`out = loop(out, x)` for each element along the middle axis from `start` on, in NumPy's order.
+
+        Which sum is first taken further makes no difference to any: the longest axis is the loop's own.
+        """
         first, n, last = sizes
         item = x.dtype.itemsize
+        exact = loop is native_loops.ufunc_loop(np.add, bytes([x.dtype.num] * 3)) and x.dtype.kind != "c"
         x = x._replace(offset=x.offset + start * last * item)
-        if last == 1:  # the loop sees that its result stands still, and adds in pairs
+        if last == 1 and exact and n - start < _FEWEST_PAIRED and first > n:  # no pairs: see below
+            dims, steps = (first,), (item, n * item, item)
+            axes: Sizes = (n - start, 0, item, 0)
+        elif last == 1:  # the loop sees that its result stands still, and adds in pairs
             dims, steps = (n - start,), (0, item, 0)
-            axes: Sizes = (first, item, n * item, item) if first > 1 else ()
+            axes = (first, item, n * item, item) if first > 1 else ()
         else:
             dims, steps = (last,), (item, item, item)
             axes = (first, last * item, n * last * item, last * item) if first > 1 else ()
             axes += (n - start, 0, last * item, 0)
+            if exact and last < first:
+                dims, steps = (first,), (last * item, n * last * item, last * item)
+                axes = (n - start, 0, last * item, 0, last, item, item, item)
         self.list.append(Instruction(loop, (out, x, out), dims, steps, axes))
 
     def dot(self, x: View, y: View) -> View:
@@ -215,7 +324,7 @@ class Instructions:
 
     def guard(self, condition: View) -> None:
         """Ends the run here where the number is false: the plan then runs all nodes of the table."""
-        self.list.append(Instruction(None, (condition,), (), (), ()))
+        self.list.append(Guard(condition))
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:
@@ -239,6 +348,14 @@ def _copy_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Any:
     if loop is None:
         raise NotLowered(f"there is no loop that casts {source} to {target}")
     return loop
+
+
+def _put_longest_last(sizes: list[int], steps: list[list[int]]) -> None:
+    """Has a loop run along the longest axis rather than along a short one."""
+    longest = max(range(len(sizes)), key=sizes.__getitem__)
+    if sizes[-1] < _SHORT and sizes[longest] >= 2 * sizes[-1]:
+        for row in (sizes, steps):
+            row.append(row.pop(longest))  # type: ignore[attr-defined]  # a list of either
 
 
 def _check_out(out: View, operands: Sequence[View], shape: Sizes, dtype: np.dtype[Any]) -> None:

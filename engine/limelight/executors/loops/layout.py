@@ -23,21 +23,32 @@ class Buffer:
         nbytes: how much of it.
         value: the value of the graph that is in it, for inputs of the stretch.
         array: the array that is in it, for constants.
+        row: what it is a part of, for a row of a loop: another part in each step.
     """
 
-    __slots__ = ("array", "nbytes", "offset", "place", "value")
+    __slots__ = ("array", "nbytes", "offset", "place", "row", "same", "value")
 
-    def __init__(self, nbytes: int, value: Any = None, array: Any = None) -> None:
+    def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
         self.nbytes = nbytes
         self.value = value
         self.array = array
+        self.row = row
+        self.same: Buffer | None = None  # the buffer that it turned out to be a part of: see `root`
         self.place = -1  # of the table, when it is made
         self.offset = 0
 
     @property
     def is_made(self) -> bool:
         """Whether instructions write it."""
-        return self.value is None and self.array is None
+        return self.value is None and self.array is None and self.row is None
+
+    @property
+    def root(self) -> Buffer:
+        """The buffer in whose place this one is."""
+        buffer = self
+        while buffer.same is not None:
+            buffer = buffer.same
+        return buffer
 
 
 class View(NamedTuple):
@@ -57,6 +68,22 @@ class View(NamedTuple):
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of a buffer that instructions write."""
+        return self.buffer.is_made and self.size * self.dtype.itemsize == self.buffer.nbytes and 0 not in self.strides
+
+
+class Row(NamedTuple):
+    """A row of an array in each step of a loop: its first element is `offset` bytes behind the array's buffer's begin.
+
+    In each further step it is `stride` bytes further on.
+    """
+
+    buffer: Buffer
+    offset: int
+    stride: int
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
+from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed
 from limelight.executors.loops.stretch import FinishedStretch
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
 from limelight.executors.plan import codegen, plan
 from limelight.graph.ir import Graph, Node
-
-NAME: Final = "loops"
 
 
 def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core import storage
+
 
 def is_installed() -> bool:
     """Whether the package limelight-native is there."""
@@ -17,7 +19,9 @@ def is_installed() -> bool:
 @functools.cache
 def native() -> Any:
     """The module, which is compiled and has no types."""
-    return importlib.import_module("limelight_native")
+    module = importlib.import_module("limelight_native")
+    module.use_storage(storage.Storage, storage.told)
+    return module
 
 
 @functools.lru_cache(maxsize=4096)

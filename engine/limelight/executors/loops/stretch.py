@@ -7,24 +7,19 @@ lie in C order unless it is known that they do not. What does not fit at run tim
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import numpy as np
-
-from limelight.core.devices import CPU0
-from limelight.core.op import Op, get, home_of
-from limelight.core.shapes import is_static
-from limelight.core.spec import Spec, TensorSpec
-from limelight.executors.loops import native_loops
-from limelight.executors.loops.arena import place_buffers
-from limelight.executors.loops.blocks import BLOCK, Run, in_runs
-from limelight.executors.loops.checked_sums import checked_total
-from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, check_dtype
+from limelight.core.op import Op
+from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.executors.loops.assignments import Assignments
+from limelight.executors.loops.control_marks import length
+from limelight.executors.loops.instructions import AnyInstruction, Guard, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
+from limelight.executors.loops.lowering import constant, lowered, never
+from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
-from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
+from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 from limelight.optimise.guarded_sum import guard_of
@@ -44,6 +39,7 @@ class Stretch:
     def __init__(self, kernel_calls: KernelCalls, layouts: Mapping[Value, Sizes]) -> None:
         self.nodes: list[Node] = []
         self.arrays: dict[Value, TracedArray] = {}
+        self.assignments = Assignments()
         self._kernel_calls = kernel_calls
         self._layouts = layouts
         self._instructions = Instructions()
@@ -51,12 +47,16 @@ class Stretch:
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        reason = _never(node, self.arrays)
+        concerns_variable = node.op.effect is not None and self.assignments.knows(node)
+        reason = never(node, self.arrays, concerns_variable)
         if reason:
             return reason
         start = len(self._instructions.list)
         try:
-            array = self._traced(node)
+            if concerns_variable:
+                arrays = [self.assignments.lowered(node, self.array)]
+            else:
+                arrays = lowered(node, [self.array(x) for x in node.inputs], self._instructions, self._kernel_calls)
         except NotLowered as refusal:
             reason = str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
@@ -64,26 +64,14 @@ class Stretch:
         if reason:
             del self._instructions.list[start:]
             return reason
-        self.arrays[node.outputs[0]] = array
+        self.arrays.update(zip(node.outputs, arrays, strict=True))
+        if concerns_variable:
+            self.assignments.note(node, arrays[0])
         self._spans[node] = (start, len(self._instructions.list))
         self.nodes.append(node)
         return ""
 
-    def _traced(self, node: Node) -> TracedArray:
-        operands = [self._array(value) for value in node.inputs]
-        guard = guard_of(node.op)
-        if guard is not None:
-            return checked_total(guard, operands, self._instructions)
-        made = called(self._kernel_calls.of(node, "numpy"), node, operands, self._instructions)
-        is_known = not isinstance(made, TracedArray)
-        result = TracedArray(self._instructions.constant(made), self._instructions) if is_known else made
-        spec = node.outputs[0].spec
-        assert isinstance(spec, TensorSpec)
-        if result.shape != spec.shape or result.dtype != spec.dtype:
-            raise NotLowered("its kernel returns another type than its rule says")
-        return cast(TracedArray, result)
-
-    def _array(self, value: Value) -> TracedArray:
+    def array(self, value: Value) -> TracedArray:
         """What stands for an operand; one from outside becomes an input."""
         array = self.arrays.get(value)
         if array is None:
@@ -92,7 +80,7 @@ class Stretch:
                 view = self._instructions.constant(constant(node))
             else:
                 spec = value.spec
-                assert isinstance(spec, TensorSpec)
+                assert isinstance(spec, TensorSpec | VariableSpec)
                 shape: Any = spec.shape
                 strides = self._layouts.get(value) or contiguous(shape, spec.dtype.itemsize)
                 extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
@@ -108,50 +96,70 @@ class Stretch:
         Args:
             outside: whether a value is used outside of these nodes.
         """
-        made = {node.outputs[0]: node for node in self.nodes}
-        wanted = {value for value in made if outside(value)}
-        owners: dict[Buffer, Value] = {}
-        for value in made:
-            if value in wanted and _is_whole(self.arrays[value].view):
-                owners.setdefault(self.arrays[value].view.buffer, value)
-        left: list[Node] = []  # views that others see: the plan makes them anew
-        for node in reversed(self.nodes):
-            value = node.outputs[0]
-            if value not in wanted:
-                continue
-            view = self.arrays[value].view
-            if _is_whole(view):
-                owners.setdefault(view.buffer, value)
-            if owners.get(view.buffer) is not value:
-                left.append(node)
-                wanted.discard(value)
-                wanted.update(x for x in node.inputs if x in made)
-        results = [value for value in made if value in wanted]
-        inside = _needed_nodes(self.nodes, results)
+        left, results = self._divided({value for node in self.nodes for value in node.outputs if outside(value)})
+        assigned = [value for _, value, _ in self.assignments.list]
+        results += [value for value in dict.fromkeys(assigned) if value not in results]
+        inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
         guards = {i for node in inside if guard_of(node.op) for i in range(*self._spans[node])}
         buffers = [self.arrays[value].view.buffer for value in results]
         instructions, numbers = self._needed_instructions(buffers, guards)
-        if len(instructions) < FEWEST or not results:
+        if sum(map(length, instructions)) < FEWEST or not results:
             return None
-        return FinishedStretch(self, inside, left[::-1], results, instructions, numbers)
+        return FinishedStretch(self, inside, left, results, instructions, numbers)
+
+    def _divided(self, wanted: set[Value]) -> tuple[list[Node], list[Value]]:
+        """The nodes whose results are views that others see, which the plan makes anew; and what the table returns.
+
+        What an assignment returns is what was assigned: these values have one result (`Assignments.origin`).
+        """
+        made = [value for node in self.nodes for value in node.outputs]
+        origin = self.assignments.origin
+        wanted = {origin(value) for value in wanted}
+        assigned = {value for _, value, _ in self.assignments.list}
+        wanted |= assigned
+        owners: dict[Buffer, Value] = {self.arrays[value].view.buffer: value for value in assigned}
+        for value in made:
+            if value in wanted and self.arrays[value].view.is_whole:
+                owners.setdefault(self.arrays[value].view.buffer, value)
+        left: list[Node] = []
+        for node in reversed(self.nodes):
+            seen = [value for value in node.outputs if value in wanted]
+            for value in seen:
+                if self.arrays[value].view.is_whole:
+                    owners.setdefault(self.arrays[value].view.buffer, value)
+            if all(owners.get(self.arrays[value].view.buffer) is value for value in seen):
+                continue
+            left.append(node)
+            wanted.difference_update(seen)
+            for value in seen:
+                if owners.get(self.arrays[value].view.buffer) is value and value not in assigned:
+                    del owners[self.arrays[value].view.buffer]
+            wanted.update(origin(x) for x in node.inputs if x in self.arrays and x.node in self._spans)
+        return left[::-1], [value for value in made if value in wanted]
 
     def _needed_instructions(
         self, buffers: Iterable[Buffer], guards: Container[int]
-    ) -> tuple[list[Instruction], dict[int, int]]:
-        """The instructions that these buffers and guards need, and the new number of each."""
+    ) -> tuple[list[AnyInstruction], dict[int, range]]:
+        """The instructions that these buffers and guards need, and the new numbers of each."""
         needed = set(buffers)
         keep: list[int] = []
         for i in range(len(self._instructions.list) - 1, -1, -1):
-            loop, operands, *_ = self._instructions.list[i]
-            if operands[-1].buffer in needed if loop is not None else i in guards:
-                needed.update(x.buffer for x in operands)
+            one = self._instructions.list[i]
+            if i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written):
+                needed.update(x.buffer for x in one.operands)
                 keep.append(i)
         keep.reverse()
-        return [self._instructions.list[i] for i in keep], {old: new for new, old in enumerate(keep)}
+        numbers: dict[int, range] = {}
+        number = 0
+        for i in keep:
+            n = length(self._instructions.list[i])
+            numbers[i] = range(number, number + n)
+            number += n
+        return [self._instructions.list[i] for i in keep], numbers
 
-    def span(self, node: Node, numbers: Mapping[int, int]) -> list[int]:
+    def span(self, node: Node, numbers: Mapping[int, range]) -> list[int]:
         """The numbers of the instructions of a node, in the table that it became."""
-        return [numbers[i] for i in range(*self._spans[node]) if i in numbers]
+        return [number for i in range(*self._spans[node]) if i in numbers for number in numbers[i]]
 
 
 class FinishedStretch:
@@ -163,7 +171,7 @@ class FinishedStretch:
         left: those that the plan runs as well, since their results are views that others see.
         results: the values that the table returns.
         instructions: of the table.
-        numbers: the number of each instruction of `stretch` in this list.
+        numbers: the numbers of each instruction of `stretch` in the table.
     """
 
     def __init__(
@@ -172,17 +180,18 @@ class FinishedStretch:
         nodes: list[Node],
         left: list[Node],
         results: list[Value],
-        instructions: list[Instruction],
-        numbers: dict[int, int],
+        instructions: list[AnyInstruction],
+        numbers: dict[int, range],
     ) -> None:
         self.nodes = nodes
         self.left = left
         self.results = results
         self.instructions = instructions
         self.arrays = stretch.arrays
+        self.origin = stretch.assignments.origin
         self._stretch = stretch
         self._numbers = numbers
-        inner = {node.outputs[0] for node in nodes}
+        inner = {value for node in nodes for value in node.outputs}
         used = dict.fromkeys(x for node in nodes for x in node.inputs if x not in inner)
         self.constants = [x.node for x in used if x.node is not None and x.node.op is constant_op]
         self.inputs = [x for x in used if x.node is None or x.node.op is not constant_op]
@@ -197,49 +206,33 @@ class FinishedStretch:
 
     def op(self, otherwise: Callable[..., tuple[Any, ...]], number: int) -> Op:
         """An op whose kernel is the table, which calls `otherwise` with arrays that it was not made for."""
-        specs = tuple([value.spec for value in self.results])
-        return _StretchOp(self._table(otherwise), number, specs)
-
-    def _table(self, otherwise: Callable[..., tuple[Any, ...]]) -> Any:
-        inputs = [self.arrays[value].view for value in self.inputs]
-        results = [self.arrays[value].view for value in self.results]
-        constants: dict[Buffer, None] = {}
-        for one in self.instructions:
-            constants.update((x.buffer, None) for x in one.operands if x.buffer.array is not None)
-        for place, buffer in enumerate([*[x.buffer for x in inputs], *constants, *[x.buffer for x in results]]):
-            buffer.place = place
-        arena = len(inputs) + len(constants) + len(results)
-        items = in_runs(self.instructions, [x.buffer for x in results])
-        mine = [[x.buffer for one in _parts(item) for x in one.operands if x.buffer.place < 0] for item in items]
-        for item in items:
-            if isinstance(item, Run):
-                for buffer in item.scratch:
-                    buffer.nbytes = buffer.nbytes // item.total * BLOCK
-        nbytes = place_buffers(mine)
-        for buffer in {buffer for buffers in mine for buffer in buffers}:
-            assert buffer.is_made, "an input that no node of the stretch has"
-            buffer.place = arena
-        return native_loops.native().Table(
-            tuple([_spec(view) for view in inputs]),
-            tuple([buffer.array for buffer in constants]),
-            tuple([_spec(view) for view in results]),
-            nbytes,
-            [_written_run(item) if isinstance(item, Run) else _written(item) for item in items],
+        arrays = [self.arrays.get(value) for value in self.inputs]
+        storages = [i for i, value in enumerate(self.inputs) if isinstance(value.spec, VariableSpec)]
+        assigned = self._stretch.assignments.list
+        writes = [Write(self.inputs.index(v), self.results.index(x), swap) for v, x, swap in assigned]
+        made = table(
+            [None if array is None else array.view for array in arrays],
+            [self.arrays[value].view for value in self.results],
+            self.instructions,
             otherwise,
+            storages,
+            writes,
         )
+        # what becomes the value of a variable, nobody may write to: the plan must not take it for new memory
+        return _StretchOp(made, number, tuple([value.spec for value in self.results]), fresh=not writes)
 
 
 class _StretchOp(Op):
     """The op of one stretch. Its kernel is the table itself: a run calls nothing between it and the plan."""
 
-    def __init__(self, table: Any, number: int, specs: tuple[Any, ...]) -> None:
+    def __init__(self, table: Any, number: int, specs: tuple[Any, ...], fresh: bool) -> None:
         super().__init__(
             f"table_{number}",
-            inputs="*xs",
+            inputs="*xs:any",
             infer=lambda *xs: specs,
             kernel=lambda xp, *xs: table(*xs),
             multiple=True,
-            fresh=True,
+            fresh=fresh,
             why_no_gradient="only graphs that are about to run have it",
         )
         self.table = table
@@ -248,103 +241,12 @@ class _StretchOp(Op):
         return self.table  # type: ignore[no-any-return]  # compiled code has no types
 
 
-def called(call: KernelCall, node: Node, operands: Sequence[Any], to: Instructions) -> Any:
-    """What the plan's call for a node returns for these operands."""
-    params = node.params if call.params is None else call.params
-    if call.elementwise and not call.extra and isinstance(call.kernel, np.ufunc):  # without a turn through NumPy
-        return operands[0].__array_ufunc__(call.kernel, "__call__", *operands)
-    if call.kernel is None:
-        return _infix_call(call.infix, call.suffix, len(operands) + len(params))(*operands, *params)
-    owner = getattr(call.kernel, "__self__", None)
-    if isinstance(owner, np.ndarray):  # `ones.dot`: arrays do not ask their operands
-        return getattr(TracedArray(to.constant(owner), to), call.kernel.__name__)(*operands, *params)
-    arrays = (tuple(operands),) if call.packed else operands
-    return call.kernel(*call.first, *arrays, *call.extra, *params)
-
-
-@functools.lru_cache(maxsize=256)
-def _infix_call(infix: str, suffix: str, n: int) -> Callable[..., Any]:
-    """The function that calls without a kernel are written as (see `KernelCall`)."""
-    names = [f"x{i}" for i in range(n)]
-    code = f"lambda {', '.join(names)}: {names[0]}{infix}{', '.join(names[1:])}{suffix}"
-    function: Callable[..., Any] = eval(code)  # the text is that of the plan's own calls
-    return function
-
-
-def constant(node: Node) -> Any:
-    """The array of a literal."""
-    return node.op.kernel_on("numpy")(*node.params)
-
-
-def _never(node: Node, known: Container[Value]) -> str:
-    """Why a node cannot be in a table, whatever its kernel does; `known` values can be in one."""
-    op = node.op
-    if node.device is not None and node.device is not CPU0:
-        return f"it runs on {node.device.short}"
-    if op.effect is not None:
-        return "it has an effect"
-    if op.higher_order or op.multiple:
-        return "it calls functions" if op.higher_order else "it has several results"
-    if guard_of(op) is None and (not home_of(op.name).startswith("limelight.") or get(op.name) is not op):
-        return "it is no op of limelight's own, and its kernel may do anything"
-    for value in (*node.inputs, *node.outputs):
-        if value not in known and (reason := _unfit(value.spec)):
-            return reason
-    return ""
-
-
-def _unfit(spec: Spec) -> str:
-    """Why values of a spec cannot be in a table."""
-    if not isinstance(spec, TensorSpec):
-        return "it takes something that is no array"
-    if not is_static(spec.shape):
-        return "its sizes are unknown"
-    if not spec.size:
-        return "it has no elements"
-    try:
-        check_dtype(spec.dtype)
-    except NotLowered as refusal:
-        return str(refusal)
-    return ""
-
-
-def _is_whole(view: View) -> bool:
-    """Whether a view is all of a buffer that instructions write."""
-    return view.buffer.is_made and view.size * view.dtype.itemsize == view.buffer.nbytes and 0 not in view.strides
-
-
-def _needed_nodes(nodes: Sequence[Node], results: Iterable[Value]) -> list[Node]:
-    """Those nodes that the results need, in order."""
+def _needed_nodes(nodes: Sequence[Node], results: Iterable[Value], always: Container[Node]) -> list[Node]:
+    """Those nodes that the results need, and those that are needed always, in order."""
     wanted = set(results)
     needed = []
     for node in reversed(nodes):
-        if node.outputs[0] in wanted:
+        if node in always or not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
             needed.append(node)
     return needed[::-1]
-
-
-def _spec(view: View) -> tuple[int, Sizes, Sizes]:
-    return (view.dtype.num, view.shape, view.strides)
-
-
-def _written(one: Instruction) -> tuple[Any, ...]:
-    """An instruction as the table takes it."""
-    if one.loop is None:
-        (condition,) = one.operands
-        return (condition.buffer.place, condition.buffer.offset + condition.offset)
-    operands = tuple([word for x in one.operands for word in (x.buffer.place, x.buffer.offset + x.offset)])
-    return (one.loop, operands, one.dims, one.steps, one.axes)
-
-
-def _written_run(run: Run) -> tuple[Any, ...]:
-    """A run as the table takes it."""
-    members = []
-    for one in run.members:
-        advances = [0 if x.buffer in run.scratch else step for x, step in zip(one.operands, one.steps, strict=True)]
-        members.append((_written(one._replace(dims=(BLOCK,))), tuple(advances)))
-    return (BLOCK, run.total, tuple(members))
-
-
-def _parts(item: Instruction | Run) -> list[Instruction]:
-    return item.members if isinstance(item, Run) else [item]

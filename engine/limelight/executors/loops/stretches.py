@@ -81,7 +81,8 @@ class _Writer:
 
     def take(self, node: Node) -> None:
         """Puts a node where it can be, in the open stretch if possible."""
-        if self._needs(node, self._behind):
+        changes = (node.op.effect is not None or node.op.higher_order) and effects_of(node).changes
+        if self._needs(node, self._behind) or (changes and self._behind):
             reason = Stretch(self._kernel_calls, self._layouts).offer(node)
             if reason:
                 self._wait(node, reason)
@@ -90,7 +91,8 @@ class _Writer:
         reason = self._offer(node)
         if not reason:
             return
-        if self._needs(node, self._inside) or ((self._inside or self._behind) and effects_of(node).changes):
+        after_assignment = bool(self._stretch.assignments.list) and node.op.effect != "read"  # it may fail: not before
+        if self._needs(node, self._inside) or ((self._inside or self._behind) and changes) or after_assignment:
             self._wait(node, reason)
         else:
             self.reasons[node] = reason
@@ -136,15 +138,17 @@ class _Writer:
         made = dict(zip(finished.results, table.outputs, strict=True))
         left = set(finished.left)
         for node in self._stretch.nodes:
-            value = node.outputs[0]
-            if value in made:
-                rewriter.replace(node, [made[value]], by=None)
-            elif node not in left:
-                rewriter.drop(node)
+            if node in left:
+                continue
+            for value in node.outputs:
+                result = made.get(finished.origin(value))
+                if result is not None:
+                    rewriter.substitute(value, result)
+            rewriter.drop(node, by=table if node.op.effect is not None else None)
         for node in finished.left:
             self.reasons[node] = "it is a view, which others see"
             rewriter.keep(node)
-        for value in (*finished.results, *[node.outputs[0] for node in finished.left]):
+        for value in (*finished.results, *[value for node in finished.left for value in node.outputs]):
             view = finished.arrays[value].view
             if not is_contiguous(view.shape, view.strides, view.dtype.itemsize):
                 self._layouts[value] = view.strides

@@ -40,7 +40,7 @@ def test_each_node_says_what_runs_it() -> None:
     mean = staged(lambda x: v.assign_add(ll.tanh(x * 2.0 + v).T.sum(axis=0)[:, None]) * 1.0, ll.constant(X))
     lines = {node.op.name: line for node, line in loops.code(graph_of(mean))}
     assert lines["tanh"] == "table 1: tanh, instruction 2"
-    assert lines["read_variable"].endswith("# plan: it has an effect")
+    assert lines["read_variable"].endswith("# plan: it reads a variable, which the plan does")
 
 
 def test_what_is_long_is_one_table() -> None:

@@ -123,12 +123,12 @@ def test_runs_go_block_by_block() -> None:
 def test_a_guard_ends_the_run() -> None:
     number = (np.dtype("?").num, (), ())
     add = (loop(np.add), (*ADD, 3, 0), N, (4, 4, 4), ())
-    t = table([add, (2, 0)], (ROW, ROW, number))
+    t = table([add, ("guard", 2, 0)], (ROW, ROW, number))
     x, y = arrays(10, 10)
     assert t(x, y, np.True_)[0].tobytes() == (x + y).tobytes()
     assert t(x, y, np.False_) == "refused"
-    with pytest.raises(ValueError, match="memory of its place"):
-        table([add, (2, 1)], (ROW, ROW, number))
+    with pytest.raises(ValueError, match="outside of its place"):
+        table([add, ("guard", 2, 1)], (ROW, ROW, number))
 
 
 def test_objects_have_no_loops() -> None:

@@ -1,0 +1,190 @@
+"""Control flow in a table: branches and loops as jumps, carried values and stacks in places of their own.
+
+A loop's carried values lie where each step finds them, and are copied there at the end of a step; rows of scanned
+tensors and of stacks are places that move on with the step, so what a step makes for the backward pass is written where
+it stays. A called function's nodes are those of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from limelight.executors.loops.instructions import (
+    AnyInstruction,
+    Choice,
+    Instructions,
+    NotLowered,
+    Repetition,
+    new_array,
+)
+from limelight.executors.loops.layout import Buffer, Row, View
+from limelight.executors.loops.traced_array import TracedArray
+from limelight.graph.ir import Node
+
+RunFunction: TypeAlias = Callable[[Any, Sequence[TracedArray]], list[TracedArray]]
+"""Appends the instructions of a called function for its arguments; returns its results."""
+
+_FOREVER: Final = 2**62
+
+
+def _scan(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+    body, n, m, length, reverse = node.params[:5]
+    carry, scanned, captures = operands[:n], operands[n : n + m], operands[n + m :]
+    steps = {x.shape[0] for x in scanned} | ({length} if length is not None else set())
+    if len(steps) != 1 or 0 in steps:
+        raise NotLowered("the number of its steps is 0, or not one")
+    (count,) = steps
+    carried = [_initial(x, to) for x in carry]
+    rows = [_row(x.view, reverse) for x in scanned]
+    with to.nested() as instructions:
+        results = run(body, [*carried, *[TracedArray(row, to) for row in rows], *captures])
+        stacks, stack_rows = _stacked(results[n:], count, reverse, carried, instructions, to)
+        _carry_on(carried, results[:n], to)
+    used = {x.buffer for one in instructions for x in one.operands}
+    moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
+    written = tuple([*[x.view for x in carried], *stacks])
+    to.list.append(Repetition(count, [], None, instructions, moving, written))
+    return [*carried, *[TracedArray(stack, to) for stack in stacks]]
+
+
+def _while_loop(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+    condition, body, n, limit = node.params[:4]
+    if limit == 0:
+        raise NotLowered("it makes no step")
+    carried = [_initial(x, to) for x in operands[:n]]
+    captures = operands[n:]
+    with to.nested() as check:
+        holds = _boolean(run(condition, [*carried, *captures])[0])
+    with to.nested() as instructions:
+        _carry_on(carried, run(body, [*carried, *captures]), to)
+    written = tuple([x.view for x in carried])
+    to.list.append(Repetition(limit or _FOREVER, check, holds, instructions, (), written))
+    return carried
+
+
+def _cond(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+    condition, *captures = operands
+    holds = _boolean(condition)
+    branches: list[list[AnyInstruction]] = []
+    values: list[list[TracedArray]] = []
+    for function in node.params[:2]:
+        with to.nested() as instructions:
+            values.append(run(function, captures))
+        branches.append(instructions)
+    results = [new_array(x.shape, x.dtype) for x in values[0]]
+    for instructions, branch in zip(branches, values, strict=True):
+        for x, result in zip(branch, results, strict=True):
+            if x.shape != result.shape or x.dtype != result.dtype:
+                raise NotLowered("its branches differ in a shape")
+            _check_order(x)
+        with to.nested() as copies:
+            _hand_over([x.view for x in branch], results, _made_by(instructions), to)
+        instructions += copies
+    to.list.append(Choice(holds, (branches[0], branches[1]), tuple(results)))
+    return [TracedArray(result, to) for result in results]
+
+
+def _call(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+    return run(node.params[0], operands)
+
+
+LOWERINGS: Final[dict[str, Callable[..., list[TracedArray]]]] = {
+    "scan": _scan,
+    "scan_forward": _scan,
+    "while_loop": _while_loop,
+    "while_detached": _while_loop,
+    "cond": _cond,
+    "cond_forward": _cond,
+    "call": _call,
+    "call_forward": _call,
+}
+"""By the name of the op: appends its instructions, and returns its results."""
+
+
+def _initial(x: TracedArray, to: Instructions) -> TracedArray:
+    """The place of a carried value, which it begins with."""
+    _check_order(x)
+    place = new_array(x.shape, x.dtype)
+    to.copy(x.view, place)
+    return TracedArray(place, to)
+
+
+def _check_order(x: TracedArray) -> None:
+    """What is not in C order in the plan would be here: sums and products of it might take another order."""
+    if not x.view.is_contiguous:
+        raise NotLowered("a value that it hands on is not in C order")
+
+
+def _boolean(x: TracedArray) -> View:
+    if x.size != 1 or x.dtype != bool:
+        raise NotLowered("its condition is no boolean")
+    return x.view
+
+
+def _row(view: View, reverse: bool) -> View:
+    """The row of an array in each step."""
+    shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
+    extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    last = (view.shape[0] - 1) * stride
+    row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
+    return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)
+
+
+def _stacked(
+    results: Sequence[TracedArray],
+    count: int,
+    reverse: bool,
+    carried: Sequence[TracedArray],
+    instructions: Sequence[AnyInstruction],
+    to: Instructions,
+) -> tuple[list[View], list[View]]:
+    """The stacks of what a step returns besides the carried values, and their rows, which a step writes.
+
+    Args:
+        results: what the step returns.
+        count: the number of steps.
+        reverse: whether the last row comes first.
+        carried: the places of carried values, which are no step's own.
+        instructions: those of the step.
+        to: where copies are appended.
+    """
+    stacks = [new_array((count, *x.shape), x.dtype) for x in results]
+    rows = [_row(stack, reverse) for stack in stacks]
+    _hand_over([x.view for x in results], rows, _made_by(instructions) - {x.view.buffer for x in carried}, to)
+    return stacks, rows
+
+
+def _carry_on(carried: Sequence[TracedArray], results: Sequence[TracedArray], to: Instructions) -> None:
+    """Copies what a step returns to the places of the carried values, which it may still read: those come first."""
+    places = {x.view.buffer for x in carried}
+    moves: list[tuple[View, View]] = []
+    for place, x in zip(carried, results, strict=True):
+        if x.shape != place.shape or x.dtype != place.dtype:
+            raise NotLowered("a carried value changes its shape")
+        _check_order(x)
+        if x.view.buffer is place.view.buffer and x.view.offset == 0:
+            continue
+        moves.append((to.copied(x.view) if x.view.buffer in places else x.view, place.view))
+    for view, place in moves:
+        to.copy(view, place)
+
+
+def _made_by(instructions: Sequence[AnyInstruction]) -> set[Buffer]:
+    return {x.buffer for one in instructions for x in one.written}
+
+
+def _hand_over(results: Sequence[View], places: Sequence[View], made: set[Buffer], to: Instructions) -> None:
+    """Has results in these places: what has a buffer to itself has its buffer there, of others there is a copy.
+
+    Args:
+        results: the results.
+        places: views of whole buffers, in C order.
+        made: the buffers that may be put elsewhere.
+        to: where copies are appended.
+    """
+    for view, place in zip(results, places, strict=True):
+        if view.buffer in made and view.is_whole and view.is_contiguous and view.buffer.same is None:
+            view.buffer.same = place.buffer
+        else:
+            to.copy(view, place)

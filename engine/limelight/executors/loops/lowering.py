@@ -1,0 +1,139 @@
+"""A node as instructions: its kernel is called with arrays that write down what is done with them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core.devices import CPU0
+from limelight.core.op import get, home_of
+from limelight.core.shapes import is_static
+from limelight.core.spec import Spec, TensorSpec
+from limelight.executors.loops.checked_sums import checked_total
+from limelight.executors.loops.control_flow import LOWERINGS
+from limelight.executors.loops.instructions import Instructions, NotLowered, check_dtype
+from limelight.executors.loops.powers import power
+from limelight.executors.loops.traced_array import TracedArray
+from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
+from limelight.graph.ir import Node, Value
+from limelight.ops.create.literal import constant_op
+from limelight.optimise.guarded_sum import guard_of
+
+NAME: Final = "loops"
+"""The executor's name. Functions that ask for another one are not a part of tables."""
+MOST_INNER_NODES: Final = 20_000
+"""Of called functions in a table, each as often as it is called: calls of calls would grow without bound."""
+
+
+def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: KernelCalls) -> list[TracedArray]:
+    """Appends the instructions of a node; returns its results.
+
+    Raises:
+        NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
+    """
+    op = node.op
+    guard = guard_of(op)
+    if guard is not None:
+        results = [checked_total(guard, operands, to)]
+    elif op.higher_order:
+        results = LOWERINGS[op.name](node, operands, to, functools.partial(_of_function, to=to, calls=calls))
+    elif op.name == "pow" and operands[1].view.buffer.array is None:
+        results = [power(*operands)]
+    else:
+        made = called(calls.of(node, "numpy"), node, operands, to)
+        results = [_as_traced(x, to) for x in (made if op.multiple else (made,))]
+    for result, value in zip(results, node.outputs, strict=True):
+        spec = value.spec
+        assert isinstance(spec, TensorSpec)
+        if result.shape != spec.shape or result.dtype != spec.dtype:
+            raise NotLowered("its kernel returns another type than its rule says")
+    return results
+
+
+def _as_traced(x: Any, to: Instructions) -> TracedArray:
+    return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
+
+
+def _of_function(
+    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: KernelCalls
+) -> list[TracedArray]:
+    """Appends the instructions of a function that a node calls; returns its results."""
+    if getattr(function, "executor", None) != NAME:
+        raise NotLowered(f"`{function.name}` runs on another executor")
+    graph = function.optimised.graph
+    to.inner_nodes += len(graph.nodes)
+    if to.inner_nodes > MOST_INNER_NODES:
+        raise NotLowered("the functions that it calls are too long")
+    arrays = dict(zip(graph.inputs, arguments, strict=True))
+    for node in graph.nodes:
+        if node.op is constant_op:
+            arrays[node.outputs[0]] = TracedArray(to.constant(constant(node)), to)
+            continue
+        reason = never(node, arrays)
+        if reason:
+            raise NotLowered(f"it calls `{node.op}`: {reason}")
+        arrays.update(zip(node.outputs, lowered(node, [arrays[x] for x in node.inputs], to, calls), strict=True))
+    return [arrays[value] for value in graph.outputs]
+
+
+def called(call: KernelCall, node: Node, operands: Sequence[Any], to: Instructions) -> Any:
+    """What the plan's call for a node returns for these operands."""
+    params = node.params if call.params is None else call.params
+    if call.elementwise and not call.extra and isinstance(call.kernel, np.ufunc):  # without a turn through NumPy
+        return operands[0].__array_ufunc__(call.kernel, "__call__", *operands)
+    if call.kernel is None:
+        return _infix_call(call.infix, call.suffix, len(operands) + len(params))(*operands, *params)
+    owner = getattr(call.kernel, "__self__", None)
+    if isinstance(owner, np.ndarray):  # `ones.dot`: arrays do not ask their operands
+        return getattr(TracedArray(to.constant(owner), to), call.kernel.__name__)(*operands, *params)
+    arrays = (tuple(operands),) if call.packed else operands
+    return call.kernel(*call.first, *arrays, *call.extra, *params)
+
+
+@functools.lru_cache(maxsize=256)
+def _infix_call(infix: str, suffix: str, n: int) -> Callable[..., Any]:
+    """The function that calls without a kernel are written as (see `KernelCall`)."""
+    names = [f"x{i}" for i in range(n)]
+    code = f"lambda {', '.join(names)}: {names[0]}{infix}{', '.join(names[1:])}{suffix}"
+    function: Callable[..., Any] = eval(code)  # the text is that of the plan's own calls
+    return function
+
+
+def constant(node: Node) -> Any:
+    """The array of a literal."""
+    return node.op.kernel_on("numpy")(*node.params)
+
+
+def never(node: Node, known: Container[Value], may_have_effect: bool = False) -> str:
+    """Why a node cannot be in a table, whatever its kernel does; `known` values can be in one."""
+    op = node.op
+    if node.device is not None and node.device is not CPU0:
+        return f"it runs on {node.device.short}"
+    if op.effect is not None and not may_have_effect:
+        return "it reads a variable, which the plan does" if op.effect == "read" else "it has an effect"
+    if op.higher_order and op.name not in LOWERINGS:
+        return "it calls functions"
+    if guard_of(op) is None and (not home_of(op.name).startswith("limelight.") or get(op.name) is not op):
+        return "it is no op of limelight's own, and its kernel may do anything"
+    for value in (*node.inputs[may_have_effect:], *node.outputs):  # the first is the variable
+        if value not in known and (reason := _unfit(value.spec)):
+            return reason
+    return ""
+
+
+def _unfit(spec: Spec) -> str:
+    """Why values of a spec cannot be in a table."""
+    if not isinstance(spec, TensorSpec):
+        return "it takes something that is no array"
+    if not is_static(spec.shape):
+        return "its sizes are unknown"
+    if not spec.size:
+        return "it has no elements"
+    try:
+        check_dtype(spec.dtype)
+    except NotLowered as refusal:
+        return str(refusal)
+    return ""
