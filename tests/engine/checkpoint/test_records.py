@@ -170,7 +170,7 @@ UNSEEN = {
 def test_variables_in_sets_and_queues_are_told_of(path, kind):
     model = ll.Module()
     model.v, model.x = ll.Variable(1.0), [kind([Plain(w=ll.Variable(1.0, name="w"))])]
-    with pytest.warns(CheckpointWarning, match=f"`model/x/0/0/w`, the variable 'w', is not saved: a {kind.__name__} has"):
+    with pytest.warns(CheckpointWarning, match=f"`model/x/0/0/w`.* is not saved: a {kind.__name__} has"):
         ll.Checkpoint(model=model).write(path)
     model.x = [kind([Plain(v=model.v), 1])]
     ll.Checkpoint(model=model).write(path)
