@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ ARGUMENTS = (
 WINDOW: ViewportSize = {"width": 1280, "height": 900}
 OPEN_MILLISECONDS = 300_000
 RUN_MILLISECONDS = 300_000
+DRAWN_MILLISECONDS = 30_000
 BARS = 240
 """Pixels that JupyterLab's menu, toolbar, status bar and margins take off a window's height."""
 SETTLE_MILLISECONDS, SETTLE_TRIES = 100, 30
@@ -249,6 +250,18 @@ def notebook_json(page: Page) -> dict[str, Any]:
 def save(page: Page) -> None:
     """Save the notebook to the server's folder."""
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+
+
+def becomes(page: Page, ask: Callable[[], Any], wanted: Any, *, timeout: float = DRAWN_MILLISECONDS) -> Any:
+    """What `ask` answers once it is `wanted`, or at last: a page is drawn some frames after what changes it.
+
+    For `assert becomes(page, ask, wanted) == wanted`, where no `expect` of Playwright's says it.
+    """
+    for _ in range(int(timeout / SETTLE_MILLISECONDS)):
+        if (answer := ask()) == wanted:
+            return answer
+        page.wait_for_timeout(SETTLE_MILLISECONDS)
+    return ask()
 
 
 def screenshot(target: Page | Locator, path: Path) -> Path:

@@ -135,6 +135,19 @@ def open_cells(tmp_path: Path, open_notebook: Callable[[str | Path], Page]) -> C
 
 
 @pytest.fixture
+def small(open_cells: Callable[..., Page]) -> Callable[..., Page]:
+    """The same in a low window, as on a projector, with all cells run."""
+
+    def open_them(*sources: str) -> Page:
+        page = open_cells(*sources)
+        page.set_viewport_size({"width": 1280, "height": 720})
+        lab_page.run_all(page)
+        return page
+
+    return open_them
+
+
+@pytest.fixture
 def picture() -> Callable[[Page | Locator, str], Path]:
     """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`."""
     return lambda target, name: lab_page.screenshot(target, SCREENSHOTS / f"{name}.png")

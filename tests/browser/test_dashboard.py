@@ -5,32 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from harness.page import DARK, LIGHT, output, run_all, run_cell, set_theme
+from harness.dashboard import PROGRAM, docked
+from harness.page import DARK, LIGHT, becomes, output, run_cell, set_theme, wait_idle
 from harness.sight import ENLARGED, LOST
 
 AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
-PROGRAM = """\
-%load_ext limelight
-import limelight as ll
-w = ll.Variable(ll.ones((8, 4)), name="kernel")
-
-@ll.function
-def predict(x):
-    h = x @ w
-    return ll.tanh(h)
-
-@ll.function
-def double(x):
-    return x * 2.0
-
-double(ll.ones((2,)))
-for n in (2, 3):
-    predict(ll.ones((n, 8)))
-with ll.GradientTape() as tape:
-    y = ll.sum(ll.tanh(w * 2.0))"""
 
 MORE = "k = globals().get('k', 3) + 1\npredict(ll.ones((k, 8)));"
 
@@ -50,23 +31,6 @@ def violations(page: Page, root: str = ".ll-dashboard") -> list[str]:
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("root => axe.run(root).then(({violations}) => violations)", root)
     return [f"{one['id']}: {json.dumps([node['html'][:200] for node in one['nodes']])}" for one in found]
-
-
-def docked(page: Page):
-    panel = page.locator(".ll-docked .ll-dashboard")
-    expect(panel).to_have_count(1)
-    return panel
-
-
-@pytest.fixture
-def small(open_cells):
-    def open_them(*cells: str) -> Page:
-        page = open_cells(*cells)
-        page.set_viewport_size({"width": 1280, "height": 720})
-        run_all(page)
-        return page
-
-    return open_them
 
 
 def test_one_panel_beside_the_notebook_is_rebound_and_closed(small, picture):
@@ -166,8 +130,7 @@ def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
     plain = "() => [...document.querySelectorAll('.ll-dashboard :is(button, input, summary):not([tabindex])')].length"
     for name in ("Traces", "Tape", "Devices"):
         panel.get_by_role("tab", name=name).click()
-        page.wait_for_timeout(200)
-        assert (page.evaluate(reachable), page.evaluate(plain)) == (1, 0), name
+        assert becomes(page, lambda: (page.evaluate(reachable), page.evaluate(plain)), (1, 0)) == (1, 0), name
         for theme in (LIGHT, DARK):
             set_theme(page, theme)
             assert not violations(page), (name, theme)
@@ -190,8 +153,7 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
     for name in ("Graph", "Traces", "Tape", "Devices"):
         panel.get_by_role("tab", name=name).click()
         expect(panel.locator(".ll-dash-second .ll")).to_have_count(1)
-        page.wait_for_timeout(100)
-        assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), name
+        assert becomes(page, lambda: panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), True), name
         assert panel.evaluate(
             "panel => ['auto', 'scroll'].includes(getComputedStyle(panel.querySelector('.ll-dash-second')).overflowY)"
         )
@@ -211,10 +173,9 @@ def test_at_200_percent_nothing_is_lost(small, picture):
         if name == "Graph" and not tab.count():  # it has room of its own
             continue
         tab.click()
-        page.wait_for_timeout(150)
+        assert becomes(page, lambda: panel.evaluate(LOST), []) == [], name
+        assert becomes(page, lambda: panel.evaluate(ROOM), True), name
         picture(page, f"dashboard-200-{name.lower()}")
-        assert panel.evaluate(LOST) == [], name
-        assert panel.evaluate(ROOM), name
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -225,8 +186,8 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
         "f = ll.function(lambda x: x * 2.0, name='f')\nf(ll.ones((2,)));",
     )
     page.locator(".ll-docked").wait_for()
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    page.wait_for_timeout(1500)
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")  # and waits
+    wait_idle(page)
     run_cell(page, 0)
     run_cell(page, 1)
     panel = docked(page)

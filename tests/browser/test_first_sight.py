@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from harness.page import DARK, LIGHT, output, run_all, set_theme
 from harness.programs import IMPORTS, PROGRAMS
@@ -64,7 +65,7 @@ def test_models_in_staged_cells_open_in_sight(open_cells, picture) -> None:
             page.set_viewport_size({"width": width, "height": height})
     assert wrong == {}
     rounds = output(page, 2 + 2 * list(STAGED).index("l2hmc")).locator(".ll-box.ll-group", has_text="lines 7–11 ×10")
-    assert rounds.count() == 1  # helpers that call modules, in a loop of ten rounds
+    expect(rounds).to_have_count(1)  # helpers that call modules, in a loop of ten rounds
 
 
 def is_read_opened_and_lit(page, shown) -> None:
@@ -86,7 +87,7 @@ def is_read_opened_and_lit(page, shown) -> None:
 
     shown.locator(".ll-strip-forward").first.wait_for()
     shown.locator(".ll-box.ll-group", has_text="head").first.click()
-    assert shown.locator(".ll-mirrored").count() == 1
+    expect(shown.locator(".ll-mirrored")).to_have_count(1)
     assert "head" in shown.locator(".ll-details").text_content()
     page.keyboard.press("Escape")
 

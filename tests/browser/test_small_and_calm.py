@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from playwright.sync_api import Page, expect
 
-from harness.page import DARK, LIGHT, output, run_all, set_theme
+from harness.page import DARK, LIGHT, becomes, output, run_all, set_theme
 from harness.sight import ENLARGED, LOST, settle
 
 PROGRAM = """\
@@ -59,10 +61,10 @@ def test_in_small_windows_without_motion_and_after_a_change_of_theme(open_cells,
         page.set_viewport_size(size)
         for name in VIEWS:
             view = shown(page, name)
-            page.wait_for_timeout(150)
-            wrong |= {(name, size["width"]): lost} if (lost := view.evaluate(LOST)) else {}
+            lost = becomes(page, partial(view.evaluate, LOST), [])
+            wrong |= {(name, size["width"]): lost} if lost else {}
             if size is NARROW:
-                moving = view.evaluate(MOVES)
+                moving = becomes(page, partial(view.evaluate, MOVES), [])
                 wrong |= {(name, "moves"): moving} if moving else {}
         picture(shown(page, "graph"), f"small-graph-{size['width']}")
         page.set_viewport_size(size)

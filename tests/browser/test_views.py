@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from harness.page import DARK, output, run_all, run_cell, set_theme, wait_idle
+from harness.page import DARK, output, run_all, run_cell, save, set_theme, wait_idle
 
 PROGRAM = """\
 %load_ext limelight
@@ -242,8 +242,7 @@ def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
     page = open_cells(PROGRAM, "ll.widgets.trace_cache(predict)", "predict(batch(5));")
     run_all(page)
     expect(page.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(2)
-    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-    page.wait_for_timeout(1_000)
+    save(page)
     page.reload()
     rows = page.locator(".ll-cache-view tbody tr[data-entry]")
     expect(rows).to_have_count(2)

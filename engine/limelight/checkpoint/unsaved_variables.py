@@ -1,4 +1,4 @@
-"""Variables that are not saved: attributes of objects that are no modules and no records, which no checkpoint sees.
+"""Variables that are not saved: attributes of objects that are no modules and no records, elements of sets and queues.
 
 Nothing tells when such an object is given another attribute, so what waits for one would wait for ever, and it may be
 anything: a logger, a figure, a framework. So it is not walked for state. But it is looked into, and a warning says
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import types
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from limelight.checkpoint.object_graph import LEAVES, Attributes, ObjectGraph, children_of, kind_of
@@ -22,34 +24,42 @@ from limelight.user_code.warn_at import warn_at
 _MOST: Final = 1000  # objects that are looked into: those of other libraries may lead anywhere
 _LIBRARY: Final = ("limelight", "numpy", "builtins", "collections", "functools", "threading", "logging", "typing")
 _NO_HOLDERS: Final = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
+_UNORDERED: Final = (set, frozenset, deque)
+_CONTAINERS: Final = (list, tuple, dict, *_UNORDERED)
 
 
 def unsaved_variables(graph: ObjectGraph) -> list[tuple[str, str, Variable]]:
-    """Variables in plain objects below the modules and containers of a graph, which has no node for them.
+    """Variables below the modules and containers of a graph, which has no node for what they are in.
 
     Returns:
-        For each of these objects the name of its class, the path of its first such variable, and this.
+        For each of these objects or sets what is to be changed about it, the path of its first such variable, and this.
     """
     told = []
     seen: set[int] = set()
     for node in graph.nodes:
         for edge, x in _further(node.object):
-            if kind_of(x) is None and id(x) not in seen and _may_hold(x):
+            if kind_of(x) is None and id(x) not in seen and (isinstance(x, _UNORDERED) or _may_hold(x)):
                 path = join(node.path, edge)
                 variable = next((pair for pair in _variables(path, x, seen) if graph.find(pair[1]) is None), None)
                 if variable is not None:
-                    told.append((type(x).__name__, *variable))
+                    told.append((_remedy(x), *variable))
     return told
+
+
+def _remedy(x: Any) -> str:
+    name = type(x).__name__
+    if isinstance(x, _UNORDERED):
+        return f"a {name} has no edges that a file could name. Make it a list, a tuple or a dictionary"
+    return (
+        f"a {name} is no module, and its attributes are not state. Make its class a subclass of ll.Module, or a "
+        "dataclass"
+    )
 
 
 def warn_of_unsaved(graph: ObjectGraph) -> None:
     """Warns, at the user's line, of variables that are in the program below what is saved, and are not saved."""
-    for name, path, variable in unsaved_variables(graph):
-        said = (
-            f"`{path}`, the variable {variable.name!r}, is not saved: a {name} is no module, and its "
-            "attributes are not state. Make its class a subclass of ll.Module, or a dataclass"
-        )
+    for remedy, path, variable in unsaved_variables(graph):
+        said = f"`{path}`, the variable {variable.name!r}, is not saved: {remedy}"
         line = source_line.user_line()
         if line is None:
             warnings.warn(said, CheckpointWarning, stacklevel=2)
@@ -65,16 +75,18 @@ def _further(x: Any) -> Iterable[tuple[Any, Any]]:
 def _edges(x: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(x, dict):
         return [(key if type(key) in (int, str) else repr(key), value) for key, value in x.items()]
-    if isinstance(x, (set, frozenset)):
-        return enumerate(x)
+    if isinstance(x, _UNORDERED):
+        return enumerate(list(x))
     if kind_of(x) is not None:
         return children_of(x)
-    try:
-        attributes = dict(object.__getattribute__(x, "__dict__"))  # as it is: a proxy may compute one
-    except (AttributeError, TypeError):
-        attributes = {}
-    slots = [name for kind in type(x).__mro__ for name in _slots(kind)]
-    return [*attributes.items(), *[(name, getattr(x, name)) for name in slots if hasattr(x, name)]]
+    edges: list[tuple[Any, Any]] = []
+    with suppress(Exception):  # as it is, since a proxy may compute one; a class may, too, and raise anything
+        edges += dict(object.__getattribute__(x, "__dict__")).items()
+    for kind in type(x).__mro__:
+        for name in _slots(kind):
+            with suppress(AttributeError):  # it is not set
+                edges.append((name, vars(kind)[name].__get__(x)))
+    return edges
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
@@ -22,7 +23,7 @@ from limelight.checkpoint.checkpoint import as_path
 from limelight.checkpoint.checkpoint_file import FUNCTIONS, GRAPH
 from limelight.checkpoint.file_system import Reader, Writer, cannot_write
 from limelight.checkpoint.manifest import checked_json, parse
-from limelight.checkpoint.object_graph import child_of, kind_of
+from limelight.checkpoint.object_graph import LEAVES, child_of, kind_of
 from limelight.checkpoint.object_paths import Edge
 from limelight.checkpoint.restoration import Restoration
 from limelight.core import dtypes
@@ -35,6 +36,7 @@ from limelight.nn import torch_layout
 from limelight.nn.layers.sequential import Sequential
 
 Rename: TypeAlias = Mapping[str, str | None] | Callable[[str], str | None]
+_POSITION: Final = re.compile("[0-9]{1,18}")
 _LAYOUTS: Final = ("limelight", "torch")
 PAIRS: Final = "limelight.complex128"
 """The key of a file's metadata under which the names of arrays that are complex128 stand, as a list in JSON."""
@@ -242,7 +244,7 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
     at: Any = module
     segments = [part for part in name.replace("/", ".").split(".") if part]
     for i, part in enumerate(segments):
-        if isinstance(at, Sequential) and part.isdigit():
+        if isinstance(at, Sequential) and _POSITION.fullmatch(part):
             edges.append("layers")
             at = at.layers
         last = torch_layout.ours(at, part) if i == len(segments) - 1 else None
@@ -255,10 +257,14 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
         elif last is not None:
             edges.append(last[0])
             return tuple(edges), _turned(one, last[1])
-        edge: Edge = int(part) if part.isdigit() and isinstance(at, (list, tuple)) else part
-        edges.append(edge)
-        at = child_of(at, edge) if kind_of(at) in ("object", "list", "tuple", "dict") else None
+        edges.append(_edge(at, part))
+        at = None if kind_of(at) in (None, *LEAVES) else child_of(at, edges[-1])
     return tuple(edges), one
+
+
+def _edge(owner: Any, part: str) -> Edge:
+    """What a part of a name means below its owner: of a list a position."""
+    return int(part) if isinstance(owner, (list, tuple)) and _POSITION.fullmatch(part) else part
 
 
 def _turned(one: Offered, transpose: str) -> Offered:
@@ -276,7 +282,7 @@ def _unwritten(module: Module, path: str, variable: Variable, layout: str) -> tu
         *above, attribute = path.split("/")
         owner: Any = module
         for part in above:
-            owner = child_of(owner, int(part) if part.isdigit() and isinstance(owner, (list, tuple)) else part)
+            owner = child_of(owner, _edge(owner, part))
         known = torch_layout.theirs(owner, attribute)
         if known is not None:
             name = ".".join([*above, known[0]])

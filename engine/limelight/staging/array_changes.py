@@ -8,19 +8,16 @@ the argument is an array.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.errors import LostChangeWarning
 from limelight.graph.ir import Value
 from limelight.staging.key import Call
-from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.symbolic import VIEWS, SymbolicTensor
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 from limelight.user_code.warn_at import warn_at
-
-_VIEWS: Final = frozenset(["slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"])
-"""Ops whose counterparts in NumPy give views of an array."""
 
 
 class ArrayChange(NamedTuple):
@@ -71,7 +68,7 @@ def _note(x: Any, line: Source | None) -> None:
 def _viewed(value: Value) -> Value:
     """What a value is a view of, if it were an array's."""
     node = value.node
-    while node is not None and node.op.name in _VIEWS and value.spec.shape != ():  # type: ignore[union-attr]  # tensors
+    while node is not None and node.op.name in VIEWS and value.spec.shape != ():  # type: ignore[union-attr]  # tensors
         value = node.inputs[0]
         node = value.node
     return value

@@ -7,7 +7,7 @@ for. It has no data: code that asks for some gets an error that names the user's
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -122,6 +122,10 @@ class SymbolicTensor(Tensor):
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
+VIEWS: Final = frozenset(["slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"])
+"""Ops whose counterparts in NumPy give views of an array."""
+
+
 def _noting(name: str) -> Any:
     """A method for `x += y` and the like: takes note of it, and leaves it to Python to make a new tensor of `x + y`.
 
@@ -129,7 +133,9 @@ def _noting(name: str) -> Any:
     """
 
     def method(self: SymbolicTensor, other: Any) -> Any:
-        self._tracer.changed_in_place.append((self._value, source_line.user_line()))
+        node = self._value.node
+        if node is None or node.op.name in VIEWS:  # what was computed is nobody else's, and has no line to be asked for
+            self._tracer.changed_in_place.append((self._value, source_line.user_line()))
         return NotImplemented
 
     method.__name__ = name

@@ -79,7 +79,7 @@ class GraphMagic(LimelightMagic):
                 position(function, given.diff[0], "%graph --diff"),
                 position(function, given.diff[1], "%graph --diff"),
             )
-        after = int(given.after) if (given.after or "").isdigit() else given.after
+        after = int(given.after) if (given.after or "").isdecimal() else given.after
         if diff is not None and (after is not None or given.which == "backward"):
             raise UsageError("%graph --diff: it compares two traces as they were traced; write no --pass, no --which")
         try:
@@ -88,7 +88,8 @@ class GraphMagic(LimelightMagic):
                 find=arguments.unquoted(given.find), depth=given.depth, after=after,
             )  # fmt: skip
         except ArgumentError as error:
-            raise UsageError(f"%graph: {error.bare.replace('after=', '--pass ')}") from None
+            said = error.bare.replace("after=", "--pass ", 1).replace("depth=", "--depth ", 1)
+            raise UsageError(f"%graph: {said}") from None
         return self._show(given, view)
 
     def _costs(self, text: str, overlay: str | None) -> Any:

@@ -68,7 +68,8 @@ class StageconfigMagic(LimelightMagic):
             if is_set:
                 preferences.set(key.strip(), arguments.unquoted(value.strip()))
         except ArgumentError as error:
-            raise UsageError(f"%stageconfig: {error.bare}{arguments.did_you_mean(key, KNOWN)}") from None
+            hint = "" if key.strip() in KNOWN else arguments.did_you_mean(key, KNOWN)
+            raise UsageError(f"%stageconfig: {error.bare}{hint}") from None
         held = preferences.table()
         if key and key not in held:
             raise UsageError(f"%stageconfig: there is no setting {key!r}{arguments.did_you_mean(key, KNOWN)}")

@@ -108,7 +108,7 @@ class TraceCacheMagic(LimelightMagic):
 def _take_name(given: Namespace) -> None:
     """The word after `--why` is its number, or else NAME; raises UsageError where it can be neither."""
     if isinstance(given.why, str):
-        if given.why.removeprefix("#").isdigit():
+        if given.why.removeprefix("#").isdecimal():
             given.why = int(given.why.removeprefix("#"))
         elif given.name is None:
             given.why, given.name = True, given.why

@@ -195,7 +195,7 @@ def test_a_thread_writes_the_values_of_when_it_was_asked(tmp_path, monkeypatch):
 
     class Waits(file_system.Files):
         def create(self, path):
-            assert go.wait(30)
+            assert go.wait(300)
             wrote.append(threading.current_thread())
             return super().create(path)
 

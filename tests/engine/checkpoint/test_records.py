@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,6 +166,16 @@ UNSEEN = {
 }
 
 
+@pytest.mark.parametrize("kind", [set, frozenset, deque])
+def test_variables_in_sets_and_queues_are_told_of(path, kind):
+    model = ll.Module()
+    model.v, model.x = ll.Variable(1.0), [kind([Plain(w=ll.Variable(1.0, name="w"))])]
+    with pytest.warns(CheckpointWarning, match=f"`model/x/0/0/w`.* is not saved: a {kind.__name__} has"):
+        ll.Checkpoint(model=model).write(path)
+    model.x = [kind([Plain(v=model.v), 1])]
+    ll.Checkpoint(model=model).write(path)
+
+
 @pytest.mark.parametrize("case", UNSEEN)
 def test_variables_in_plain_objects_are_told_of(path, case):
     make, said = UNSEEN[case]
@@ -190,10 +201,26 @@ class Computing:
         raise AssertionError(name)
 
 
+class Proxy:
+    __slots__ = ("target",)
+
+    def __getattribute__(self, name):
+        if name == "__class__":
+            return Proxy
+        raise RuntimeError(name)
+
+
+class WithoutNames:
+    @property
+    def __dict__(self):
+        raise RuntimeError("no names here")
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_is_saved_elsewhere_and_what_has_no_variables_gives_no_warning(path):
     model = ll.Module()
     model.v = ll.Variable(1.0)
     model.trainer = Plain(model=model, v=model.v, log=print, rate=0.1)
+    model.proxy, model.without = Proxy(), WithoutNames()
     model.x, model.f, model.kind, model.array = Computing(), ll.function(lambda x: x * model.v), Plain, np.ones(2)
     ll.Checkpoint(model=model).write(path)

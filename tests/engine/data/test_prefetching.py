@@ -64,7 +64,7 @@ def test_the_thread_ends_with_the_iterator(end: str) -> None:
     if end in ("deleted", "broken off"):
         del iterator
     for thread in threads():
-        thread.join(timeout=10)
+        thread.join(timeout=300)
     assert not threads()
 
 

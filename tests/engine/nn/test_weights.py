@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -87,6 +90,38 @@ def test_own_names_and_casts(tmp_path):
     assert again[0].kernel.dtype == ll.float32
     np.testing.assert_allclose(again[0].kernel.numpy(), model[0].kernel.numpy(), rtol=1e-3)
     assert {record.state for record in status.tree().records} == {"matched"}
+
+
+@dataclass
+class Parts:
+    scale: Any
+    more: Any = None
+
+
+class InParts(ll.Module):
+    def __init__(self, value):
+        self.parts = Parts(ll.Variable([value, value]), [ll.Variable(value)])
+        self.layers_ = {"a": Parts(ll.nn.Dense(2))}
+        self.layers_["a"].scale(ll.ones((1, 3)))
+
+
+@pytest.mark.parametrize("layout", ["limelight", "torch"])
+def test_weights_in_dataclasses_come_back(layout, tmp_path):
+    first, second = InParts(1.0), InParts(2.0)
+    path = ll.nn.save_weights(first, tmp_path / "x.safetensors", layout=layout)
+    ll.nn.load_weights(second, path, layout=layout).assert_consumed()
+    for (path, x), (other, y) in zip(first.named_variables(), second.named_variables(), strict=True):
+        assert path == other
+        np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+@pytest.mark.parametrize("layout", ["limelight", "torch"])
+@pytest.mark.parametrize("place", ["\u00b2", "\u0663", "9" * 30, "-1"])
+def test_names_that_are_nearly_positions(place, layout):
+    model = ll.nn.Sequential(ll.nn.Dense(2))
+    model(ll.ones((1, 3)))
+    with pytest.raises(CheckpointError):
+        ll.nn.load_weights(model, {f"layers.{place}.kernel": values(3, 2)}, layout=layout)
 
 
 def test_what_is_saved_for_torch_is_in_its_layout(tmp_path):

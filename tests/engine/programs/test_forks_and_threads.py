@@ -50,11 +50,11 @@ def busy() -> Iterator[Callable[[Callable[[threading.Event, threading.Event], An
     def start(work: Callable[[threading.Event, threading.Event], Any]) -> None:
         threads.append(threading.Thread(target=work, args=(begun, end), daemon=True))
         threads[0].start()
-        assert begun.wait(20)
+        assert begun.wait(300)
 
     yield start
     end.set()
-    threads[0].join(20)
+    threads[0].join(300)
 
 
 def test_a_child_that_is_forked_during_a_trace_can_trace(busy: Any) -> None:
@@ -62,7 +62,7 @@ def test_a_child_that_is_forked_during_a_trace_can_trace(busy: Any) -> None:
         def slow(x: Any) -> Any:
             with ll.device("cpu:0"), ll.GradientTape():
                 begun.set()
-                end.wait(20)
+                end.wait(300)
             return x
 
         ll.function(slow)(ll.constant(1.0))
@@ -87,7 +87,7 @@ def test_a_lock_that_another_thread_holds_is_free_in_a_child(lock: str, busy: An
     def work(begun: threading.Event, end: threading.Event) -> None:
         with module._lock:
             begun.set()
-            end.wait(20)
+            end.wait(300)
 
     busy(work)
     assert in_child(lambda: module._lock.acquire(blocking=False)) == "True"
@@ -100,7 +100,7 @@ def test_a_generator_that_another_thread_draws_from_is_free_in_a_child(busy: Any
     def work(begun: threading.Event, end: threading.Event) -> None:
         with numpys:
             begun.set()
-            end.wait(20)
+            end.wait(300)
 
     expected = ll.random.Generator(1).uniform((2,)).tolist()
     busy(work)
@@ -113,7 +113,7 @@ def test_the_collector_that_another_thread_has_paused_is_on_in_a_child(busy: Any
     def work(begun: threading.Event, end: threading.Event) -> None:
         with collector_paused():
             begun.set()
-            end.wait(20)
+            end.wait(300)
 
     busy(work)
     assert in_child(gc.isenabled) == "True"

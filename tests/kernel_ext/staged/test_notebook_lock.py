@@ -17,12 +17,12 @@ def notebook(run):
 
 def test_a_hit_waits_until_what_a_trace_was_lent_is_back(notebook, shell):
     notebook("%%stage -q hit\ny = x * cfg.t + xs[0]\ny")
-    notebook("def slow(t):\n    began.set()\n    go_on.wait(5.0)\n    return t\nslow_down = False")
+    notebook("def slow(t):\n    began.set()\n    go_on.wait(300)\n    return t\nslow_down = False")
     notebook("%%stage -q traced\nz = (slow(x) if slow_down else x) + cfg.t + xs[0]\nz")
     names, results = shell.user_ns, []
     tracing = threading.Thread(target=lambda: results.append(names["traced"](slow_down=True).result.tolist()))
     tracing.start()
-    assert names["began"].wait(5.0)
+    assert names["began"].wait(300)
     hitting = threading.Thread(target=lambda: results.append(names["hit"]().result.tolist()))
     hitting.start()
     hitting.join(0.05)

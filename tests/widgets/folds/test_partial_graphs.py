@@ -88,13 +88,13 @@ def test_a_live_view_grows_with_a_slow_trace_and_ends_with_the_whole_graph():
     def slow(x):
         x = ll.tanh(x)
         grown.set()
-        assert go_on.wait(20)
+        assert go_on.wait(300)
         return ll.exp(x)
 
     fold = GraphFold(slow)
     thread = threading.Thread(target=slow, args=(ll.ones(2),))
     thread.start()
-    assert grown.wait(20)
+    assert grown.wait(300)
     assert fold.runs
     assert fold.grow()
     state = fold.state()
@@ -103,7 +103,7 @@ def test_a_live_view_grows_with_a_slow_trace_and_ends_with_the_whole_graph():
     assert fold.grow()
     assert fold.since(mark)[0] == {}  # nothing has been added
     go_on.set()
-    thread.join(20)
+    thread.join(300)
     assert not fold.grow()
     assert partial_trace.of(slow.id) is None
 
@@ -115,7 +115,7 @@ def test_an_open_view_looks_at_a_trace_while_it_runs(monkeypatch):
     @ll.function
     def slow(x):
         x = ll.tanh(x)
-        assert go_on.wait(20)
+        assert go_on.wait(300)
         return ll.exp(x)
 
     view = views.graph(slow)
@@ -130,8 +130,8 @@ def test_an_open_view_looks_at_a_trace_while_it_runs(monkeypatch):
     view._feed.open()
     thread = threading.Thread(target=slow, args=(ll.ones(2),))
     thread.start()
-    assert seen.wait(20)
+    assert seen.wait(300)
     go_on.set()
-    thread.join(20)
+    thread.join(300)
     assert view.state()["label"] == "trace #1 of 1"
     view.close()

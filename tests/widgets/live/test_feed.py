@@ -8,6 +8,7 @@ import time
 import pytest
 
 import limelight_widgets
+from harness.waiting import until
 from limelight import events
 from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
 
@@ -74,13 +75,6 @@ class Clock:
 
 def hit(entry):
     events.emit(events.CacheHit("f", 1, entry))
-
-
-def until(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def view_threads():
@@ -215,17 +209,17 @@ def test_a_forked_process_has_free_locks_and_starts_a_thread_of_its_own():
     def hold():
         with feed._lock, feed._pulse._lock, view._lock, view._feed._lock:
             begun.set()
-            end.wait(20)
+            end.wait(300)
 
     holder = threading.Thread(target=hold, daemon=True)
     holder.start()
-    assert begun.wait(20)
+    assert begun.wait(300)
     feed._pulse.running = True
     child = os.fork()
     if child == 0:
         free = [lock.acquire(timeout=5) for lock in (feed._lock, feed._pulse._lock, view._lock, view._feed._lock)]
         os._exit(0 if all(free) and not feed._pulse.running else 1)
     end.set()
-    holder.join(20)
+    holder.join(300)
     feed._pulse.running = False
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -8,6 +8,7 @@ import pytest
 
 import limelight as ll
 import limelight_widgets
+from harness.waiting import until
 from limelight import events
 from limelight.core import device_counts
 from limelight_widgets.live import front_end, wire
@@ -131,10 +132,7 @@ def test_updates_bear_the_name_of_their_view_and_closing_frees_all(double):
     sent = []
     view.widget.send = lambda content, buffers=None: sent.append((content, buffers))
     hear(view, "opened", "cache", number=-1)
-    for _ in range(200):
-        if sent:
-            break
-        view.views["cache"]._feed._pulse._hurried.wait(0.02)
+    until(lambda: sent)
     content, buffers = sent[0]
     assert (content["part"], content["type"]) == ("cache", "update")
     assert wire.unpack(buffers)["functions"][0]["name"] == "double"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 import weakref
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import limelight as ll
 import limelight_widgets
+from harness.waiting import until
 from limelight_widgets.live import front_end as frontend
 
 
@@ -46,13 +46,6 @@ def live(monkeypatch):
     yield make
     for view in shown:
         view.close()
-
-
-def until(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def test_a_staged_function_with_its_callee_lines_and_rules(program):

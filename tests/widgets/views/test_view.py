@@ -8,19 +8,13 @@ import pytest
 from comm.base_comm import BaseComm
 
 import limelight_widgets
+from harness.waiting import until
 from limelight import events
 from limelight_widgets.live import front_end as frontend
 from limelight_widgets.live import view_script, wire
 from limelight_widgets.live.layout_widget import shared_engine
 from limelight_widgets.live.static_outputs import VIEW_MIME, WIDGET_MIME
 from limelight_widgets.views import view
-
-
-def until(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 class FakeComm(BaseComm):

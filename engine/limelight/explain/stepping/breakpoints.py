@@ -30,7 +30,7 @@ def stops(steps: Sequence[Any], wanted: str) -> tuple[int, ...]:
 
 def _parsed(text: str) -> tuple[str, str]:
     kind, _, value = text.partition(":")
-    is_good = (kind == "line" and value.isdigit()) or (kind == "op" and value) or text in ("nan", "error", *_MARKS)
+    is_good = (kind == "line" and value.isdecimal()) or (kind == "op" and value) or text in ("nan", "error", *_MARKS)
     if not is_good:
         raise ArgumentError(f"a step to stop at is {_FORMS}; got {text!r}")
     return kind, value
