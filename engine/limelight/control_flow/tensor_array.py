@@ -38,7 +38,7 @@ class _Write(NamedTuple):
     before: _Write | None
     place: int
     value: np.ndarray[Any, Any]
-    count: int
+    length: int
 
     def made(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """A copy of `rows` with all that was written."""
@@ -155,10 +155,10 @@ class TensorArray:
         array, place = array._grown("write", index)
         if dispatch.active or not _is_on_host(place, value, array._rows):
             return array._with(array.rows.at[place].set(value))
-        count = 1 if array._unwritten is None else array._unwritten.count + 1
-        if count > _LEAST_PUT_DOWN + 2 * (array._rows.shape[0] or 0):  # the same places again and again
+        length = 1 if array._unwritten is None else array._unwritten.length + 1
+        if length > _LEAST_PUT_DOWN + 2 * (array._rows.shape[0] or 0):  # the same places again and again
             return array._with(array.rows.at[place].set(value))
-        return type(array)._made(array._rows, _Write(array._unwritten, place, np.array(value._data), count))
+        return type(array)._made(array._rows, _Write(array._unwritten, place, np.array(value._data), length))
 
     def read(self, index: TensorLike) -> Tensor:
         """Element `index`. Raises OutOfBoundsError where there is none, ArgumentError where nothing is written yet."""

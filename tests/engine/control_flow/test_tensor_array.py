@@ -260,7 +260,7 @@ def test_a_loop_of_writes_copies_the_elements_once():
     assert array.stack().tolist() == list(range(1000))
     for _ in range(10_000):  # the same place again and again keeps no more than twice as many
         array = array.write(0, 1.0)
-        assert array._unwritten is None or array._unwritten.count <= 2100
+        assert array._unwritten is None or array._unwritten.length <= 2100
 
 
 def test_writes_that_were_put_down_are_there_for_tapes_and_traces():
