@@ -15,7 +15,8 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -38,10 +39,14 @@ MOST_PADDING: Final = 1 << 30  # bytes: of half a million scalars
 PADDING: Final = "~padding"
 """The name of bytes that make a file as large as its description asks for (`header_limits`); no reader has them."""
 _METADATA: Final = "__metadata__"
+CHECKSUMS: Final = "limelight.crc32"
+"""The key of the metadata that has eight hexadecimal digits for the header, and for each array in order."""
+_NO_SUMS: Final = f'"{CHECKSUMS}":"00000000'.encode()
 _LONGEST: Final = 1300  # bytes that the description of an array of a short name takes
 _DENSEST: Final = 135  # bytes that a character of JSON takes at most, about
 _SMALL: Final = 1 << 12  # bytes: reading such an array takes less time than asking the system for it
 _AHEAD: Final = 1 << 18  # bytes that are read at a time for arrays that are small
+_SUMMED: Final = 1 << 20  # bytes that are summed up at a time: they stay in the processor's cache
 _HUGE: Final = 1 << 22  # bytes, from which on NumPy asks for huge pages
 _FIRST: Final = re.compile(rf'\{{"{_METADATA}":\{{"([a-z_.]+)":"')  # how our files begin: with a string of JSON
 
@@ -112,9 +117,15 @@ class _Header(NamedTuple):
     ordered: list[str]
     lacks: int
 
+    def with_checksums(self, sums: Sequence[int]) -> bytes:
+        """The header with the checksums of the arrays, in order, and with its own, which is that of it with zeros."""
+        digits = "".join([f"{x:08x}" for x in (zlib.crc32(self.text), *sums)]).encode("ascii")
+        at = self.text.index(_NO_SUMS) + len(_NO_SUMS) - 8
+        return self.text[:at] + digits + self.text[at + len(digits) :]
+
 
 def _header_of(arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> _Header:
-    """The header, with arrays of the widest elements first, so that all are aligned."""
+    """The header, with arrays of the widest elements first, so that all are aligned, and with zeros as checksums."""
     as_stored = {name: stored(*array[:2]) for name, array in arrays.items()}
     ordered = sorted(arrays, key=lambda name: -as_stored[name][0].itemsize)
     header: dict[str, Any] = {}
@@ -123,11 +134,11 @@ def _header_of(arrays: Mapping[str, Unwritten], metadata: Mapping[str, str]) -> 
         dtype, shape = as_stored[name]
         begin, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _CODES[dtype], "shape": shape, "data_offsets": (begin, end)}
-    top = json.dumps(header, separators=(",", ":"))
-    first = f'{{"{_METADATA}":{json.dumps(dict(metadata), separators=(",", ":"))}'
-    text = (f"{first},{top[1:]}" if header else f"{first}}}").encode("ascii")
+    said = {**metadata, CHECKSUMS: "0" * (8 + 8 * len(ordered))}
+    text = _dumped({_METADATA: said, **header}).encode("ascii")
     text += b" " * (-len(text) % 8)
-    needed = max(header_limits.size_for_header(text), *map(header_limits.size_for, (top, *metadata.values())))
+    read = _dumped({_METADATA: {**said, next(iter(said)): ""}, **header})  # without its first string (`_apart`)
+    needed = max(header_limits.size_for_header(text), *map(header_limits.size_for, (read, *metadata.values())))
     return _Header(text, ordered, max(0, needed - 8 - len(text) - end))
 
 
@@ -151,9 +162,22 @@ def write_arrays(writer: Writer, arrays: Mapping[str, Unwritten], metadata: Mapp
             "large arrays, or save parts of the program in checkpoints of their own"
         )
     writer.write(len(text).to_bytes(8, "little") + text)
-    for name in header.ordered:
-        if arrays[name].nbytes:
-            writer.write(as_bytes(arrays[name].get()))
+    writer.overwrite(8, header.with_checksums([_write_summed(writer, arrays[name]) for name in header.ordered]))
+
+
+def _write_summed(writer: Writer, array: Unwritten) -> int:
+    """Writes an array, and returns its checksum: block by block, so that each is read from memory once."""
+    data = as_bytes(array.get()) if array.nbytes else memoryview(b"")
+    total = 0
+    for at in range(0, len(data), _SUMMED):
+        block = data[at : at + _SUMMED]
+        total = zlib.crc32(block, total)
+        writer.write(block)
+    return total
+
+
+def _dumped(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"))
 
 
 class ArrayFile:
@@ -184,6 +208,32 @@ class ArrayFile:
             if entry.dtype == dtypes.bool_ and flat.max() > 1:
                 self._refuse(f"{name!r} is boolean and has other bytes than 0 and 1")
         return array
+
+    def changed(self) -> list[str] | None:
+        """The names of the arrays whose bytes are others than were written; "" for the header.
+
+        None where nobody can tell: files of others, and of ours before there were any, have no checksums.
+        """
+        said = self.metadata.get(CHECKSUMS)
+        if said is None:
+            return None
+        names = ["", *self._places]
+        sums = [said[i : i + 8] for i in range(0, len(said), 8)]
+        if len(sums) != len(names):
+            return [""]
+        header = self.reader.read(8, self._start - 8)
+        at = header.find(_NO_SUMS[:-8]) + len(_NO_SUMS) - 8
+        zeros = header[:at] + b"0" * len(said) + header[at + len(said) :]
+        actual = [zlib.crc32(zeros), *[self._sum(entry) for entry in self._places.values()]]
+        return [name for name, one, other in zip(names, sums, actual, strict=True) if one != f"{other:08x}"]
+
+    def _sum(self, entry: Entry) -> int:
+        total, block = 0, memoryview(bytearray(min(_SUMMED, entry.end - entry.begin)))
+        for at in range(entry.begin, entry.end, _SUMMED):
+            part = block[: entry.end - at]
+            self.reader.read_into(part, self._start + at)
+            total = zlib.crc32(part, total)
+        return total
 
     def _read_into(self, flat: Array, begin: int) -> None:
         """Fills `flat` with what is at `begin` among the arrays; of small ones many are read at a time."""
@@ -218,6 +268,7 @@ class ArrayFile:
             self._refuse("its metadata is not a dictionary of strings")
         entries = {name: self._checked(name, pairs) for name, pairs in header.items()}
         self._check_places(entries, size - 8 - length)
+        self._places = dict(entries)
         entries.pop(PADDING, None)
         self._ask_library()
         return metadata, entries, 8 + length

@@ -133,13 +133,15 @@ class Checkpoint(State):
             return numbered(path, self._next(path))
         return self._save_now(path, background, most_bytes)
 
-    def restore(self, path: Any) -> RestoreStatus:
+    def restore(self, path: Any, *, verify: bool = False) -> RestoreStatus:
         """Gives the objects the values of a file: all that fit, and others when they are attached; or none.
 
         A staged function is not traced again. The latest restore decides where several wait for the same object.
 
         Args:
             path: the file.
+            verify: whether all bytes are held against the checksums in the file before anything is restored, which
+                takes as long again as reading them: for files that were copied, or lie on a disk not to be trusted.
 
         Returns:
             What was matched: `status.assert_consumed()` raises unless everything was, `print(status.tree())` shows it.
@@ -149,6 +151,9 @@ class Checkpoint(State):
             CheckpointError: it is no checkpoint, is damaged or of a newer version, or a value does not fit its object,
                 also when that is attached later; nothing was restored then.
             CallError: it is called while a function is traced.
+
+        Warns:
+            CheckpointWarning: it is to be verified, and was written before files had checksums.
         """
         if tracing() is not None:
             raise CallError(
@@ -157,6 +162,8 @@ class Checkpoint(State):
         self.wait()
         settle()
         file = CheckpointFile(as_path(path))
+        if verify:
+            file.verify()
         orders: Orders | None = vars(self)["_orders"].get(file.manifest.id)
         if orders:
             warn_of_moved(orders, self)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from limelight.checkpoint.manifest import Manifest, parse
 from limelight.checkpoint.object_paths import WITHIN
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
-from limelight.errors import CheckpointError
+from limelight.errors import CheckpointError, CheckpointWarning
 
 GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
 FUNCTIONS: Final = "limelight.functions"  # the same in a file of `ll.save`
@@ -31,6 +32,7 @@ _OTHERS: Final = {
     FUNCTIONS: "it has functions that ll.save wrote, and ll.load(path) reads it",
     PART_OF: "it is a part of a checkpoint, of which the file without numbers in its name is read",
 }
+_MOST_NAMED: Final = 8
 MOST_BYTES: Final = 4 << 30  # of arrays in one file, unless the caller says otherwise
 
 
@@ -140,6 +142,7 @@ class CheckpointFile:
             )
         self.manifest: Manifest = parse(file.metadata[GRAPH], str(path), size)
         self.reopened = functools.partial(_reopened, path, self.manifest.id)
+        self._files = [file]
         self._where: dict[str, ArrayFile] = dict.fromkeys(file.entries, file)
         for name, keys in self.manifest.files.items():
             self._add_part(name, keys)
@@ -162,6 +165,35 @@ class CheckpointFile:
         """An array within a value, of which the key says whether it is complex128."""
         return self.array(key, "complex128" if key.endswith(COMPLEX) else "")
 
+    def changed(self) -> list[str] | None:
+        """The keys of the arrays whose bytes are others than were written, and names of files whose description is.
+
+        None where the files have no checksums.
+        """
+        changed: list[str] = []
+        for file in self._files:
+            names = file.changed()
+            if names is None:
+                return None
+            changed += [name or f"the description in {file.reader.path.name}" for name in names]
+        return changed
+
+    def verify(self) -> None:
+        """Raises CheckpointError where a byte is another one than was written; warns where nothing can tell."""
+        changed = self.changed()
+        if changed is None:
+            warnings.warn(
+                f"{self.path} has no checksums, so nothing tells whether it is as it was written: it was saved before "
+                "limelight wrote them",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+        elif changed:
+            raise CheckpointError(
+                f"{self.path} is damaged, and nothing was restored: {listed(changed)} not as it was written. Copy the "
+                "file once more from where it is whole, or restore another one"
+            )
+
     def place(self, key: str) -> tuple[int, int]:
         """Where an array lies, for reading in the order of places."""
         file = self._where[key]
@@ -173,6 +205,7 @@ class CheckpointFile:
             raise CheckpointError(f"{name} is no part of {self.path.name}: copy all files of one save together")
         if any(key in self._where for key in keys):
             raise CheckpointError(f"{self.path} has an array in several files")
+        self._files.append(part)
         self._where.update(dict.fromkeys(keys, part))
 
     def _check_keys(self) -> None:
@@ -183,6 +216,17 @@ class CheckpointFile:
         wide += [key for key in keys if key.endswith(COMPLEX)]
         if any(self.entry(key).dtype != dtypes.float64 or self.entry(key).shape[-1:] != (2,) for key in wide):
             raise CheckpointError(f"{self.path} has complex numbers that are not pairs")
+
+
+def listed(changed: Sequence[str]) -> str:
+    """Names of damaged arrays, the first few, with the verb.
+
+    >>> listed(["kernel"]), listed(["kernel", "bias"])
+    ('`kernel` is', '`kernel`, `bias` are')
+    """
+    names = ", ".join(f"`{name}`" for name in changed[:_MOST_NAMED])
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    return f"{names}{more} {'is' if len(changed) == 1 else 'are'}"
 
 
 def _reopened(path: Path, expected: str) -> CheckpointFile:

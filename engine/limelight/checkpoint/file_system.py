@@ -69,6 +69,7 @@ class Writer:
         self.path = path
         self._final = final
         self._gathered = bytearray()
+        self._size = 0
         while True:
             self.temporary = path if final else path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
             self._fd = files.create(str(self.temporary))
@@ -93,12 +94,22 @@ class Writer:
 
     def write(self, data: Any) -> None:
         """Appends bytes, or a vector of them; small ones are gathered, since each call of the system takes its time."""
+        self._size += len(data)
         if len(data) < _GATHERED:
             self._gathered += data
             if len(self._gathered) >= _GATHERED:
                 self._write_gathered()
         else:
             self._write_gathered()
+            self._write_out(memoryview(data))
+
+    def overwrite(self, offset: int, data: bytes) -> None:
+        """Writes anew what was written at `offset`, as the last that is written."""
+        if self._size == len(self._gathered):  # nothing has gone to the system yet: no call of it is needed
+            self._gathered[offset : offset + len(data)] = data
+        else:
+            self._write_gathered()
+            os.lseek(self._fd, offset, os.SEEK_SET)
             self._write_out(memoryview(data))
 
     def _write_gathered(self) -> None:

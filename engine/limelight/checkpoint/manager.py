@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from limelight.checkpoint import file_system
 from limelight.checkpoint.checkpoint import SUFFIX, Checkpoint, as_path
-from limelight.checkpoint.checkpoint_file import GENERATOR, read_info, remove
+from limelight.checkpoint.checkpoint_file import GENERATOR, CheckpointFile, listed, read_info, remove
 from limelight.checkpoint.match_plan import spec_text
 from limelight.checkpoint.status import RestoreStatus
 from limelight.core.shapes import whole
@@ -154,7 +154,7 @@ class CheckpointManager:
         self._last_write = time.monotonic()
         return path
 
-    def restore(self, which: str | int = "newest") -> RestoreStatus:
+    def restore(self, which: str | int = "newest", *, verify: bool = False) -> RestoreStatus:
         """Restores the newest checkpoint, the "best", or that of a number of steps; `step` is its number then.
 
         The newest is the one that was written last: a run that went back to the best, and on from there, goes on there.
@@ -164,6 +164,7 @@ class CheckpointManager:
 
         Args:
             which: "newest", "best", or the number of steps.
+            verify: whether the bytes of the file are held against its checksums, as in `Checkpoint.restore`.
 
         Raises:
             MissingCheckpointError: there is none of that number, or no best one.
@@ -171,14 +172,16 @@ class CheckpointManager:
             ArgumentError: `which` is not as above.
         """
         if which == "newest":
-            return self._restore_newest()
+            return self._restore_newest(verify)
         if which == "best":
-            return self._restored(self.best, f"no checkpoint in {self.folder} has the metric {self._metric!r}")
+            return self._restored(self.best, f"no checkpoint in {self.folder} has the metric {self._metric!r}", verify)
         if not isinstance(which, int) or isinstance(which, bool):
             raise ArgumentError(f"CheckpointManager.restore: 'newest', 'best' or a number of steps, got {which!r}")
         steps = [saved.step for saved in self.checkpoints]
         chosen = next((saved for saved in self.checkpoints if saved.step == which), None)
-        return self._restored(chosen, f"{self.folder} has no checkpoint of {which} steps; it has {steps or 'none'}")
+        return self._restored(
+            chosen, f"{self.folder} has no checkpoint of {which} steps; it has {steps or 'none'}", verify
+        )
 
     def wait(self) -> None:
         """Returns when all is on disk. Raises CheckpointError if it could not be written."""
@@ -211,17 +214,20 @@ class CheckpointManager:
             return time.monotonic() - self._last_write >= self._every.total_seconds()
         return self.step // self._every != before // self._every  # steps may be counted by many at a time
 
-    def _restore_newest(self) -> RestoreStatus:
-        newest = self.newest
-        if newest is not None:
-            return self._restored(newest, "")
+    def _restore_newest(self, verify: bool) -> RestoreStatus:
+        for saved in self.checkpoints[::-1]:
+            damage = CheckpointFile(saved.path).changed() if verify else None
+            if not damage:
+                return self._restored(saved, "", verify and damage is None)
+            said = f"{saved.path} is damaged: {listed(damage)} not as it was written; it is passed over"
+            warnings.warn(said, CheckpointWarning, stacklevel=3)
         self.step = 0
         return RestoreStatus(self.checkpoint, None)
 
-    def _restored(self, saved: SavedStep | None, none: str) -> RestoreStatus:
+    def _restored(self, saved: SavedStep | None, none: str, verify: bool) -> RestoreStatus:
         if saved is None:
             raise MissingCheckpointError(none)
-        status = self.checkpoint.restore(saved.path)
+        status = self.checkpoint.restore(saved.path, verify=verify)
         self.step = saved.step
         return status
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from limelight.checkpoint.checkpoint import as_path
-from limelight.checkpoint.checkpoint_file import GENERATOR, CheckpointFile
+from limelight.checkpoint.checkpoint_file import GENERATOR, CheckpointFile, listed
 from limelight.checkpoint.commit import Given
 from limelight.checkpoint.manifest import SavedNode
 from limelight.checkpoint.match_plan import Plan, Planner, fits, matched_slots, spec_text
@@ -36,14 +36,17 @@ class Contents:
     source: str
     nbytes: int
     records: tuple[SavedValue, ...]
+    checked: str = ""
+    """Whether all bytes are as they were written, in words; empty where nobody asked."""
 
     @property
     def headline(self) -> str:
-        return f"{self.source}: {len(self.records)} values, {self.nbytes:,} bytes of arrays"
+        said = f"; {self.checked}" if self.checked else ""
+        return f"{self.source}: {len(self.records)} values, {self.nbytes:,} bytes of arrays{said}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return {"source": self.source, "nbytes": self.nbytes, "records": [asdict(record) for record in self.records]}
+        return asdict(self)
 
     def __str__(self) -> str:
         lines = tree_lines((record.path, f"{record.value:<16} {record.kind}") for record in self.records)
@@ -52,11 +55,12 @@ class Contents:
     __repr__ = __str__
 
 
-def contents(path: Any) -> Contents:
+def contents(path: Any, *, check: bool = False) -> Contents:
     """What is in a checkpoint.
 
     Args:
         path: its file.
+        check: whether all bytes are held against the checksums in the file.
 
     Raises:
         MissingCheckpointError: there is none.
@@ -69,11 +73,21 @@ def contents(path: Any) -> Contents:
     run.safetensors: 2 values, 8 bytes of arrays
     v      f32[2]           variable
     epoch  3                value
+    >>> contents(path, check=True).headline
+    'run.safetensors: 2 values, 8 bytes of arrays; all bytes are as they were written'
     """
     file = CheckpointFile(as_path(path))
     leaves = [node for node in file.manifest.nodes if node.kind in LEAVES]
     size = sum(file.entry(key).end - file.entry(key).begin for key in file.manifest.array_keys())
-    return Contents(file.path.name, size, tuple([SavedValue(n.path, n.kind, _text(file, n)) for n in leaves]))
+    records = tuple([SavedValue(n.path, n.kind, _text(file, n)) for n in leaves])
+    return Contents(file.path.name, size, records, _checked(file) if check else "")
+
+
+def _checked(file: CheckpointFile) -> str:
+    changed = file.changed()
+    if changed is None:
+        return "there are no checksums, so nothing tells whether it is as it was written"
+    return f"damaged: {listed(changed)} not as it was written" if changed else "all bytes are as they were written"
 
 
 def root_names(path: Any) -> list[str]:

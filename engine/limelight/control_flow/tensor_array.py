@@ -1,21 +1,25 @@
 """`TensorArray`: a list of tensors of one shape that loops fill, element by element.
 
 It is a structure around one tensor, the stacked elements, and immutable: what writes returns a new array. So gradients,
-batches, loops and staged functions take it as they take any nest. A write copies the elements, as `x.at[i].set(v)`
-does; a loop that makes one element in each step is a `ll.scan`, which stacks them once.
+batches, loops and staged functions take it as they take any nest. Where nothing records or traces, writes are put down
+and made together when the elements are next asked for: a loop of n writes copies the elements once, not n times. Else a
+write copies them, as `x.at[i].set(v)` does; there a loop that makes one element in each step is a `ll.scan`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from limelight.core import dtypes, shapes
+import numpy as np
+
+from limelight.core import dispatch, dtypes, shapes
+from limelight.core.devices import CPU0
 from limelight.core.dispatch import apply
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.op import get
 from limelight.core.shapes import Shape
-from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
+from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, wrap
 from limelight.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from limelight.ops.create.creation import zeros
 from limelight.ops.index.element_place import FROM_ZERO
@@ -24,6 +28,27 @@ from limelight.ops.shape.broadcast import broadcast_to
 from limelight.ops.shape.concat import concat
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.dropped_result import warn_if_dropped
+
+_LEAST_PUT_DOWN: Final = 64  # writes that may be put down before they are made, beside twice as many as elements
+
+
+class _Write(NamedTuple):
+    """A write that is put down: the ones before it, the place, the value, and how many they are."""
+
+    before: _Write | None
+    place: int
+    value: np.ndarray[Any, Any]
+    length: int
+
+    def made(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of `rows` with all that was written."""
+        writes: list[_Write] = [self]
+        while (before := writes[-1].before) is not None:
+            writes.append(before)
+        rows = rows.copy()
+        for write in reversed(writes):
+            rows[write.place] = write.value
+        return rows
 
 
 class TensorArray:
@@ -52,13 +77,15 @@ class TensorArray:
     [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
     """
 
-    __slots__ = ("__weakref__", "rows")
+    __slots__ = ("__weakref__", "_rows", "_unwritten")
     __limelight_fields__ = ("rows",)
     __limelight_name__ = "TensorArray"
     dynamic_size: ClassVar[bool] = False
     is_shaped: ClassVar[bool] = True
     """Whether it is known what shape an element has."""
-    rows: Tensor
+    _rows: Tensor
+    """The elements, but for the writes that are put down."""
+    _unwritten: _Write | None
 
     def __new__(
         cls,
@@ -78,9 +105,23 @@ class TensorArray:
 
     @classmethod
     def __limelight_from_fields__(cls, rows: Any) -> Self:
+        return cls._made(rows, None)
+
+    @classmethod
+    def _made(cls, rows: Any, unwritten: _Write | None) -> Self:
         array = object.__new__(cls)
-        object.__setattr__(array, "rows", rows)
+        object.__setattr__(array, "_rows", rows)
+        object.__setattr__(array, "_unwritten", unwritten)
         return array
+
+    @property
+    def rows(self) -> Tensor:
+        """The elements, stacked."""
+        write = self._unwritten
+        if write is not None:  # threads may do it twice, with the same result
+            object.__setattr__(self, "_rows", wrap(write.made(self._rows._data)))
+            object.__setattr__(self, "_unwritten", None)
+        return self._rows
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a TensorArray is immutable; write ta = ta.write(i, x), not ta.{name} = ...")
@@ -91,16 +132,16 @@ class TensorArray:
     @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
-        return self.rows.dtype
+        return self._rows.dtype
 
     @property
     def element_shape(self) -> Shape | None:
         """The shape of an element; None before the first is written, where it was not given."""
-        return self.rows.shape[1:] if self.is_shaped else None
+        return self._rows.shape[1:] if self.is_shaped else None
 
     def size(self) -> Tensor:
         """How many elements there are, an int32 scalar."""
-        return as_tensor(self.rows.sizes()[0]).astype(dtypes.int32)
+        return as_tensor(self._rows.sizes()[0]).astype(dtypes.int32)
 
     def write(self, index: TensorLike, value: TensorLike) -> TensorArray:
         """The array with `value` as element `index`, from 0 on.
@@ -112,11 +153,20 @@ class TensorArray:
         value = self._element("write", value)
         array = self._shaped("write", value.shape)
         array, place = array._grown("write", index)
-        return array._with(array.rows.at[place].set(value))
+        if dispatch.active or not _is_on_host(place, value, array._rows):
+            return array._with(array.rows.at[place].set(value))
+        length = 1 if array._unwritten is None else array._unwritten.length + 1
+        if length > _LEAST_PUT_DOWN + 2 * (array._rows.shape[0] or 0):  # the same places again and again
+            return array._with(array.rows.at[place].set(value))
+        return type(array)._made(array._rows, _Write(array._unwritten, place, np.array(value._data), length))
 
     def read(self, index: TensorLike) -> Tensor:
         """Element `index`. Raises OutOfBoundsError where there is none, ArgumentError where nothing is written yet."""
-        row: Tensor = self._written("read").rows[self._place("read", index)]
+        place = self._written("read")._place("read", index)
+        last = self._unwritten
+        if last is not None and type(place) is int and last.place == place and not dispatch.active:
+            return wrap(last.value)  # as a loop reads that goes on from the element before
+        row: Tensor = self.rows[place]
         return row
 
     def stack(self) -> Tensor:
@@ -145,7 +195,7 @@ class TensorArray:
         value = self._typed("unstack", value)
         if not value.ndim:
             raise ShapeError(f"TensorArray.unstack: {value.spec} is a scalar, and has no elements along a first axis")
-        size, n = self.rows.shape[0], value.shape[0]
+        size, n = self._rows.shape[0], value.shape[0]
         if not self.dynamic_size and None not in (size, n) and size != n:
             raise ShapeError(f"TensorArray.unstack: {value.spec} has {n} elements, the array {size}")
         return self._shaped("unstack", value.shape[1:])._with(value)
@@ -183,8 +233,8 @@ class TensorArray:
         return self.unstack(value.reshape((len(pieces), pieces[0], *value.shape[1:])))
 
     def __repr__(self) -> str:
-        element = shapes.show(self.rows.shape[1:]) if self.is_shaped else "not known yet"
-        size = f"{self.rows.shape[0]}{' or more' if self.dynamic_size else ''}"
+        element = shapes.show(self._rows.shape[1:]) if self.is_shaped else "not known yet"
+        size = f"{self._rows.shape[0]}{' or more' if self.dynamic_size else ''}"
         return f"<TensorArray of {size} {self.dtype.name} elements of shape {element}>"
 
     # Parts of the above
@@ -218,7 +268,7 @@ class TensorArray:
         """An array for elements of `shape`. Raises ShapeError where this one has others."""
         if not self.is_shaped:
             return self.shaped_like(shape)
-        here = self.rows.shape[1:]
+        here = self._rows.shape[1:]
         if len(here) != len(shape) or not all(map(_may_equal, here, shape)):
             raise ShapeError(
                 f"TensorArray.{method}: the elements have shape {shapes.show(here)}, got one of {shapes.show(shape)}"
@@ -228,11 +278,11 @@ class TensorArray:
     def shaped_like(self, shape: Shape) -> TensorArray:
         """The array, into which nothing has been written, for elements of `shape`."""
         kind = _KINDS[True, self.dynamic_size]
-        return kind.__limelight_from_fields__(_zeros(self.dtype, self.rows.sizes()[0], shape))
+        return kind.__limelight_from_fields__(_zeros(self.dtype, self._rows.sizes()[0], shape))
 
     def _grown(self, method: str, index: Any) -> tuple[TensorArray, Any]:
         """The array, long enough for `index` if it may grow, and the index as a place in it."""
-        size = self.rows.shape[0]
+        size = self._rows.shape[0]
         known = isinstance(index, int) or not isinstance(as_tensor(index), SymbolicTensor)
         if self.dynamic_size and not known:
             raise ArgumentError(
@@ -241,19 +291,19 @@ class TensorArray:
             )
         if not self.dynamic_size or size is None or int(index) < size:
             return self, self._place(method, index)
-        more = _zeros(self.dtype, int(index) + 1 - size, self.rows.shape[1:])
+        more = _zeros(self.dtype, int(index) + 1 - size, self._rows.shape[1:])
         array = self._with(concat((self.rows, more)))
         return array, array._place(method, index)
 
     def _place(self, method: str, index: Any) -> Any:
         """An index, checked as far as it is known: from 0 up to the size, and not from the end."""
-        size = self.rows.shape[0]
+        size = self._rows.shape[0]
         if not isinstance(index, int):
             index = as_tensor(index)
             if index.ndim or dtypes.kind(index.dtype) != "integer":
                 raise ArgumentError(f"TensorArray.{method}: an index is an integer scalar, got {index.spec}")
             if isinstance(index, SymbolicTensor) or type(index) is not Tensor:
-                return apply(get("element_place"), (index, as_tensor(self.rows.sizes()[0]).astype(index.dtype)))
+                return apply(get("element_place"), (index, as_tensor(self._rows.sizes()[0]).astype(index.dtype)))
         if int(index) < 0 or (size is not None and int(index) >= size):
             raise OutOfBoundsError(f"TensorArray.{method}: there is no index {int(index)} in {self}{FROM_ZERO}")
         return int(index)
@@ -263,7 +313,7 @@ class TensorArray:
         if indices.ndim != 1 or (dtypes.kind(indices.dtype) != "integer" and indices.shape != (0,)):
             raise ArgumentError(f"TensorArray.{method}: needs an integer vector of indices, got {indices.spec}")
         indices = indices.astype(dtypes.int64)
-        size = as_tensor(self.rows.sizes()[0]).astype(dtypes.int64)
+        size = as_tensor(self._rows.sizes()[0]).astype(dtypes.int64)
         places: Tensor = apply(get("element_place"), (indices, size))
         return places
 
@@ -298,6 +348,13 @@ _KINDS: dict[tuple[bool, bool], type[TensorArray]] = {
     (kind.is_shaped, kind.dynamic_size): kind
     for kind in (TensorArray, DynamicTensorArray, UnshapedTensorArray, UnshapedDynamicTensorArray)
 }
+
+
+def _is_on_host(place: Any, value: Tensor, rows: Tensor) -> bool:
+    """Whether a write may be put down: of a value that is there, as NumPy's array, to a place that is a number."""
+    return (
+        type(place) is int and type(value) is Tensor and type(rows) is Tensor and value._device is rows._device is CPU0
+    )
 
 
 def _zeros(dtype: DType, size: Any, shape: Shape) -> Tensor:

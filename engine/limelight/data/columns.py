@@ -6,6 +6,7 @@ the way item by item, which has the words for it.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 import numpy as np
@@ -57,11 +58,27 @@ def _column(kind: type, items: list[Any]) -> np.ndarray[Any, Any] | None:
         texts = np.empty(len(items), object)
         texts[:] = items
         return texts
+    if kind is list:
+        return _of_lists(items)
+    if issubclass(kind, np.generic):
+        numbers = np.array(items, kind)
+        return numbers if id(numbers.dtype) in dtypes.BY_ID else None
     if kind is not np.ndarray:
         return None
     first = items[0]
     alike = id(first.dtype) in dtypes.BY_ID and all(x.dtype is first.dtype and x.shape == first.shape for x in items)
     return np.array(items, first.dtype) if alike else None
+
+
+def _of_lists(items: list[Any]) -> np.ndarray[Any, Any] | None:
+    """Lists of one length, of numbers of one type, of texts, or of such lists: each is one array."""
+    flat = list(itertools.chain.from_iterable(items))
+    kinds = set(map(type, flat))
+    if len(kinds) != 1 or len(set(map(len, items))) != 1:
+        return None
+    kind = kinds.pop()
+    column = _column(kind, flat) if kind in _NUMBERS or kind in (list, str, bytes) else None
+    return None if column is None else column.reshape(len(items), len(items[0]), *column.shape[1:])
 
 
 def _of_containers(items: list[Any], leaves: list[Any]) -> Structure | None:

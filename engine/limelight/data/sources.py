@@ -141,6 +141,9 @@ def _instead(items: Any) -> str:
     return "write list(...) around it" if hasattr(items, "__iter__") else "give a list"
 
 
+_PLAIN = (list, tuple, range, np.ndarray)
+
+
 class _Items(View):
     def __init__(self, items: Any) -> None:
         super().__init__(len(items))
@@ -150,10 +153,10 @@ class _Items(View):
         return element_of(called(lambda: self._items[i]), "from_sequence")
 
     def rows(self, places: np.ndarray[Any, Any] | slice) -> Element | None:
-        if type(self._items) is not list:  # others run code of the user's, item by item
+        if type(self._items) not in _PLAIN:  # others run code of the user's, item by item
             return None
         if isinstance(places, slice):
-            return stacked_items(self._items[places])
+            return stacked_items(list(self._items[places]))
         return stacked_items([self._items[i] for i in places.tolist()])
 
 

@@ -25,6 +25,7 @@ class CheckpointMagic(LimelightMagic):
     @magic_arguments()
     @argument("path", nargs="?", metavar="PATH", help="a file, or a name of the notebook that means one or a status")
     @argument("other", nargs="?", metavar="OBJECT", help="a checkpoint or a module to match it with; or a second file")
+    @argument("--check", action="store_true", help="hold all bytes of the file against its checksums, too")
     @keep_argument
     @form_arguments
     @output_can_be_silenced
@@ -36,21 +37,26 @@ class CheckpointMagic(LimelightMagic):
             %checkpoint run/model.safetensors model
             %checkpoint run/model-1.safetensors run/model-2.safetensors
             %checkpoint status
+            %checkpoint run/model.safetensors --check
 
-        From Python: limelight_widgets.checkpoint(path, object), limelight.checkpoint.contents(path),
-        .preview(path, object), .compare(path, path), status.tree()
+        From Python: limelight_widgets.checkpoint(path, object), limelight.checkpoint.contents(path, check=True),
+        .preview(path, object), .compare(path, path), status.tree(); checkpoint.restore(path, verify=True)
         """
         given = arguments.parse(self.checkpoint, line)
         if given.path is None:
             return self._nothing(given, "Which file? %checkpoint run/model.safetensors, or with an object: ... model")
         try:
-            view = self._view(arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None)
+            view = self._view(
+                arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None, given.check
+            )
         except (CheckpointError, ArgumentError) as error:
             raise UsageError(f"%checkpoint: {error.bare}") from None
         return self._show(given, view)
 
-    def _view(self, path: str, other: str | None) -> views.CheckpointView:
+    def _view(self, path: str, other: str | None, check: bool) -> views.CheckpointView:
         named = self._named(path)
+        if check and (other is not None or not (named is None or isinstance(named, (str, os.PathLike)))):
+            raise UsageError("%checkpoint: --check is for one file: %checkpoint run/model.safetensors --check")
         if isinstance(named, checkpoints.RestoreStatus):
             return views.checkpoint(named)
         if isinstance(named, checkpoints.CheckpointManager):
@@ -61,7 +67,7 @@ class CheckpointMagic(LimelightMagic):
             )
         file = path if named is None else named
         if other is None:
-            return views.checkpoint(file)
+            return views.checkpoint(file, check=check)
         target = self._named(other)
         if target is None and not os.path.exists(other):
             target = self.session.value(other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -227,3 +229,46 @@ def test_an_update_of_a_variable_that_changes_a_copy_is_warned_of_where_that_is_
     assert stage(used)().shape == (2,)
     v.at[0].assign(3.0)
     assert v.tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_of_many_arrays_keeps_what_was_written_to_it(seed):
+    draw = np.random.default_rng(seed)
+    arrays = [(ll.TensorArray(ll.float32, 4, element_shape=(2,)), np.zeros((4, 2), "float32"))]
+    for _ in range(150):
+        array, rows = arrays[draw.integers(len(arrays))]
+        i, value = int(draw.integers(4)), draw.random(2, "float32")
+        action = draw.integers(4)
+        if action == 0:
+            np.testing.assert_array_equal(array.read(i).numpy(), rows[i])
+        elif action == 1 and draw.random() < 0.2:
+            np.testing.assert_array_equal(array.stack().numpy(), rows)
+        else:
+            rows = rows.copy()
+            rows[i] = value
+            arrays.append((array.write(i, value), rows))
+            value[:] = -1.0  # the array that was given is the caller's
+    for array, rows in arrays:
+        np.testing.assert_array_equal(array.stack().numpy(), rows)
+
+
+def test_a_loop_of_writes_copies_the_elements_once():
+    array = first = ll.TensorArray(ll.float32, 1000, element_shape=())
+    for i in range(1000):
+        array = array.write(i, float(i)) if i == 0 else array.write(i, array.read(i - 1) + 1.0)
+        assert array._rows is first._rows
+    assert array.stack().tolist() == list(range(1000))
+    for _ in range(10_000):  # the same place again and again keeps no more than twice as many
+        array = array.write(0, 1.0)
+        assert array._unwritten is None or array._unwritten.length <= 2100
+
+
+def test_writes_that_were_put_down_are_there_for_tapes_and_traces():
+    array = ll.TensorArray(ll.float32, 2).write(0, 3.0)
+    with ll.GradientTape() as tape:
+        x = ll.constant(2.0)
+        tape.watch(x)
+        y = ll.sum(array.write(1, x).stack() ** 2)
+    assert (y.item(), tape.gradient(y, x).item()) == (13.0, 4.0)
+    assert ll.function(lambda a: a.write(1, 1.0).stack())(array).tolist() == [3.0, 1.0]
+    assert copy.deepcopy(array).stack().tolist() == [3.0, 0.0]

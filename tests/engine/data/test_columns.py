@@ -37,6 +37,12 @@ AT_ONCE = {
     "empty arrays": [np.ones((0, 3), "int8")] * 3,
     "pairs": [(1.0, "a"), (2.0, "b")],
     "nested": [({"y": 1, "x": (True, 2.0)}, np.arange(3))] * 3,
+    "lists": [[1, 2], [3, 4]],
+    "lists of lists": [([[1.0], [2.0]], 1), ([[3.0], [4.0]], 2)],
+    "lists of texts": [["a", "b"], ["c", ""]],
+    "NumPy's numbers": [np.float32(1.0), np.float32(2.0)],
+    "NumPy's doubles": [np.float64(1e300), np.float64(2.0)],
+    "NumPy's flags": [(np.bool_(True), np.int8(1)), (np.bool_(False), np.int8(2))],
     "another order": [{"a": 1, "b": 2.0}, {"b": 3.0, "a": 4}],
 }
 ONE_BY_ONE = {
@@ -45,7 +51,14 @@ ONE_BY_ONE = {
     "large floats": [1e300, 1.0],
     "large integers": [2**31, 1],
     "larger integers": [2**70, 1],
-    "lists": [[1, 2], [3, 4]],
+    "lists of two lengths": [[1, 2], [3]],
+    "lists of mixed numbers": [[1, 2], [3.0, 4.0]],
+    "lists of large integers": [[1, 2], [2**31, 1]],
+    "empty lists": [[], []],
+    "lists of arrays": [[np.ones(2)], [np.ones(2)]],
+    "NumPy's mixed numbers": [np.float32(1.0), np.float64(1.0)],
+    "NumPy's texts": [np.str_("a"), np.str_("b")],
+    "long numbers": [np.longdouble(1)] * 2,
     "named tuples": [Pair(1, 2), Pair(3, 4)],
     "lengths": [(1, 2), (1, 2, 3)],
     "keys": [{"a": 1}, {"b": 1}],
@@ -58,7 +71,6 @@ ONE_BY_ONE = {
     "texts in arrays": [np.array(["a", "b"])] * 2,
     "nothing": [(), ()],
     "None": [None, None],
-    "NumPy's numbers": [np.float32(1.0), np.float32(2.0)],
     "tensors": [ll.constant(1.0), ll.constant(2.0)],
 }
 
@@ -78,6 +90,14 @@ def outcome(items, shuffled):
 def test_a_list_gives_what_its_items_give(name, shuffled):
     items = {**AT_ONCE, **ONE_BY_ONE}[name]
     assert outcome(items, shuffled) == outcome(Items(items), shuffled)
+
+
+@pytest.mark.parametrize(
+    "items", [range(2, 7), (1.0, 2.0, 3.0), np.arange(5), np.ones((3, 2), "float16"), np.array(["a"])]
+)
+def test_other_plain_sequences_give_what_their_items_give(items):
+    for shuffled in (False, True):
+        assert outcome(items, shuffled) == outcome(Items(items), shuffled)
 
 
 @pytest.mark.parametrize("name", AT_ONCE)

@@ -125,3 +125,21 @@ def test_arguments_and_results_keep_their_names(tmp_path):
 def test_a_function_without_results_is_refused_in_words(tmp_path):
     with pytest.raises(ExportError, match="it returns no tensor"):
         ll.export.onnx(lambda x: None, tmp_path / "f.onnx", spec((3,)))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "upper cholesky", "triangular_solve", "upper triangular_solve", "solve"])
+def test_a_decomposition_takes_nodes_in_proportion_to_its_columns(compared, tmp_path, name):
+    onnx = pytest.importorskip("onnx")
+    drawn = np.random.default_rng(3).normal(size=(24, 24))
+    matrices = {n: (drawn @ drawn.T + 24 * np.eye(24))[:n, :n] for n in (8, 16, 24)}
+
+    def f(a):
+        if "triangular" in name:
+            return ll.linalg.triangular_solve(a, a[:, :3], upper="upper" in name)
+        return ll.linalg.solve(a, a[:, :3]) if name == "solve" else ll.linalg.cholesky(a, upper="upper" in name)
+
+    counts = []
+    for a in matrices.values():
+        compared(ll.function(f), a)
+        counts.append(len(onnx.load(tmp_path / "f.onnx").graph.node))
+    assert counts[2] - counts[1] <= counts[1] - counts[0] + 2

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
+from limelight.ops.nn import pooling
 
 SETTINGS = settings(max_examples=60, deadline=None)
 POOLS = pytest.mark.parametrize(("pool", "reduce"), [(ll.nn.max_pool, np.max), (ll.nn.avg_pool, np.mean)])
@@ -55,6 +56,21 @@ def test_equally_large_elements_share_the_gradient():
         tape.watch(x)
         y = ll.nn.max_pool(x, 2)
     assert tape.gradient(y, x)[0, :, 0].tolist() == [0.5, 0.5, 0.0, 1.0]
+
+
+def test_hundreds_of_equal_elements_share_the_gradient():
+    x = ll.zeros((1, 20, 17, 1))
+    gradient = ll.grad(lambda x: ll.sum(ll.nn.max_pool(x, (20, 17))))(x)
+    np.testing.assert_allclose(gradient.numpy(), np.full(x.shape, 1 / 340), rtol=1e-6)
+
+
+@pytest.mark.parametrize("window", [2, 3])
+def test_images_by_the_block_are_images_one_by_one(window, monkeypatch):
+    x = ll.constant(np.random.default_rng(1).integers(-2, 2, (5, 6, 6, 2)).astype("float32"))
+    gradient = ll.grad(lambda x: ll.sum(ll.nn.max_pool(x, window, stride=2) ** 3))
+    whole = gradient(x).numpy()
+    monkeypatch.setattr(pooling, "_BLOCK", 150)
+    assert gradient(x).numpy().tobytes() == whole.tobytes()
 
 
 def test_margins_are_never_the_largest_and_not_counted():

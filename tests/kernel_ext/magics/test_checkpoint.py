@@ -114,3 +114,9 @@ def test_what_is_no_file_or_no_object_is_said(notebook, line, said):
     notebook("t = ll.ones(2); manager = ll.CheckpointManager({'v': v}, 'run'); saved = manager.save()")
     notebook("f = ll.function(lambda x: x + v); written = ll.save(f, 'f.ll', ll.TensorSpec((2,)))")
     assert said in str(notebook(f"%checkpoint {line}", fails=True).error)
+
+
+def test_the_bytes_of_a_file_are_checked(notebook):
+    text = repr(notebook("%checkpoint a.safetensors --check").value)
+    assert text.splitlines()[0].endswith("8 bytes of arrays; all bytes are as they were written")
+    assert "--check is for one file" in str(notebook("%checkpoint a.safetensors v --check", fails=True).error)

@@ -53,7 +53,7 @@ class CheckpointView(View):
         return answer
 
 
-def checkpoint(source: Any, target: Any = None) -> CheckpointView:
+def checkpoint(source: Any, target: Any = None, *, check: bool = False) -> CheckpointView:
     """A checkpoint file, how it would be matched with an object, or how it differs from another file.
 
     While it is shown it follows the files, and the objects: what waits for a layer that is not built yet is matched
@@ -63,6 +63,7 @@ def checkpoint(source: Any, target: Any = None) -> CheckpointView:
         source: the path of a file, or the status that a restore returned.
         target: None; the path of a second file; or what is to be matched with the root of the file: an `ll.Checkpoint`,
             or a module that has its attributes.
+        check: whether all bytes of a file that is shown alone are held against its checksums.
 
     Raises:
         MissingCheckpointError, CheckpointError: a file is not there, or is no checkpoint.
@@ -79,7 +80,7 @@ def checkpoint(source: Any, target: Any = None) -> CheckpointView:
     if isinstance(source, checkpoints.RestoreStatus):
         return CheckpointView(asked_weakly(source, lambda status: status.tree()), [])
     if target is None:
-        return CheckpointView(lambda: checkpoints.contents(source), [source])
+        return CheckpointView(lambda: checkpoints.contents(source, check=check), [source])
     if isinstance(target, (str, os.PathLike)):
         return CheckpointView(lambda: checkpoints.compare(source, target), [source, target])
     return matched(source, target, lambda x: x)

@@ -170,9 +170,8 @@ def _triangular(site: Site, a: Var, b: Var, upper: bool, adjoint: bool, unit_dia
     rows: dict[int, Var] = {}
     for k in range(n - 1, -1, -1) if upper else range(n):
         value = _row(b, k)
-        for j, known in rows.items():
-            value = value - _column(_row(a, k), j) * known
         rows[k] = value if unit_diagonal else value / _column(_row(a, k), k)
+        b = b - _column(a, k) * rows[k]  # from all rows at once, of which the ones before are done
     if not rows:
         return b
     shape = shape_of(sum(rows.values(), start=like(b, 0.0)))
@@ -188,12 +187,10 @@ def _cholesky(site: Site, x: Var, upper: bool) -> Var:
     x = swap(x, -1, -2) if upper else x
     columns: list[Var] = []
     for k in range(n):
-        rest = _column(x, k)
-        for done in columns:
-            rest = rest - done * _row(done, k)
-        rest = rest / unary("Sqrt", _row(rest, k))
+        column = _column(x, k) / unary("Sqrt", _column(_row(x, k), k))
         below = reshape(site.builder.constant(np.arange(n) >= k), (n, 1))
-        columns.append(where(below, rest, like(x, 0.0)))
+        columns.append(where(below, column, like(x, 0.0)))
+        x = x - columns[-1] * swap(columns[-1], -1, -2)  # from all columns at once, of which the ones before are done
     factor = concat(columns, -1)
     return swap(factor, -1, -2) if upper else factor
 
