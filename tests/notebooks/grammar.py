@@ -218,7 +218,7 @@ PLAIN = [
     "flag = not flag",
     "old = box.kept\nbox.kept = []",
     "xs.insert(0, xs.pop())",
-    "xs *= 2",
+    "xs *= 2\ndel xs[4:]",
     "del xs[2:]",
     "calls += 1",
     "tally[word] += 1",
@@ -336,7 +336,54 @@ NESTED = [
     "ns.__dict__['k'] = 5",
     "pairs = sorted(((k, len(x)) for k, x in groups.items()), key=str)",
 ]
+LIBRARY = [
+    "c = ll.cond(ll.sum({0}) > 0.0, lambda: {1}, lambda: a * 0.5)",
+    "c = ll.scan(lambda s, x: (s * 0.5 + x, s), {0}, ll.stack([a, {1}]))[0]",
+    "c = ll.while_loop(lambda x: ll.sum(x * x) < 9.0, lambda x: (ll.abs(x) + 1.0,), ({0},))[0]",
+    "c = ll.vectorize(lambda x: x * {0})(ll.stack([{1}, b]))",
+    "c = ll.map_fn(lambda x: ll.tanh(x), ll.stack([{0}, {1}]))",
+    "with ll.GradientTape(persistent=True) as tape:\n    tape.watch(a)\n    y = a * a * {0}\nj = tape.jacobian(y, a)",
+    "with ll.GradientTape() as outer_tape:\n    with ll.GradientTape() as tape:\n        y = ll.sum(v ** 3 * {0})\n"
+    "    g1 = tape.gradient(y, v)\ng2 = outer_tape.gradient(g1, v)",
+    "c = a.at[0].set(ll.sum({0}))\nd['z'] = ll.where(c > 0.0, c, {1})",
+    "first, second = ll.unstack(ll.stack([{0}, {1}]))\nd['p'] = first - second",
+    "c = ll.stop_gradient({0}) + ll.concat([a[:1], {1}[1:]])",
+    "array = ll.TensorArray(ll.float32, 2)\nfor place in range(2):\n    array = array.write(place, {0} * float(place))\n"
+    "c = array.stack()",
+    "c = ll.recompute_grad(lambda x: ll.tanh(x) * {0})({1})",
+    "from copy import copy, deepcopy\ntwo = copy(xs), deepcopy(ys)\ntwo[0].append({0})\ntwo[1][0] = {1}",
+    "v.at[0].assign(ll.sum({0}))",
+    "box.t, (cfg.t, *ns.many) = {0}, [{1}, a, b]",
+    "store = {{'k': {0}}}\nstore['k'] += {1}\nc, = store.values()",
+    "class Meter:\n    def __init__(self):\n        self.values, self.n = [], 0\n    def __iadd__(self, x):\n"
+    "        self.values.append(x)\n        self.n += 1\n        return self\nmeter = Meter()\nmeter += {0}\n"
+    "meter += {1}",
+    "def collected(*parts, scale=1.0, **more):\n    return sum(parts) * scale + sum(more.values())\n"
+    "c = collected({0}, a, scale=0.5, x={1})",
+    "def sender():\n    x = yield a\n    while True:\n        x = yield x * {0}\nline = sender()\nnext(line)\n"
+    "c = [line.send(x) for x in (a, {1})]\ndel line",
+    "try:\n    try:\n        c = {0}\n        raise ValueError('no')\n    finally:\n        d['z'] = {1}\n"
+    "except ValueError as error:\n"
+    "    text = str(error)",
+    "xs[::2] = [{0}] * len(xs[::2])",
+    "xs.sort(key=lambda x: 0)\nxs.extend([{0}, {1}])\ndel xs[3:]",
+    "chosen = {{name: x for name, x in d.items() if isinstance(x, ll.Tensor)}}\n"
+    "d.update((k, x * {0}) for k, x in chosen.items())",
+    "total = ll.zeros(2)\nfor key, value in sorted(d.items()):\n    match value:\n        case int():\n"
+    "            continue\n"
+    "        case _:\n            total += value * {0}",
+    "with contextlib.ExitStack() as stack:\n    stack.enter_context(noting)\n"
+    "    stack.callback(history['n'].append, n)\n    c = {0}",
+    "averaged = functools.reduce(lambda s, x: s * 0.9 + x * 0.1, xs, {0})",
+    "w1, b1 = ll.Variable({0}), ll.Variable(a)\nw1.assign_add(b1 * {1})",
+    "rows = [[x, x * {0}] for x in xs[:2]]\nrows[0][1], rows[-1][0] = rows[-1][0], rows[0][1]",
+    "box.kept = box.kept[-1:] + [{0}]\nlatest = box.kept[-1]",
+    "counts = Counter(len(x.shape) for x in xs)\nd['m'] = counts[1]",
+    "matrix = ll.outer({0}, {1})\na = matrix @ b\ngrid_sum = float(n) * ll.trace(matrix)",
+]
+LIBRARY_CALLS = st.builds(lambda text, one, other: text.format(one, other), st.sampled_from(LIBRARY), TENSORS, TENSORS)
 SIMPLE = st.one_of(
+    LIBRARY_CALLS,
     st.builds("{} = {}".format, NAMES, TENSORS),
     st.builds(
         "{} {} {}".format,

@@ -1,5 +1,6 @@
 """Cells drawn from a grammar of statements, run with `%%stage` and without; LIMELIGHT_DRAWN_TWINS=N draws N of them.
 
+LIMELIGHT_DRAWN_TWINS_SEED=K draws others, LIMELIGHT_DRAWN_TWINS_FLAGS="-q --autograph" stages them otherwise.
 A staged cell may refuse, which says so and leaves the notebook as it was, and it may warn of what Python does while
 tracing alone. Whatever it says nothing of is as in the plain cell.
 """
@@ -12,17 +13,20 @@ from typing import Any
 
 import pytest
 from grammar import CELLS, CHANGES, ORDERS, SETUP  # beside this file
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from test_twins import shell  # noqa: F401  # the fixture
 from twin import Step, differences, first_said, run, same
 
 EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "100"))
+SEED = os.environ.get("LIMELIGHT_DRAWN_TWINS_SEED")
+FLAGS = os.environ.get("LIMELIGHT_DRAWN_TWINS_FLAGS", "-q")
 ONCE = "once for each trace"  # what a warning says of draws and items taken: the runs after it may differ
 BUILT = {"net", "lazy", "opt"}  # weights that a refused cell has made stay, as those of a plain cell that fails
 NOTED = {"noting"}  # ends its `with` block in a refused cell, too
 
 
 @pytest.mark.slow  # a hundred notebooks, each run twice
+@(seed(int(SEED)) if SEED else lambda test: test)
 @given(CELLS, CELLS, CHANGES, ORDERS)
 @example("%%stage\nxs[0], ys[-1] = ys[-1], xs[0]", "%%stage\nd['z'] = xs\nys = alias", "n = n % 3 + 1", (1, 2, 3, 4, 2))
 @example("%%stage\ncfg.t = cfg.t * 2.0 + box.t", "%%stage\nbox.t = cfg.t", "cfg = Config(t=a)", (1, 2, 2, 3, 4, 2))
@@ -30,7 +34,7 @@ NOTED = {"noting"}  # ends its `with` block in a refused cell, too
 def test_drawn_cells_are_their_plain_twins(shell: Any, one: str, other: str, change: str, order: Any) -> None:  # noqa: F811
     cells = (SETUP, one, other, change)
     plain = run(cells, order, shell, staged=False)
-    staged = run(cells, order, shell, staged=True)
+    staged = run(cells, order, shell, staged=True, flags=FLAGS)
     refused = next((i for i, (x, y) in enumerate(zip(plain, staged, strict=True)) if y.error and not x.error), None)
     if refused is not None:
         assert staged[refused].said

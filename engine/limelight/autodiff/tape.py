@@ -485,7 +485,9 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def _start_answer(self, asked: str, targets: Sequence[Any], sources: Sequence[Any]) -> None:
         self._watch_variables(targets)
-        if not self._entered_eagerly or not self._watched.issuperset([getattr(x, "_uid", 0) for x in (*targets, *sources)]):
+        if not self._entered_eagerly or not self._watched.issuperset(
+            [getattr(x, "_uid", 0) for x in (*targets, *sources)]
+        ):
             check_known(self, f"tape.{asked}", self._watched, targets, sources)
         if self._used and not self.persistent:
             raise TapeError(

@@ -35,6 +35,7 @@ class _Context(threading.local):
         self.trying = 0
         self.swallowed: ControlFlowError | None = None
         self.depth = 0  # of converted functions
+        self.cell: tuple[Any, frozenset[str]] | None = None  # the namespace of a converted cell, and its names
         self.outermost: with_blocks.Block | None = None  # that of the first of them
         self.sized = ""  # one of them that reads sizes while tracing
         self.widened = ""  # what is said of a loop variable whose sizes are unknown

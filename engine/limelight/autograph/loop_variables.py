@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
@@ -126,7 +126,9 @@ class Carried:
         self._dtypes_resolved = False
         self._shapes: dict[str, shapes.Shape] = {}  # of what changes shape, by path
         self._element_shapes: dict[int, shapes.Shape] = {}  # of arrays into which the body writes first
-        local = self._body.__code__.co_freevars  # those of a cell are global: whoever reads them cannot be told
+        local: Collection[str] = self._body.__code__.co_freevars
+        if here.cell is not None and here.cell[0] is self._body.__globals__:  # others that are global may be anybody's
+            local = here.cell[1]
         self._blanks = [
             i
             for i, (name, x) in enumerate(zip(names, before, strict=True))

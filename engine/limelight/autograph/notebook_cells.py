@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from limelight.autograph.context import here
 from limelight.autograph.conversion import explained
 from limelight.autograph.local_containers import registry
+from limelight.autograph.undefined_variables import Doubtful, NotYet, Undefined
 
 Cell = Callable[[dict[str, Any]], Any]
 _AS_WRITTEN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -27,8 +29,9 @@ def converted_cell(tree: ast.Module, filename: str) -> Cell:
     with a namespace (in a trace, where tensors are to decide something), runs the cell as a module's code: names are
     globals of that namespace, and functions that the cell defines are the plain ones, converted when converted code
     calls them. It returns the value of the last statement if that is an expression, else None. Names that only some
-    runs of the graph would assign do not exist afterwards. What cannot be converted runs as it is, and raises
-    ControlFlowError with the reason if a tensor is asked for a decision there.
+    runs of the graph assign are `Doubtful` afterwards, as a rule `AssignedIfRun`, which knows whether a run has. What
+    cannot be converted runs as it is, and raises ControlFlowError with the reason if a tensor is asked for a decision
+    there.
 
     >>> import ast
     >>> import limelight as ll
@@ -38,13 +41,18 @@ def converted_cell(tree: ast.Module, filename: str) -> Cell:
     """
     from limelight.autograph import operators  # noqa: F401, PLC0415  # only when it is asked for
 
+    names = frozenset(name for statement in tree.body for name in _bound(statement))
     parts = [_part(statements, filename) for statements in _runs(copy.deepcopy(tree).body)]
 
     def run(namespace: dict[str, Any]) -> Any:
-        result = None
-        with registry():
-            for part in parts:
-                result = explained(functools.partial(part, namespace))
+        result, outer = None, here.cell
+        here.cell = namespace, names
+        try:
+            with registry():
+                for part in parts:
+                    result = explained(functools.partial(part, namespace))
+        finally:
+            here.cell = outer
         return result
 
     return run
@@ -85,6 +93,9 @@ def _part(statements: list[ast.stmt], filename: str) -> Cell:
 
 def _as_written(code: CodeType, end: CodeType | None = None) -> Cell:
     def run(namespace: dict[str, Any]) -> Any:
+        for name in code.co_names:  # that it reads itself, as a default of a function: plain code knows values alone
+            if isinstance(namespace.get(name), Doubtful):
+                namespace[name] = namespace[name].read()
         exec(code, namespace)
         return None if end is None else eval(end, namespace)
 
@@ -96,7 +107,6 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     from limelight.autograph.malt_passes import rewrite  # noqa: PLC0415
     from limelight.autograph.preprocessing import prepare  # noqa: PLC0415
     from limelight.autograph.reserved_names import added  # noqa: PLC0415
-    from limelight.autograph.undefined_variables import Undefined  # noqa: PLC0415
 
     last = statements[-1]
     if isinstance(last, ast.Expr):
@@ -116,7 +126,8 @@ def _converted(statements: list[ast.stmt], filename: str) -> Cell:
     def run(namespace: dict[str, Any]) -> Any:
         result = FunctionType(factory.code, namespace)(*transpiler.operators())()
         for name in names:
-            if isinstance(namespace.get(name), Undefined):
+            x = namespace.get(name)
+            if isinstance(x, Undefined) and (isinstance(x, NotYet) or not isinstance(x, Doubtful)):
                 del namespace[name]
         return result
 

@@ -25,6 +25,7 @@ from limelight.staging.trace_branch import (
     require_callable,
     trace_branch,
     tracing,
+    variables_read,
 )
 
 
@@ -45,7 +46,8 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
         *operands: none: the functions take no arguments.
 
     Returns:
-        What the chosen branch returns. While tracing, sizes in which the branches differ are unknown.
+        What the chosen branch returns, of variables the values. While tracing, sizes in which the branches differ are
+        unknown.
 
     Raises:
         ControlFlowError: `pred` is not one boolean, or the branches' outputs differ, of which the first is named.
@@ -67,7 +69,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
         raise ControlFlowError(f"cond: pred must be a boolean with one element, got {pred.spec}; {_instead(pred.spec)}")
     if not isinstance(pred, Batched) and (tracing() is None or not isinstance(pred, SymbolicTensor)):
         name, chosen = ("true_fn", true_fn) if pred else ("false_fn", false_fn)
-        return call_user_function("cond", name, "", chosen)
+        return variables_read(call_user_function("cond", name, "", chosen))
     functions = {"true_fn": true_fn, "false_fn": false_fn}
     traced = [trace_branch(name, partial(call_user_function, "cond", name, "", fn)) for name, fn in functions.items()]
     check_branches_agree("cond", traced)

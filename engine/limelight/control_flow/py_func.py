@@ -123,14 +123,15 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
         fn: a function of tensors that returns a tensor, array or number, or a tuple or list of them.
         inputs: a list or tuple of tensors, the arguments of `fn`.
         output_specs: for a single result its `ll.TensorSpec`, or its dtype if it is a scalar; a list with one for each
-            of several results; None for no result. Results are checked against them.
+            of several results; None for no result. Results are checked against them. Eagerly a `ll.TensorSpec(None)`
+            leaves the number of axes open.
 
     Returns:
         The result as a tensor, a list's worth of them, or None, as `output_specs` says.
 
     Raises:
         DTypeError: a result has another dtype than promised.
-        ShapeError: a result has another shape than promised.
+        ShapeError: a result has another shape than promised, or its number of axes is left open in a trace or a batch.
         SignatureError: there are more or fewer results than promised, or one is None or a variable.
         ArgumentError: `fn` cannot be called, is a generator or coroutine function, or `inputs` are no list or tuple.
 
@@ -149,12 +150,25 @@ def py_func(fn: Callable[..., Any], inputs: Sequence[Any], output_specs: Any) ->
         )
     single = output_specs is not None and not isinstance(output_specs, (list, tuple))
     declared = [] if output_specs is None else [output_specs] if single else list(output_specs)
-    specs = tuple(s.ranked("py_func") if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
     tensors = tuple(as_tensor(x) for x in inputs)
     at_once = tracing() is None and not any(isinstance(x, Batched) for x in tensors)
+    specs = tuple(s if isinstance(s, TensorSpec) else TensorSpec((), s) for s in declared)
+    if not at_once and not all(s.has_rank for s in specs):
+        raise ShapeError(_without_rank(fn, specs))
     call = PythonCall(fn if at_once else _at_this_line(fn), specs, single)
     results = call(*tensors) if at_once else dispatch.apply(py_func_op, tensors, (call,))
     return None if output_specs is None else results[0] if single else results
+
+
+def _without_rank(fn: Any, specs: Sequence[TensorSpec]) -> str:
+    place = next(i for i, s in enumerate(specs) if not s.has_rank)
+    which = f"result {place} of " if len(specs) > 1 else ""
+    name, dtype = getattr(fn, "__name__", "the function"), specs[place].dtype.name
+    return (
+        f"py_func: {which}{name}: shape None leaves the number of axes open, which a graph and a batched call have to "
+        f"know; write None for each size that is not known, as ll.TensorSpec((None, None), ll.{dtype}) for a matrix; "
+        f"where the number of axes changes, return ll.reshape(y, (-1,)) of it as ll.TensorSpec((None,), ll.{dtype})"
+    )
 
 
 def _at_this_line(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, mark_user_error
-from limelight.staging.trace_branch import tracing
+from limelight.staging.trace_branch import tracing, variables_read
 from limelight.user_code import source_line
 
 
@@ -78,7 +78,7 @@ def recompute_grad(fn: Callable[..., Any]) -> Callable[..., Any]:
         if tracing() is not None:
             return call_staged(name, body, arguments, closures=True)
         if len(dispatch.stack()) == 1:
-            return fn(*args, **kwargs)
+            return variables_read(fn(*args, **kwargs))
         return call_eagerly(body, arguments, unrecorded(), closures=True)
 
     return call

@@ -23,6 +23,7 @@ from limelight.staging.trace_branch import (
     require_callable,
     trace_branch,
     tracing,
+    variables_read,
 )
 
 
@@ -39,7 +40,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
             return the same structure, dtypes and ranks.
 
     Returns:
-        What the chosen branch returns.
+        What the chosen branch returns, of variables the values.
 
     Raises:
         ControlFlowError: `index` is not one integer or is out of range (told once it is known), or the branches'
@@ -62,7 +63,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
         raise ControlFlowError(f"switch: index must be one integer, got {index.spec}{hint}")
     if not isinstance(index, Batched) and (tracing() is None or not isinstance(index, SymbolicTensor)):
         chosen = _checked(index, len(branches))
-        return call_user_function("switch", f"branches[{chosen}]", "", branches[chosen])
+        return variables_read(call_user_function("switch", f"branches[{chosen}]", "", branches[chosen]))
     named = [
         (i, partial(call_user_function, "switch", f"branches[{i}]", "", branch)) for i, branch in enumerate(branches)
     ]

@@ -97,8 +97,9 @@ class Iterator:
         if dispatch.active and tracing() is not None:
             raise ArgumentError(
                 "a `for` over an iterator of a dataset has as many rounds as there are elements left, which a trace "
-                "cannot know: stage with autograph=True, which makes the loop a part of the graph, or write the loop "
-                "outside and next(iterator), or an argument, inside"
+                "cannot know: stage with autograph=True, which makes the loop a part of the graph (over the iterator "
+                "itself, without Python's enumerate and zip), or write the loop outside and next(iterator), or an "
+                "argument, inside"
             )
         return self
 

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from limelight.core import nest
 from limelight.core.nest import Structure
 from limelight.core.spec import GENERATOR
@@ -19,7 +21,7 @@ from limelight.errors import DTypeError, SignatureError
 from limelight.staging.sharing import Sharing, rebuilt
 from limelight.user_code import source_line
 
-_NUMBERS = (bool, int, float, complex)
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 class Outputs(NamedTuple):

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight.core import dispatch, dtypes, name_scopes, shapes
+from limelight.core import dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.module_calls import calls_around
 from limelight.core.op import get
 from limelight.core.spec import Spec, TensorSpec, known
-from limelight.core.tensor import Tensor
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.graph.ir import Graph, Value
 from limelight.staging.array_changes import hand_out_captured
@@ -76,6 +77,13 @@ def unaliased(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     """`results` with new tensors for those that are among `given`: results of a graph are tensors of their own."""
     known = set(map(id, given))
     return [dispatch.apply(get("identity"), (x,)) if id(x) in known and isinstance(x, Tensor) else x for x in results]
+
+
+def variables_read(result: Any) -> Any:
+    """What a function has returned, with the values of variables in place of them: no graph returns a variable."""
+    if type(result) is Tensor or not any(isinstance(x, Variable) for x in nest.leaves_of(result)):
+        return result
+    return nest.map_structure(lambda x: as_tensor(x) if isinstance(x, Variable) else x, result)
 
 
 def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:

@@ -105,6 +105,17 @@ def where_bound(tree: ast.Module, filename: str, path: str) -> str:
     return at(Source(filename, min(lines), "")) if lines else ""
 
 
+def line_of_binding(tree: ast.Module, name: str) -> int:
+    r"""The first line of a cell that binds a name, other than by `with ... as`; 0 for none.
+
+    >>> line_of_binding(ast.parse("x = 1\nfor y in x: pass"), "y")
+    2
+    """
+    entered = {id(x.optional_vars) for x in ast.walk(tree) if isinstance(x, ast.withitem)}
+    names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)]
+    return min([x.lineno for x in names if x.id == name and id(x) not in entered], default=0)
+
+
 def line_of_step(tree: ast.Module, path: str) -> int:
     r"""The first line of a cell that makes something of what it was, by `+=` or otherwise; 0 for none.
 

@@ -13,7 +13,7 @@ from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.user_code.tracebacks import in_place_of_python
-from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, Input, Recipe, Result, Run
+from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, IfAssigned, Input, Recipe, Result, Run
 from limelight_widgets.format import shortened
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, range)
@@ -134,6 +134,8 @@ def _table(rows: Mapping[str, str]) -> Iterator[str]:
 
 def kind_of_recipe(recipe: Recipe, specs: Sequence[object], inputs: Mapping[str, Any]) -> str:
     """What a recipe makes, in a few words; `specs` are those of the graph's outputs."""
+    if isinstance(recipe, IfAssigned):
+        return f"{kind_of_recipe(recipe.value, specs, inputs)}, if it is assigned"
     if isinstance(recipe, Result):
         return kind_of(specs[recipe.index])
     if isinstance(recipe, ArrayResult):

@@ -8,7 +8,7 @@ import re
 import threading
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +28,7 @@ from limelight_kernel.staged import notebook_lock
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.identities import questions
-from limelight_kernel.staged.recipes import ArrayResult, Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.recipes import UNASSIGNED, ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
 _REMEMBERS: Final = functools._lru_cache_wrapper
@@ -48,6 +48,7 @@ class OutputTemplate:
     names: list[str]
     changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
+    lost: Mapping[str, str] = field(default_factory=dict)  # names that some runs would assign, and no run does: why
 
     def counters(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Attributes that are numbers and become others at each run, as code, with what they are now."""
@@ -66,7 +67,8 @@ class OutputTemplate:
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
-        values = {name: recipe.make(run) for name, recipe in self.recipes.items()}
+        made = {name: recipe.make(run) for name, recipe in self.recipes.items()}
+        values = {name: x for name, x in made.items() if x is not UNASSIGNED}
         for apply in [write.prepared(run) for write in self.writes]:
             apply()
         result = values.pop(RESULT)
@@ -94,6 +96,7 @@ def split_outputs(
     changed = {f"{change.place}[{key!r}]": x for change in changes for key, x in changed_values(change)}
     book.survey({**made.assigned, "result": made.result, **changed})
     recipes = {name: book.output(name, value) for name, value in made.assigned.items()}
+    recipes.update({name: book.if_assigned(name, recipes[name], flag) for name, flag in made.sometimes.items()})
     recipes[RESULT] = book.output("result", made.result)
     computed = {name: recipe for name, recipe in recipes.items() if isinstance(recipe, Result | ArrayResult)}
     into_arrays = [ArrayWrite(Place(name), recipe) for name, recipe in computed.items() if name in arrays]
@@ -102,9 +105,8 @@ def split_outputs(
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
         *into_arrays,
     ]
-    return OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected), tuple(
-        book.tensors
-    )
+    template = OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected, made.lost)
+    return template, tuple(book.tensors)
 
 
 def _is_made_in(cell: Cell, x: Any) -> bool:

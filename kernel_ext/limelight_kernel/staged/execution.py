@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful
 from limelight.core import dispatch
 from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.cell.compiled_cell import Cell
@@ -19,11 +20,17 @@ Converted: TypeAlias = "Callable[[dict[str, Any]], Any]"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run of a body made: the names it assigned, those it deleted, the value of its last expression."""
+    """What a run of a body made: the names it assigned, those it deleted, the value of its last expression.
+
+    `sometimes` has, of names that only some runs of the graph assign, the tensors that say whether one has; `lost` has
+    those of which nothing can say so, with the reason.
+    """
 
     assigned: dict[str, Any]
     deleted: frozenset[str]
     result: Any
+    sometimes: Mapping[str, Any] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute(
@@ -66,7 +73,11 @@ def execute(
             if name in namespace and namespace[name] is not inputs.get(name, _ABSENT)
         }
         deleted = frozenset(name for name in deletes if name not in namespace)
-    return Made(assigned, deleted, result)
+    doubtful = {name: assigned.pop(name) for name, x in list(assigned.items()) if isinstance(x, Doubtful)}
+    sometimes = {name: x for name, x in doubtful.items() if isinstance(x, AssignedIfRun)}
+    assigned.update((name, x.value) for name, x in sometimes.items())
+    lost = {name: x.why for name, x in doubtful.items() if name not in sometimes}
+    return Made(assigned, deleted, result, {name: x.assigned for name, x in sometimes.items()}, lost)
 
 
 def _run(shell: InteractiveShell, cell: Cell) -> Any:

@@ -26,6 +26,7 @@ from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, at
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 
+UNASSIGNED: Final = object()
 _ITERATORS: Final = ("builtins", "itertools")
 Parts: TypeAlias = "list[tuple[Step, Recipe]]"
 
@@ -75,6 +76,17 @@ class ArrayResult:
         if id(self) not in run.made:
             run.made[id(self)] = np.array(run.tensors[self.index].numpy())[()]
         return run.made[id(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class IfAssigned:
+    """A name that only some runs assign: `flag` is the result of the graph that says whether this one has."""
+
+    value: Recipe
+    flag: int
+
+    def make(self, run: Run) -> Any:
+        return self.value.make(run) if run.tensors[self.flag].item() else UNASSIGNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +244,10 @@ class RecipeBook:
     def output(self, name: str, value: Any) -> Recipe:
         """The recipe of a name that the cell assigns, or of its result: tensors in it are results of the graph."""
         return self._recipe(value, name, named=True)
+
+    def if_assigned(self, name: str, value: Recipe, flag: Tensor) -> Recipe:
+        """The recipe of a name that the cell assigns where `flag` holds."""
+        return IfAssigned(value, self._result(flag, f"whether {name} is assigned", True))
 
     def recipe(self, name: str, value: Any) -> Recipe:
         """The recipe of a value that is stored elsewhere."""

@@ -27,7 +27,7 @@ from limelight.staging.key import Key
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
-from limelight_kernel.cell.statements import line_of_step
+from limelight_kernel.cell.statements import line_of_binding, line_of_step
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
@@ -400,6 +400,7 @@ class StagedCell(Function):
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             self._warn_of_counters(self._templates.get(entry))
+            self._warn_of_lost_names(self._templates.get(entry))
 
     def _warn_of_counters(self, template: OutputTemplate | None) -> None:
         """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
@@ -415,6 +416,12 @@ class StagedCell(Function):
                 f"`{path}.assign_add(...)`",
                 line,
             )
+
+    def _warn_of_lost_names(self, template: OutputTemplate | None) -> None:
+        """Warns of names that the plain cell may bind, and this one never does; tapes and the like are over."""
+        for name, why in () if template is None else template.lost.items():
+            if line := line_of_binding(self.cell.tree, name):
+                self.warnings.warn(f"`{name}` is not bound after this cell: {why}", line)
 
     def _describe(self, entry: Any) -> None:
         """What `help` shows: the inputs and outputs of the newest trace."""

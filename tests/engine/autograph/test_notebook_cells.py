@@ -9,6 +9,7 @@ import pytest
 
 import limelight as ll
 from limelight.autograph import converted_cell
+from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful
 from limelight.errors import ControlFlowError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*leaves a symbolic tensor behind")  # what `cell` is for
@@ -69,10 +70,20 @@ def test_functions_of_a_cell_are_plain_and_converted_when_called():
     assert not hasattr(found["double"], "__limelight_autograph__")
 
 
-def test_names_that_may_have_no_value_are_gone_afterwards():
-    _, values, found, _ = cell("k = 0\nwhile k < n:\n    k += 1\n    last = k\n", n=3)
-    assert values == {"k": 3}
-    assert "last" not in found
+def test_names_that_may_have_no_value_know_whether_they_have():
+    _, values, found, _ = cell("k = 0\nwhile k < n:\n    k += 1\n    last = k\nflag = 1\n", n=3)
+    assert values == {"k": 3, "flag": 1}
+    assert type(found["last"]) is AssignedIfRun
+    _, _, found, _ = cell("k = 0\nwhile k < n:\n    k += 1\n    last = lambda: k\n", n=3)  # none that a tensor can tell
+    assert type(found["last"]) is Doubtful
+
+
+@pytest.mark.parametrize("after", ["after = last * 2", "def f(x=last):\n    return x * 2\nafter = f()"])
+def test_reading_such_a_name_checks_that_it_has_a_value(after):
+    text = f"k = 0\nwhile k < n:\n    k += 1\n    last = k\n{after}\n"
+    assert cell(text, n=3)[1]["after"] == 6
+    with pytest.raises(UnboundLocalError, match="`last` has no value here"):
+        cell(text, n=0)
 
 
 def test_names_that_helpers_read_are_theirs_too():

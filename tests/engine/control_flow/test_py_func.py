@@ -83,3 +83,32 @@ def test_why_none_names_the_line_in_the_function_and_its_fix() -> None:
         tape.watch(x)
         y = both(x)
     assert ll.explain.why_none(tape, y, x).cause == "connected"
+
+
+@pytest.mark.parametrize("specs", [ll.TensorSpec(None), [ll.TensorSpec(()), ll.TensorSpec(None)]], ids=["one", "two"])
+@pytest.mark.parametrize("within", [ll.function, ll.vectorize], ids=["staged", "vectorized"])
+def test_a_result_of_any_rank_is_for_eager_code(specs: Any, within: Any) -> None:
+    many = isinstance(specs, list)
+
+    def doubled(t: Any) -> Any:
+        return [ll.constant(1.0), t * 2.0] if many else t * 2.0
+
+    def call(x: Any) -> Any:
+        y = ll.py_func(doubled, [x], specs)
+        return y[1] if many else y
+
+    for shape in ((), (3,), (2, 3)):
+        assert call(ll.ones(shape)).tolist() == (ll.ones(shape) * 2.0).tolist()
+        assert ll.grad(lambda x: ll.sum(call(x)))(ll.ones(shape)).tolist() == (ll.ones(shape) * 2.0).tolist()
+    which = "result 1 of doubled" if many else "doubled"
+    with pytest.raises(
+        ll.errors.ShapeError, match=rf"py_func: {which}: .*write None for each .*ll.reshape\(y, \(-1,\)\)"
+    ):
+        within(call)(ll.ones((2, 3)))
+    by_rank = within(lambda x: ll.py_func(lambda t: (t * 2.0).reshape((-1,)), [x], ll.TensorSpec((None,))))
+    assert by_rank(ll.ones((2, 3))).numpy().ravel().tolist() == [2.0] * 6  # as the message says
+
+
+def test_the_dtype_of_a_result_of_any_rank_is_checked() -> None:
+    with pytest.raises(ll.errors.DTypeError, match="promise int32"):
+        ll.py_func(lambda t: t, [ll.ones(2)], ll.TensorSpec(None, "int32"))

@@ -50,6 +50,11 @@ def test_far_out(name: str, dtype: str) -> None:
     np.testing.assert_allclose(derivatives(name, [-far, far], dtype), LIMITS[name], **tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_acosh_is_flat_at_infinity_and_beyond_its_domain_at_the_other(dtype: str) -> None:
+    np.testing.assert_array_equal(derivatives("acosh", [inf, -inf], dtype), [[0.0, math.nan]] * 3)
+
+
 def test_log_ndtr_is_a_parabola_far_below_zero() -> None:
     points = [-1e300, -1e9, -2e8]
     expected = [np.negative(points), [-1.0] * 3, [0.0] * 3]

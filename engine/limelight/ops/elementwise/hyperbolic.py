@@ -150,13 +150,23 @@ def asinh(x: TensorLike, /) -> Tensor:
 
 # acosh
 
+
+def _acosh_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """ȳ / (√(x - 1) √(x + 1))*, with its limit, zero, at infinity: the derivatives of it are zero there as well."""
+    if x.dtype.kind == "c":
+        return g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()).conj()
+    infinite = x == math.inf
+    near = infinite.where(2.0, x)
+    return g * infinite.where(0.0, 1.0 / ((near - 1.0).sqrt() * (near + 1.0).sqrt()))
+
+
 _acosh = entry_point(defop(
     "acosh",
     inputs="x",
     infer=same,
     kernel="arccosh",
     accepts="inexact",
-    vjp={"x": lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()).conj()},
+    vjp={"x": _acosh_gradient},
     maths={"x": "x̄ = ȳ / (√(x - 1) √(x + 1))*"},
     domain=Domain(0, "{x} > 1", "2", "the slope is infinite at 1, below it is NaN", "{ll}.maximum({x}, 1.000001)"),
 ))  # fmt: skip
