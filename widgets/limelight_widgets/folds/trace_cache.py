@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Final, Literal, get_args
 
 from limelight import events
+from limelight.explain.subject import called_by
 from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
@@ -187,9 +188,9 @@ def _call_of(function: Any) -> str:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # of what was loaded, or is built in
-        return f"{function.name}()"
+        return f"{called_by(function)}()"
     named = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return f"{function.name}({', '.join(named[:3])})"
+    return f"{called_by(function)}({', '.join(named[:3])})"
 
 
 def _described(entry: Any, before: State | None) -> State:
