@@ -213,6 +213,9 @@ def test_at_200_percent_nothing_is_lost(small, picture):
         tab.click()
         page.wait_for_timeout(150)
         picture(page, f"dashboard-200-{name.lower()}")
+        if name == "Graph":
+            share = "panel => panel.querySelector('.ll-canvas').clientHeight / panel.clientHeight"
+            assert panel.evaluate(share) >= 0.4
         assert panel.evaluate(LOST) == [], name
         assert panel.evaluate(ROOM), name
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

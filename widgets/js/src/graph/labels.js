@@ -48,14 +48,7 @@ export class Labels {
     const at = next === 0 ? 1 : 2 ** next;
     this.stage.classList.toggle("ll-far", at < 0.45);
     this.stage.classList.toggle("ll-dense", at < 0.2);
-    this.thin(this.stage, scale);
-  }
-
-  /** The labels of a picture, or of one that is not in the page yet. @param {Element} picture @param {number} scale */
-  thin(picture, scale) {
-    const next = level(scale);
-    const at = next === 0 ? 1 : 2 ** next;
-    for (const text of /** @type {Iterable<SVGElement>} */ (picture.querySelectorAll("text[data-width]"))) {
+    for (const text of /** @type {Iterable<SVGElement>} */ (this.stage.querySelectorAll("text[data-width]"))) {
       const { width = "0", height = "0", size = "12", full = text.textContent ?? "", short } = text.dataset;
       const label = { size: Number(size), full, short, width: Number(width), height: Number(height) };
       const { text: said, type } = written(label, at);

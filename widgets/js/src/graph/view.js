@@ -11,7 +11,6 @@ import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
-import { attach } from "./attach.js";
 import { openable, widely } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
@@ -264,17 +263,16 @@ export class GraphView {
     };
     const turn = (this.turn += 1);
     const made = await scene(picture, drawing, words, actions, this.arrow, breather());
-    const ended = () => turn !== this.turn || state !== this.state;
-    if (ended() || !this.stage) return;
-    const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
-    this.labels?.thin(made, scale ?? 1); // before the page lays it out: text takes most of the time, and what is small has none
-    if (!(await attach(this.stage, made, breather(), ended))) return;
+    if (turn !== this.turn || state !== this.state) return;
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
+    const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
     if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
-    drawShares(this.stage, drawing, overlaid);
+    this.stage?.replaceChildren(made);
+    if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
     this.drawLegend(state, graph);
+    this.labels?.draw(scale ?? 1, true); // before the page lays itself out: text takes most of the time, and what is small has none
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
