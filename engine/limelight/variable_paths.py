@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from limelight.core import heap
+from limelight.core import heap, variable_names
 from limelight.core.variable import Variable
 from limelight.module import Module
 
@@ -39,3 +39,6 @@ def paths_of(variables: Collection[Variable]) -> dict[int, str]:
 def path_of(variable: Variable) -> str:
     """The attribute path of a variable, or its name, "variable" by default."""
     return paths_of([variable]).get(variable._uid) or variable.name
+
+
+variable_names.found_by(paths_of)

@@ -107,8 +107,14 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _heal(_: object) -> None:
-    """Before a cell runs: an interrupted one may have left scopes open, in generators that its traceback keeps."""
+    """Before a cell runs: an interrupted one may have left scopes open, in generators that its traceback keeps.
+
+    And questions about calls of staged cells keep what these read, which the notebook may have replaced since.
+    """
     dispatch.heal()
+    for loaded in list(_loaded.values()):
+        for staged in loaded.session.cells:
+            staged.let_go()
 
 
 def session_of(shell: InteractiveShell) -> Session:

@@ -176,6 +176,9 @@ def test_at_200_percent_nothing_is_lost(small, picture):
         assert becomes(page, lambda: panel.evaluate(LOST), []) == [], name
         assert becomes(page, lambda: panel.evaluate(ROOM), True), name
         picture(page, f"dashboard-200-{name.lower()}")
+        if name == "Graph":
+            share = "panel => panel.querySelector('.ll-canvas').clientHeight / panel.clientHeight >= 0.4"
+            assert becomes(page, lambda: panel.evaluate(share), True)
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 

@@ -18,13 +18,14 @@ FOLDER = Path(__file__).parents[2] / "docs" / "errors"
 
 def classes() -> dict[str, type[BaseException]]:
     """The errors and warnings that the notebook extension defines."""
-    found: dict[str, type[BaseException]] = {}
-    for module in pkgutil.walk_packages(limelight_kernel.__path__, "limelight_kernel."):
-        members = vars(importlib.import_module(module.name))
-        for name, thing in members.items():
-            if inspect.isclass(thing) and issubclass(thing, Exception) and thing.__module__ == module.name:
-                found[name] = thing
-    return {name: thing for name, thing in found.items() if not name.startswith("_")}
+    modules = [one.name for one in pkgutil.walk_packages(limelight_kernel.__path__, "limelight_kernel.")]
+    defined = [(thing, name) for name in modules for thing in vars(importlib.import_module(name)).values()]
+    return {
+        thing.__name__: thing
+        for thing, module in defined
+        if inspect.isclass(thing) and issubclass(thing, Exception) and thing.__module__ == module
+        if not thing.__name__.startswith("_")
+    }
 
 
 class Cause(NamedTuple):

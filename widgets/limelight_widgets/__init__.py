@@ -12,8 +12,10 @@ Gradient tape: ...
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from limelight.user_code import source_line
 from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
 from limelight_widgets.figures.tensor_tile import tensor_tile as tensor_tile
 from limelight_widgets.live.widget import set_theme as set_theme
@@ -35,6 +37,8 @@ from limelight_widgets.views.tape import tape as tape
 from limelight_widgets.views.trace_cache import CacheView as CacheView
 from limelight_widgets.views.trace_cache import trace_cache as trace_cache
 from limelight_widgets.views.view import View as View
+
+source_line.hide(os.path.dirname(__file__))  # what listens while a line of the user's runs is no part of it
 
 VIEWS: tuple[type[View], ...] = (
     CacheView,

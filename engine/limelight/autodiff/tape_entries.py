@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from limelight.core import dtypes, name_scopes
 from limelight.core.op import SAVED, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor
+from limelight.core.variable_names import paths_of
 from limelight.user_code import source_line as source
 from limelight.user_code.source_line import Position, Source
 
@@ -125,10 +126,12 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
 def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
     """The entries as texts and numbers. What several of them save is counted once, with the first.
 
-    `variables` are shown by name. Of another input only its number is kept, unless it was saved or recorded: "?"; "-"
-    is an input that the tape does not watch.
+    `variables` are shown by their path in a module, or by name. Of another input only its number is kept, unless it was
+    saved or recorded: "?"; "-" is an input that the tape does not watch.
     """
-    specs: dict[int, str] = {variable._uid: input_text(variable) for variable in variables}
+    known = list(variables)
+    paths = paths_of(known)
+    specs: dict[int, str] = {variable._uid: input_text(variable, paths.get(variable._uid, "")) for variable in known}
     seen: set[int] = set()
     records = []
     for i, entry in enumerate(map(fields_of, entries)):
@@ -144,14 +147,14 @@ def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -
     return tuple(records)
 
 
-def input_text(x: Any) -> str:
-    """An input as a record shows it: "f32[10]", a variable with its name."""
+def input_text(x: Any, path: str = "") -> str:
+    """An input as a record shows it: "f32[10]", a variable with its path, or with its name."""
     if not hasattr(x, "spec"):
         return repr(x)
     value = getattr(x.spec, "value", None)
     if value is None:
         return str(x.spec)
-    name = getattr(x, "name", "")  # what stands for a variable while a graph is rebuilt has none
+    name = path or getattr(x, "name", "")  # what stands for a variable while a graph is rebuilt has none
     return f"{name} {value}" if name else f"variable {value}"
 
 

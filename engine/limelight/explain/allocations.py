@@ -15,6 +15,7 @@ from limelight.core.devices import Device
 from limelight.core.storage import Storage
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.core.variable_names import paths_of
 from limelight.errors import ArgumentError
 from limelight.user_code import source_line
 from limelight.user_code.holders import first_holder
@@ -118,7 +119,9 @@ def live_tensors(
         since, gone = _then(watch, at, present, place, sum(_size(handles) for handles in found.values()))
         found = {key: handles for key, handles in found.items() if key not in since}
     saved = _saved_by_tapes(scope or {})
-    owners = {id(v._data): v.name for v in heap.living({Variable: "_data"}) if v.name}
+    variables = list(heap.living({Variable: "_data"}))
+    paths = paths_of(variables)
+    owners = {id(v._data): paths.get(v._uid) or v.name for v in variables if v._uid in paths or v.name}
     sizes = {key: _size(handles) for key, handles in found.items()}
     largest = sorted(found, key=lambda key: -sizes[key])[:top]
     end = time.perf_counter() + _IN_ALL

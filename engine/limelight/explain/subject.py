@@ -18,8 +18,10 @@ def called_by(F: Function) -> str:
     return names[0] if names else "F"
 
 
-def staged_for(question: str, F: Callable[..., Any]) -> Function:
+def staged_for(question: str, F: Callable[..., Any], name: str | None = None) -> Function:
     """`F`, or for a function, method or module that is not staged a staged one of it, which serves this question alone.
+
+    `name` is what the user calls it; by default it has its own. Views of what the user has staged do not list it.
 
     Raises ArgumentError, with the name of the question, for what cannot be called and for classes.
     """
@@ -32,7 +34,9 @@ def staged_for(question: str, F: Callable[..., Any]) -> Function:
         )
     if not callable(F):
         raise ArgumentError(f"explain.{question} needs a function or a module to call, got {type(F).__name__}")
-    return function(F)
+    made = function(F, name=name)
+    made.is_for_question = True
+    return made
 
 
 def staged_functions(question: str, F: Any) -> tuple[Function, ...]:

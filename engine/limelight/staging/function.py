@@ -72,6 +72,8 @@ class Function:
         cache_size: how many traces are kept; None for all.
     """
 
+    is_for_question = False
+    """Whether a question about a call has had it staged, and not the user: then views of all functions leave it out."""
     follows_sharing = True
     """Whether what is the same among the arguments is so to the code, and what it would do to arrays is told."""
 

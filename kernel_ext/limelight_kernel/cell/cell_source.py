@@ -27,9 +27,10 @@ def cell_number(shell: InteractiveShell) -> int:
 
 
 def show_as_typed(shell: InteractiveShell) -> None:
-    """Messages and tracebacks that quote the running cell's first line shall quote the magic, not IPython's call of it.
+    """Messages and tracebacks that quote a line of the running cell shall quote the magic, not IPython's call of it.
 
-    IPython keeps for a cell the Python code that it made of it: one call, in which the whole body is a string.
+    IPython keeps for a cell the Python code that it made of it: of a cell magic one call, in which the whole body is a
+    string, of a line magic a call in its line.
     """
     history = shell.history_manager
     frame = sys._getframe(1)
@@ -40,8 +41,11 @@ def show_as_typed(shell: InteractiveShell) -> None:
             break
     else:
         return
-    if history is not None and linecache.getline(name, 1).startswith("get_ipython().run_cell_magic("):
-        lines = [f"{line}\n" for line in history.input_hist_raw[-1].splitlines()]
+    if history is None:
+        return
+    made, lines = linecache.getlines(name), [f"{line}\n" for line in history.input_hist_raw[-1].splitlines()]
+    of_cell = made[:1] and made[0].startswith("get_ipython().run_cell_magic(")
+    if of_cell or (len(made) == len(lines) and any("get_ipython().run_line_magic(" in line for line in made)):
         linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
 
 

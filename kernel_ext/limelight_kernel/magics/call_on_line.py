@@ -11,8 +11,9 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from limelight import function
+from limelight.explain.subject import staged_for
 from limelight.export import call_of
+from limelight_kernel.cell.cell_source import show_as_typed
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
 from limelight_kernel.staged.session import Session, is_function, refuse_loaded
@@ -119,13 +120,14 @@ def answer_about_call(session: Session, text: str, question: Callable[..., Any],
         question: is given the function and the call's arguments.
         where: the magic, and its flag where that asks, for messages.
     """
+    show_as_typed(session.shell)
     called, args, kwargs = _function_and_arguments(session, text, where, staged=False)
     if isinstance(called, StagedCell):
         kwargs = called.sent(kwargs)
     if not is_function(called):  # by the name that the user calls it, which a module does not know
         written = _parsed(text, where).func
         named = isinstance(written, (ast.Name, ast.Attribute, ast.Subscript))
-        called = function(called, name=ast.unparse(written) if named else None)
+        called = staged_for(where, called, ast.unparse(written) if named else None)
     return question(called, *args, **kwargs)
 
 

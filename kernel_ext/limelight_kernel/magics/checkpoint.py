@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Final
 
 from IPython.core.error import UsageError
 from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
@@ -44,7 +44,7 @@ class CheckpointMagic(LimelightMagic):
         """
         given = arguments.parse(self.checkpoint, line)
         if given.path is None:
-            return self._nothing(given, "Which file? %checkpoint run/model.safetensors, or with an object: ... model")
+            return self._nothing(given, _WHICH_FILE)
         try:
             view = self._view(
                 arguments.unquoted(given.path), arguments.unquoted(given.other or "") or None, given.check
@@ -78,6 +78,12 @@ class CheckpointMagic(LimelightMagic):
     def _named(self, word: str) -> Any:
         """The object of the notebook that a word means, where it is not a file's name."""
         return None if os.path.exists(word) else self.shell.user_ns.get(word)
+
+
+_WHICH_FILE: Final = (
+    "Which file? Write %checkpoint run/model.safetensors; with an object behind it, %checkpoint "
+    "run/model.safetensors model, what restoring would do to that."
+)
 
 
 def _newest(manager: checkpoints.CheckpointManager) -> str:

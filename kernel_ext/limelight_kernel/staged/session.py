@@ -108,16 +108,16 @@ class Session:
         self._cells.clear()
         self.failed = None
 
-    def value(self, path: str) -> Any:
+    def value(self, path: str, there: str = "") -> Any:
         """The object that a name of the notebook means, dotted or with indices: "nets[0].step".
 
-        Raises UsageError with the closest name.
+        Raises UsageError with the closest name, or with `there`, what could be meant, where none is close.
         """
         if "[" in path:
             return self._indexed(path)
         first, *rest = path.split(".")
         if first not in self.shell.user_ns:
-            raise UsageError(f"nothing is called {first!r} here{did_you_mean(first, self._visible())}")
+            raise UsageError(f"nothing is called {first!r} here{did_you_mean(first, self._visible()) or there}")
         value = self.shell.user_ns[first]
         for name in rest:
             if not hasattr(value, name):
@@ -146,7 +146,9 @@ class Session:
         Raises UsageError where the name means something else, or several functions could be meant.
         """
         if path is not None:
-            function = call_of(self.value(path))
+            names = self.function_names()
+            there = f"; staged are {', '.join(names)}" if names else "; nothing is staged yet"
+            function = call_of(self.value(path, there))
             if not is_function(function):
                 inside = [f"{path}.{name}" for name in staged_members(function)]
                 kind = f"{'Python ' * isinstance(function, ModuleType)}{type(function).__name__}"
@@ -165,7 +167,8 @@ class Session:
     def tape(self, path: str | None) -> Any:
         """The tape of that name; without a name the notebook's newest, or None."""
         if path is not None:
-            value = self.value(path)
+            names = self.tape_names()
+            value = self.value(path, f"; tapes are {', '.join(names)}" if names else "; no tape is here yet")
             if not isinstance(value, GradientTape):
                 raise UsageError(
                     f"{path!r} is a {type(value).__name__}, not a tape: with ll.GradientTape() as tape: ..."

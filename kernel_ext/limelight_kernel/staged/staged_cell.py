@@ -90,6 +90,7 @@ class StagedCell(Function):
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
+        self._asked_about: Mapping[str, Any] = {}
         self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
@@ -220,8 +221,13 @@ class StagedCell(Function):
 
     def sent(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for all inputs, for whoever calls or traces the cell as an ordinary function."""
-        self._body.originals = values = self._values(self._names(), inputs)
+        self._body.originals = self._asked_about = values = self._values(self._names(), inputs)
         return self._sent(values)
+
+    def let_go(self) -> None:
+        """Keeps no longer what the inputs meant when `sent` was asked last, unless a call has put others there."""
+        if self._body.originals is self._asked_about:
+            self._body.originals = self._asked_about = {}
 
     def cached(self) -> Callable[[], Any]:
         """A function that calls the engine as a cached call does, and is counted nowhere."""

@@ -56,17 +56,24 @@ def drawn_table(
     total = len(columns[0].cells)
     count = min(total, MOST_ROWS)
     width = sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
-    width = max(width, 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN, LEAST_WIDTH_WITH_NOTES if notes else 0.0)
+    beside = 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN  # else the summary stands below, in as many lines
+    width = max(width, min(beside, LEAST_WIDTH_WITH_NOTES), LEAST_WIDTH_WITH_NOTES if notes else 0.0)
+    below = _wrapped(summary, width) if beside > width else []
     wrapped = [_wrapped(note, width) for note in notes[:count]] or [[] for _ in range(count)]
-    tops = [HEAD + ROW]
+    head = HEAD + LINE * len(below)
+    tops = [head + ROW]
     for lines in wrapped:
         tops.append(tops[-1] + ROW + LINE * len(lines) + (6.0 if lines else 0.0))
-    body = [_head(heading, summary, width)]
+    body = [_head(heading, "" if below else summary, width, head + ROW)]
+    body += [
+        svg.label(line, MARGIN, 22 + LINE * (i + 1), 12, fill=svg.QUIET, font_family=svg.SANS)
+        for i, line in enumerate(below)
+    ]
     if 0 <= marked < count:
         body.append(_mark(tops[marked], tops[marked + 1] - tops[marked], width))
     left = MARGIN + INDENT
     for column in columns:
-        body += _column(column, left, tops[:-1])
+        body += _column(column, left, tops[:-1], head)
         left += column.width() + GAP
     for lines, top in zip(wrapped, tops, strict=False):
         body += [_quiet(line, top + ROW + LINE * (i + 1) - 5) for i, line in enumerate(lines)]
@@ -81,10 +88,9 @@ def _wrapped(note: str, width: float) -> list[str]:
     return textwrap.wrap(note, characters, max_lines=MOST_NOTE_LINES, placeholder=" …")
 
 
-def _head(heading: str, summary: str, width: float) -> str:
+def _head(heading: str, summary: str, width: float, y: float) -> str:
     title = svg.label(heading, MARGIN, 22, 13, font_weight="bold", font_family=svg.SANS)
     right = svg.label(summary, width - MARGIN, 22, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS)
-    y = HEAD + ROW
     return title + right + svg.element("line", x1=MARGIN, x2=width - MARGIN, y1=y, y2=y, stroke=svg.RULE)
 
 
@@ -96,10 +102,10 @@ def _mark(top: float, height: float, width: float) -> str:
     return frame + svg.label("▸", MARGIN, top + 15, 12, fill=svg.ACCENT)
 
 
-def _column(column: Column, left: float, tops: Sequence[float]) -> list[str]:
+def _column(column: Column, left: float, tops: Sequence[float], head: float) -> list[str]:
     width = column.width()
     x, anchor = (left + width, "end") if column.number else (left, None)
-    parts = [svg.label(column.name, x, HEAD + 15, 11, fill=svg.QUIET, anchor=anchor, font_family=svg.SANS)]
+    parts = [svg.label(column.name, x, head + 15, 11, fill=svg.QUIET, anchor=anchor, font_family=svg.SANS)]
     for i, top in enumerate(tops):
         if column.shares is not None:
             parts.append(_bar(left, top, width, column.shares[i]))

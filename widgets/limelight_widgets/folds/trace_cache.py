@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import weakref
 from typing import Any, Final, Literal, get_args
 
 from limelight import events
+from limelight.explain.subject import called_by
 from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
@@ -149,7 +151,7 @@ class CacheFold:
             if any(function["cleared"] for function in self._functions.values()):
                 return f"{names} has forgotten its traces. Its next call traces, and the new entry appears here."
             return f"{names} has no traces yet. Call it once, and its first entry appears here."
-        return "No trace cache to show yet. Call a staged function (limelight.function or %%stage)."
+        return "No function is traced yet: start a cell with %%stage, or call one made by ll.function."
 
     def _alive(self, function_id: int) -> Any:
         reference = self._known.get(function_id)
@@ -164,6 +166,7 @@ class CacheFold:
         """Takes over what the cache itself says of its entries; hits are counted there as well."""
         known = self._functions.setdefault(function.id, _new(function.name))
         known["stale"] = False
+        known["example"] = _call_of(function)
         known["cleared"] |= getattr(function, "trace_count", 0) > 0
         fresh: dict[int, State] = {}
         for entry in function.trace_cache:
@@ -177,7 +180,17 @@ class CacheFold:
 
 
 def _new(name: str) -> State:
-    return {"name": name, "entries": {}, "stale": False, "cleared": False}
+    return {"name": name, "entries": {}, "stale": False, "cleared": False, "example": f"{name}()"}
+
+
+def _call_of(function: Any) -> str:
+    """A call to begin with, of the arguments that go by position: "step(x, y)"."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of what was loaded, or is built in
+        return f"{called_by(function)}()"
+    named = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return f"{called_by(function)}({', '.join(named[:3])})"
 
 
 def _described(entry: Any, before: State | None) -> State:
@@ -231,6 +244,7 @@ def _shown(function_id: int, function: State, sort: Sort) -> State:
     return {
         "id": function_id,
         "name": function["name"],
+        "example": function["example"],
         "entries": [dict(entry) for entry in kept],
         "hidden": max(len(entries) - MOST_ENTRIES, 0),
         "hits": sum(entry["hits"] for entry in entries),

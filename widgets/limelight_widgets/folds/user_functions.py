@@ -9,5 +9,7 @@ from limelight.user_code import source_line
 
 def is_user_function(function: Any) -> bool:
     """Whether a staged function was made of the user's code; one without code, as from a file, counts as theirs."""
+    if getattr(function, "is_for_question", False):
+        return False
     code = getattr(getattr(function, "python_function", None), "__code__", None)
     return code is None or not source_line.is_library(code)

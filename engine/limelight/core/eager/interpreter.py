@@ -39,7 +39,7 @@ class Eager(dispatch.Interpreter):
             start = time.perf_counter() if tallies else 0.0
             data = _run_on_cpu0(op, inputs, attrs)
             if data is not None:
-                return _counted(wrap(data), time.perf_counter() - start) if tallies else wrap(data)
+                return live_buffers.counted(wrap(data), data, time.perf_counter() - start) if tallies else wrap(data)
         if op.higher_order:
             return _run_function(op, inputs, attrs)
         device = place(op, inputs, attrs)
@@ -226,16 +226,6 @@ def _tell(
     input_texts = tuple([repr(x) if type(x) in SCALARS else _text(x) for x in inputs])
     line = source_line.user_line()
     events.emit(events.OpRan(op.name, device.short, input_texts, specs, nbytes, seconds, line, *most))
-
-
-def _counted(tensor: Tensor, seconds: float) -> Tensor:
-    """The result of one op on CPU:0, counted: what an open view costs each of them."""
-    for tally in tallies:
-        counts = tally.cpu0
-        counts.ops += 1
-        counts.seconds += seconds
-    live_buffers.born(tensor, tensor._data, CPU0, told=False)
-    return tensor
 
 
 def counted_call(outputs: Sequence[Any], devices: Sequence[Device], seconds: float, peak: Any) -> None:

@@ -62,7 +62,12 @@ class WhyNone:
         causes = tuple(filter(None, dict.fromkeys((self.cause, self.op))))
         fixes = (Fix(self.fix, "", ()),) if self.fix else ()
         return Story(
-            "None gradient", title, causes, (said,) if said else (), places=Place.of("line", self.line), fixes=fixes
+            "gradient" if self.cause == "connected" else "None gradient",
+            title,
+            causes,
+            (said,) if said else (),
+            places=Place.of("line", self.line),
+            fixes=fixes,
         )
 
     __repr__ = __str__

@@ -55,7 +55,7 @@ function card(device, most) {
       ...figure("live", bytes(device.live)),
       ...figure("peak", `▏${device.exact ? "" : "≥ "}${bytes(device.peak)}`),
       ...figure("eager ops", number(device.ops)),
-      ...figure("in all", seconds(device.seconds)),
+      ...figure("time in ops", seconds(device.seconds)),
       ...figure("staged calls", number(device.calls)),
     ),
     timeline(device),

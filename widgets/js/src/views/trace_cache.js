@@ -21,7 +21,7 @@ const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
  * @property {string} device @property {string} tier @property {[string, number, string] | null} line
  * @property {string} state "tracing" or "ready"
  *
- * @typedef {{id: number, name: string, entries: Entry[], hidden: number, hits: number}} Cached
+ * @typedef {{id: number, name: string, example: string, entries: Entry[], hidden: number, hits: number}} Cached
  * @typedef {(one: [number, number], beside: boolean) => void} Choose
  */
 
@@ -52,7 +52,7 @@ function build(root, tell) {
     const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.closest("[data-trace]")?.getAttribute("data-trace") ?? undefined;
     chosen = state.chosen;
     box.element.hidden = !state.functions.length;
-    box.show(state.what_if, example(state.functions[0]));
+    box.show(state.what_if, state.functions[0]?.example ?? "f(x)");
     const choose = (/** @type {[number, number]} */ one, /** @type {boolean} */ beside) => {
       const others = chosen.filter((other) => String(other) !== String(one));
       chosen = beside ? [...others, one].slice(-2) : [one];
@@ -96,12 +96,6 @@ function roving(content, focused) {
     });
   });
   if (focused) first?.focus({ preventScroll: true });
-}
-
-/** A call to begin with. @param {Cached | undefined} function_ */
-function example(function_) {
-  const names = function_?.entries.at(-1)?.arguments.split(", ").map((one) => /^[A-Za-z_]\w*(?=: )/.exec(one)?.[0]).filter(Boolean) ?? [];
-  return `${function_?.name ?? "f"}(${names.slice(0, 3).join(", ")})`;
 }
 
 /** @param {{name: string, columns: string[], rows: string[][]}} table */
