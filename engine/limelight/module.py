@@ -6,7 +6,7 @@ import functools
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
@@ -20,8 +20,17 @@ from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
 
+Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  # a noun says more
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
+
+if TYPE_CHECKING:
+
+    class Callee(Protocol[Result]):
+        """What has a `call`: to type checkers a module returns what that does."""
+
+        @property
+        def call(self) -> Callable[..., Result]: ...
 
 
 class _Listing:
@@ -109,9 +118,15 @@ class Module:
         raise TypeError(f"{type(self).__name__} does not define call(self, ...){hint}")
 
     @in_place_of_python
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _calling(self, *args: Any, **kwargs: Any) -> Any:
         call = maybe_converted(self.call)
         return module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
+
+    if TYPE_CHECKING:
+
+        def __call__(self: Callee[Result], *args: Any, **kwargs: Any) -> Result: ...
+    else:
+        __call__ = _calling
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
