@@ -25,7 +25,7 @@ _BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 Names = dict[str, Any]
 
 PICTURES: Final[dict[str, tuple[str, Callable[[Names], Any]]]] = {
-    "step.svg": ("README.md", lambda names: views.graph(names["step"], trace=1)),
+    "step.svg": ("README.md", lambda names: views.graph(names["step"], trace=0)),
     "guide_gradients.svg": ("docs/guide/gradients.md", lambda names: views.tape(recorded(names["ll"], names["w"]))),
     "guide_training.svg": ("docs/guide/training.md", lambda names: views.graph(names["step"])),
     "guide_model.svg": ("docs/guide/first_model.md", lambda names: views.graph(names["step"])),
