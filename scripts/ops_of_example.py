@@ -64,8 +64,8 @@ def ops_of(value: Any) -> list[Op]:
 
 
 def _codes(value: Any) -> Iterator[CodeType]:
-    function = getattr(value, "call", None) if isinstance(value, type) else value
-    function = inspect.unwrap(function) if function is not None else None
+    function: Any = getattr(value, "call", None) if isinstance(value, type) else value
+    function = inspect.unwrap(getattr(function, "__func__", function))  # draws are methods of the default generator
     if inspect.isfunction(function):
         yield function.__code__
 

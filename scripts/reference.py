@@ -138,7 +138,7 @@ def _constant(value: Any) -> str:
 
 def signatures(shown: str, value: Any) -> list[str]:
     """The calls that something takes, as they are written."""
-    forms = get_overloads(value) if inspect.isfunction(value) else []
+    forms = get_overloads(value) if inspect.isfunction(value) and _takes_options(value) else []
     written = []
     for form in forms or [value]:
         try:
@@ -146,6 +146,11 @@ def signatures(shown: str, value: Any) -> list[str]:
         except (TypeError, ValueError):  # of a class that is written in C underneath
             written.append(shown)
     return list(dict.fromkeys(written))
+
+
+def _takes_options(function: Any) -> bool:
+    """Whether the overloads of a function alone say what it takes."""
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
 
 
 def _written(signature: inspect.Signature, *, returns: bool) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import guide_pictures
 import names_pages
 
 ROOT = Path(__file__).parents[1]
@@ -75,3 +76,14 @@ def _anchors(page: Path) -> set[str]:
     """The headings of a page, as a browser's address has them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_pictures_of_the_guide_are_small_and_shown():
+    for name, (page, _) in guide_pictures.PICTURES.items():
+        assert f"images/{name})" in (ROOT / page).read_text(encoding="utf-8")
+        assert (ROOT / "docs" / "images" / name).stat().st_size < 20_000
+
+
+def test_a_picture_is_drawn_of_what_its_page_makes(tmp_path):
+    drawn = guide_pictures.draw("guide_gradients.svg", tmp_path).read_text(encoding="utf-8")
+    assert "Gradient tape" in drawn

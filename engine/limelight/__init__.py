@@ -94,8 +94,8 @@ from limelight.control_flow.scan import scan as scan
 from limelight.control_flow.switch import switch as switch
 from limelight.control_flow.tensor_array import TensorArray as TensorArray
 from limelight.control_flow.while_loop import while_loop as while_loop
+from limelight.staging.decorator import function as function
 from limelight.staging.deferred import deferred as deferred
-from limelight.staging.function import function as function
 from limelight.staging.init_scope import init_scope as init_scope
 
 # isort: split

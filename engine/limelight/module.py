@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from limelight.core import attachments, dispatch, module_calls, shapes
 from limelight.core.autograph_hook import maybe_converted
@@ -21,8 +21,17 @@ from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
 
+Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  # a noun says more
 _MOST_CHILDREN: Final = 20
 _DEEPEST: Final = 4
+
+if TYPE_CHECKING:
+
+    class Callee(Protocol[Result]):
+        """What has a `call`: to type checkers a module returns what that does."""
+
+        @property
+        def call(self) -> Callable[..., Result]: ...
 
 
 class _Listing:
@@ -110,7 +119,7 @@ class Module:
         raise TypeError(f"{type(self).__name__} does not define call(self, ...){hint}")
 
     @in_place_of_python
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _calling(self, *args: Any, **kwargs: Any) -> Any:
         call = maybe_converted(self.call)
         result = module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
         if not is_noted(self):
@@ -120,6 +129,12 @@ class Module:
     def __limelight_signature__(self) -> inspect.Signature:
         """The parameters of a call, by the names that `call` gives them: what staging binds and speaks of."""
         return inspect.signature(self.call if type(self).__call__ is Module.__call__ else self)
+
+    if TYPE_CHECKING:
+
+        def __call__(self: Callee[Result], *args: Any, **kwargs: Any) -> Result: ...
+    else:
+        __call__ = _calling
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, ShapeError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _NUMBERS: Final = (bool, int, float, complex)
 
 
 def vectorize(
-    fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, chunk_size: int | None = None
-) -> Vectorized:
+    fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, *, chunk_size: int | None = None
+) -> Vectorized[P, R]:
     """A vectorising map: applies `fn`, which is written for one example, to all examples at once, without a loop.
 
     Inside, tensors have the shape of one example. Ops go by batching rules; one without is run example by example, as
@@ -63,12 +65,12 @@ def vectorize(
     return Vectorized(fn, in_axes, out_axes, chunk_size)
 
 
-class Vectorized:
+class Vectorized(Generic[P, R]):
     """What `vectorize` returns. `looped` counts the ops of the last call that were run example by example, by name."""
 
     __limelight_leaf__ = True
 
-    def __init__(self, fn: Callable[..., Any], in_axes: Any, out_axes: Any, chunk_size: int | None) -> None:
+    def __init__(self, fn: Callable[P, R], in_axes: Any, out_axes: Any, chunk_size: int | None) -> None:
         if not callable(fn):
             raise ArgumentError(f"vectorize: needs a function, got {type(fn).__name__}")
         if chunk_size is not None and (not hasattr(chunk_size, "__index__") or chunk_size < 1):
@@ -84,8 +86,11 @@ class Vectorized:
         functools.update_wrapper(self, fn, updated=())
         del self.__dict__["__wrapped__"]  # defaults are no arguments with examples: who binds calls shall not give them
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = self._with_generator_batches(args, kwargs)
+    def __call__(self, *given: P.args, **named: P.kwargs) -> R:
+        return cast("R", self._call(given, named))
+
+    def _call(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        args, kwargs = self._with_generator_batches(given, named)
         leaves, structure = nest.flatten((args, kwargs))
         axes = [*_axes_of(args, self._in_axes), *[0] * (len(leaves) - len(nest.leaves_of(args)))]
         paths = [path[3:] for path in nest.paths(structure, "")]

@@ -18,7 +18,8 @@ from limelight.export.loaded import LoadedFunction, LoadedModule, functions_of
 from limelight.export.variable_paths import dotted, paths_of
 from limelight.module import Module
 from limelight.staging.concrete_function import ConcreteFunction
-from limelight.staging.function import Function, function
+from limelight.staging.decorator import function
+from limelight.staging.function import Function
 from limelight.user_code import source_line
 from limelight.user_code.warn_at import warn_at
 

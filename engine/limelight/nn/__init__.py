@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.module import Module
+from limelight.module import Module as Module
 from limelight.nn import functional, layers
 from limelight.nn import initializers as initializers
 from limelight.nn.functional import *  # noqa: F403  # its own list says which
 from limelight.nn.layers import *  # noqa: F403  # the same
-from limelight.nn.weights import load_weights, save_weights
-from limelight.ops.nn.embedding import embedding
+from limelight.nn.weights import load_weights as load_weights
+from limelight.nn.weights import save_weights as save_weights
+from limelight.ops.nn.embedding import embedding as embedding
 from limelight.random import dropout_mask
 from limelight.user_code import hints
 
-__all__ = ["Module", "dropout", "embedding", "load_weights", "save_weights"]
-__all__ += layers.__all__
-__all__ += functional.__all__
-
-if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+if not TYPE_CHECKING:  # type checkers go by the imports, and are to know of names that are missing
+    __all__ = ["Module", "dropout", "embedding", "load_weights", "save_weights"]
+    __all__ += layers.__all__
+    __all__ += functional.__all__
     __getattr__ = hints.missing_name_hint("nn")
-__dir__ = hints.listing([*__all__, "initializers"])
+    __dir__ = hints.listing([*__all__, "initializers"])
 
 
 def dropout(x: TensorLike, rate: float, /) -> Tensor:

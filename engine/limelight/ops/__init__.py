@@ -34,6 +34,7 @@ What holds for all blocks (`limelight.core.op` has the fields):
 """
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from limelight.ops.create.conversion import *  # noqa: F403
 from limelight.ops.create.creation import *  # noqa: F403
@@ -98,6 +99,7 @@ from limelight.ops.special.incomplete_gamma_beta import *  # noqa: F403
 from limelight.ops.special.sinc import *  # noqa: F403
 
 # The kinds (`nn`, `linalg`, `random`) are folders here, and no names for the facade, where others have theirs.
-__all__ = [
-    name for name, value in list(globals().items()) if name[0] != "_" and not isinstance(value, ModuleType | type)
-]
+if not TYPE_CHECKING:  # type checkers cannot follow it, and go by the imports above, which are all of these
+    __all__ = [
+        name for name, value in list(globals().items()) if name[0] != "_" and not isinstance(value, ModuleType | type)
+    ]

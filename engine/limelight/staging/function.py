@@ -1,4 +1,4 @@
-"""`ll.function`: staging by tracing, behind a trace cache (paper section 4.6).
+"""`Function`, what `ll.function` makes: staging by tracing, behind a trace cache (paper section 4.6).
 
 The way of a call of a staged `Function`:
 
@@ -23,7 +23,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast, overload
+from typing import Any, Final, cast
 
 from limelight import events, forking
 from limelight.core.autograph_hook import converted
@@ -38,7 +38,7 @@ from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.explainer import Prediction
 from limelight.staging.guards import HITS
 from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
-from limelight.staging.options import check_bounds, check_flags, check_function, check_names, executor_for
+from limelight.staging.options import check_bounds, check_flags, check_function, executor_for
 from limelight.staging.recursion import CallsInProgress
 from limelight.staging.signature import Signature
 from limelight.staging.state_creation import Creation
@@ -503,89 +503,3 @@ def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Fu
 def alive(*, untraced: bool = False) -> list[Function]:
     """The staged functions that exist and have been traced, oldest first; with those that have no trace, if asked."""
     return sorted((f for f in _alive if untraced or len(f.trace_cache)), key=lambda f: f.id)
-
-
-@overload
-def function(
-    fn: Callable[..., Any],
-    /,
-    *,
-    input_signature: Sequence[Any] | None = None,
-    reduce_retracing: bool = False,
-    jit_compile: bool | None = None,
-    autograph: bool | None = False,
-    name: str | None = None,
-    run_eagerly: bool = False,
-    max_traces: int | None = None,
-    cache_size: int | None = None,
-) -> Function: ...
-@overload
-def function(
-    fn: None = None,
-    /,
-    *,
-    input_signature: Sequence[Any] | None = None,
-    reduce_retracing: bool = False,
-    jit_compile: bool | None = None,
-    autograph: bool | None = False,
-    name: str | None = None,
-    run_eagerly: bool = False,
-    max_traces: int | None = None,
-    cache_size: int | None = None,
-) -> Callable[[Callable[..., Any]], Function]: ...
-def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Stages a Python function: its ops are traced into dataflow graphs, which run in its place (paper section 4.6).
-
-    A decorator. One graph is made for each signature of arguments. A call looks its signature up in the trace cache:
-    tensors count by dtype, shape and device, plain Python values by type and value, other objects by identity, or by
-    what their method `__limelight_key__` returns. On a miss the Python code runs once and its ops are traced; Python
-    side effects happen then and only then. Without `autograph` a tensor in an `if` is an error that says what to write.
-
-    Args:
-        fn: the function or method to stage; left out where options are given: `@ll.function(name="step")`.
-        **options: those that follow, each given by name and each with a default.
-        input_signature: a list of `ll.TensorSpec`, one for each argument, sizes that change None; one trace is made.
-        reduce_retracing: whether a second shape is traced for unknown sizes, which serve further shapes. False.
-        jit_compile: True for one program of XLA for each set of shapes, compiled before its first run (needs JAX); what
-            has no form there keeps to the plan, and `F.trace_cache[0].tier_reason` says why. False: never. None (the
-            default) leaves it to `ll.config.executor`.
-        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors are staged, from the source
-            of `fn` and of your functions that it calls. False. What Python knows while tracing stays as it is: `for i
-            in range(10)` is unrolled, `range(n)` for a tensor `n` is one loop in the graph. Gradients through an `if`
-            are those of `ll.cond`.
-        name: what messages and views call the function; by default that of `fn`.
-        run_eagerly: whether each call runs the Python code, for `print` and the debugger. False. For all functions:
-            `ll.config.run_functions_eagerly`.
-        max_traces: the largest number of traces; by default no bound. `F.clear_cache()` starts the count again.
-        cache_size: how many traces are kept, the one not called for longest giving way; by default all. Of a method:
-            for each instance.
-
-    Returns:
-        The staged function, which is called as `fn` is; without `fn`, a decorator.
-
-    Raises:
-        ArgumentError: an option cannot be fulfilled, or `fn` cannot be called, is a generator or a coroutine function.
-        CallError: there is no such option.
-        SignatureError: an argument cannot be part of a key, or `input_signature` does not fit (at the call or before).
-        StateCreationError: the code itself creates a variable on a call other than the first (one with an object that
-            is new to it counts as first), or anything creates one each time the code runs.
-        ControlFlowError: `autograph` cannot stage what the code does (at the call).
-        TraceBudgetError: a call needs more than `max_traces` traces; told with the reason, before anything is traced.
-
-    >>> import limelight as ll
-    >>> @ll.function
-    ... def area(r):
-    ...     return 3.14159 * r * r
-    >>> round(area(ll.constant(2.0)).item(), 4), area.trace_count
-    (12.5664, 1)
-    >>> @ll.function(autograph=True)
-    ... def halvings(x):
-    ...     n = 0
-    ...     while x > 1:
-    ...         x, n = x / 2, n + 1
-    ...     return n
-    >>> halvings(ll.constant(40.0)).item()
-    6
-    """
-    check_names(Function, options)
-    return Function(fn, **options) if fn is not None else functools.partial(Function, **options)

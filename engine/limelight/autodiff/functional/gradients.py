@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from limelight.autodiff.functional._arguments import (
     Chosen,
@@ -18,11 +18,42 @@ from limelight.autodiff.gradient_cuts import departure
 from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import shapes
 from limelight.core.autograph_hook import maybe_converted
-from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 
+P = ParamSpec("P")
+A = TypeVar("A")
+V = TypeVar("V")
 
+
+@overload
+def grad(
+    fn: Callable[Concatenate[Tensor, P], Any],
+    argnums: int = 0,
+    *,
+    has_aux: Literal[False] = False,
+    variables: None = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[Concatenate[TensorLike, P], Tensor]: ...
+@overload
+def grad(
+    fn: Callable[Concatenate[A, P], Any],
+    argnums: int = 0,
+    *,
+    has_aux: Literal[False] = False,
+    variables: None = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fn: Callable[P, Any],
+    argnums: int | Sequence[int] | None = 0,
+    *,
+    has_aux: bool = False,
+    variables: Any = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[P, Any]: ...
 def grad(
     fn: Callable[..., Any],
     argnums: int | Sequence[int] | None = 0,
@@ -75,6 +106,33 @@ def grad(
     return gradient
 
 
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[Tensor, P], V],
+    argnums: int = 0,
+    *,
+    has_aux: Literal[False] = False,
+    variables: None = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[Concatenate[TensorLike, P], tuple[V, Tensor]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[Concatenate[A, P], V],
+    argnums: int = 0,
+    *,
+    has_aux: Literal[False] = False,
+    variables: None = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[Concatenate[A, P], tuple[V, A]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[P, Any],
+    argnums: int | Sequence[int] | None = 0,
+    *,
+    has_aux: bool = False,
+    variables: Any = None,
+    unconnected_gradients: str = "zero",
+) -> Callable[P, tuple[Any, Any]]: ...
 def value_and_grad(
     fn: Callable[..., Any],
     argnums: int | Sequence[int] | None = 0,

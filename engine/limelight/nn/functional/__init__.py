@@ -29,26 +29,26 @@ from limelight.ops.nn.softmax import softmax as softmax
 from limelight.ops.nn.standardise import standardise as standardise
 from limelight.user_code import hints
 
-__all__ = [
-    "avg_pool",
-    "conv",
-    "conv_transpose",
-    "global_avg_pool",
-    "global_max_pool",
-    "log_softmax",
-    "max_pool",
-    "relu",
-    "sigmoid",
-    "softmax",
-    "softplus",
-    "standardise",
-]
-__all__ += activations.__all__
-__all__ += attention.__all__
-__all__ += losses.__all__
-__all__ += normalisation.__all__
-__all__ += recurrence.__all__
-__all__ += resizing.__all__
-if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+if not TYPE_CHECKING:  # type checkers go by the imports, and are to know of names that are missing
+    __all__ = [
+        "avg_pool",
+        "conv",
+        "conv_transpose",
+        "global_avg_pool",
+        "global_max_pool",
+        "log_softmax",
+        "max_pool",
+        "relu",
+        "sigmoid",
+        "softmax",
+        "softplus",
+        "standardise",
+    ]
+    __all__ += activations.__all__
+    __all__ += attention.__all__
+    __all__ += losses.__all__
+    __all__ += normalisation.__all__
+    __all__ += recurrence.__all__
+    __all__ += resizing.__all__
     __getattr__ = hints.missing_name_hint("nn.functional")
-__dir__ = hints.listing(__all__)
+    __dir__ = hints.listing(__all__)

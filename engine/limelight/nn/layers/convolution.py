@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DTypeLike
@@ -74,7 +73,7 @@ class _Convolution(Layer):
         check_spatial(repr(self), self.window, x)
         return super().ready(x)
 
-    def finished(self, y: Any) -> Any:
+    def finished(self, y: Tensor) -> Tensor:
         """`y` with bias and activation."""
         if self.bias is not None:
             y = y + self.bias
@@ -123,7 +122,7 @@ class Conv(_Convolution):
             raise ShapeError(f"{self!r}: the {features} channels do not divide into {self.groups} groups")
         self.make((features // self.groups, self.filters), self.kernel_initializer)
 
-    def call(self, x: TensorLike) -> Any:
+    def call(self, x: TensorLike) -> Tensor:
         """The convolution, bias and activation.
 
         Args:
@@ -177,7 +176,7 @@ class ConvTranspose(_Convolution):
             raise ShapeError(f"{self!r}: the {features} channels do not divide into {self.groups} groups")
         self.make((self.filters // self.groups, features), self._first_kernel)
 
-    def call(self, x: TensorLike) -> Any:
+    def call(self, x: TensorLike) -> Tensor:
         """The transposed convolution, bias and activation.
 
         Args:

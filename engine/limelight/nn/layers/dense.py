@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.dtypes import DTypeLike
-from limelight.core.tensor import TensorLike
+from limelight.core.tensor import Tensor, TensorLike
 from limelight.core.variable import Variable
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
@@ -67,7 +65,7 @@ class Dense(Layer):
         if self.use_bias:
             self.bias = self.weight("bias", (self.units,), self.bias_initializer)
 
-    def call(self, x: TensorLike) -> Any:
+    def call(self, x: TensorLike) -> Tensor:
         """The affine map and the activation.
 
         Args:

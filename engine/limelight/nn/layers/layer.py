@@ -23,7 +23,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Layer(Module):
         cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
 
     @in_place_of_python  # `call` with the wrong arguments is the caller's mistake
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _calling(self, *args: Any, **kwargs: Any) -> Any:
         if not self.trained:
             kwargs.pop("training", None)
         if self.features is not None or type(self).build is Layer.build:
@@ -96,6 +96,9 @@ class Layer(Module):
             restore(before)
             wait_again()
             raise
+
+    if not TYPE_CHECKING:  # to type checkers it is a module's: what `call` returns
+        __call__ = _calling
 
     def __limelight_signature__(self) -> inspect.Signature:
         """The parameters of `call`, and `training`, which any layer takes."""

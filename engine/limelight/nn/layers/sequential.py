@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from limelight.core import attachments, dispatch, module_calls
 from limelight.core.autograph_hook import maybe_converted
@@ -78,7 +78,7 @@ class Sequential(Module):
         self.layers = (*self.layers, layer)
         self._trained = (*self._trained, takes_training(_function(layer)))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _calling(self, *args: Any, **kwargs: Any) -> Any:
         if dispatch.active and not self._traced:
             self._traced = tracing() is not None
         if self._called:
@@ -86,7 +86,7 @@ class Sequential(Module):
             return module_calls.within(self, run, args, kwargs) if dispatch.active else run(*args, **kwargs)
         before, wait_again = snapshot(self), attachments.savepoint()
         try:
-            result = super().__call__(*args, **kwargs)
+            result = super()._calling(*args, **kwargs)
         except BaseException:  # those before the layer that failed are built for an input that was not meant
             restore(before)
             wait_again()
@@ -96,10 +96,13 @@ class Sequential(Module):
             self._built_on = (TensorSpec((None, *args[0].shape[1:]), args[0].dtype),)
         return result
 
+    if not TYPE_CHECKING:  # to type checkers it is a module's: what `call` returns
+        __call__ = _calling
+
     def __limelight_signature__(self) -> inspect.Signature:
         return inspect.signature(self.call)
 
-    def call(self, x: Any, training: bool = False) -> Any:
+    def call(self, x: Any, training: bool = False) -> Tensor:
         """The result of the last layer.
 
         Args:
@@ -112,7 +115,8 @@ class Sequential(Module):
         for layer, trained in zip(self.layers, self._trained, strict=True):
             run = maybe_converted(layer)
             x = run(x, training=training) if trained else run(x)
-        return x
+        result: Tensor = x  # or what else the last layer makes, which type checkers are not to ask about
+        return result
 
     def __len__(self) -> int:
         return len(self.layers)

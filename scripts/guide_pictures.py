@@ -1,0 +1,75 @@
+"""Draw the pictures of the README and the guide anew: `python scripts/guide_pictures.py [NAME ...]`.
+
+Each is what a magic shows of an object of the page that it stands on: the page's code runs, and the view writes its
+static form to `docs/images`. They are drawn on a light card, so that they read on dark pages, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import limelight_widgets as views
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+IMAGES: Final = ROOT / "docs" / "images"
+_BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+Names = dict[str, Any]
+
+PICTURES: Final[dict[str, tuple[str, Callable[[Names], Any]]]] = {
+    "step.svg": ("README.md", lambda names: views.graph(names["step"], trace=0)),
+    "guide_gradients.svg": ("docs/guide/gradients.md", lambda names: views.tape(recorded(names["ll"], names["w"]))),
+    "guide_training.svg": ("docs/guide/training.md", lambda names: views.graph(names["step"])),
+    "guide_model.svg": ("docs/guide/first_model.md", lambda names: views.graph(names["step"])),
+    "guide_staging.svg": ("docs/guide/staging.md", lambda names: views.trace_cache(names["scaled"])),
+    "guide_loop.svg": ("docs/guide/staging.md", lambda names: views.graph(names["collatz"])),
+    "guide_data.svg": ("docs/guide/data.md", lambda names: views.trace_cache(names["step"])),
+    "guide_saving.svg": ("docs/guide/saving.md", lambda names: views.checkpoint(names["manager"].newest.path)),
+    "guide_speed.svg": ("docs/guide/speed.md", lambda names: views.devices()),
+}
+"""The pictures, the pages that they stand on, and what is drawn of the names that the page's code has made."""
+
+
+def run(page: Path) -> Names:
+    """The names that the code of a page makes; lines have the numbers of the page's."""
+    text, names = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    for block in _BLOCK.finditer(text):
+        above = "\n" * (text.count("\n", 0, block.start()) + 1)
+        exec(compile(above + block[1], str(page), "exec"), names)
+    return names
+
+
+def recorded(ll: Any, w: Any) -> Any:
+    """The first tape of the page on gradients, before it has answered and let go."""
+    w.assign([2.0, -1.0])
+    with ll.GradientTape() as tape:
+        ll.sum(w**2)
+    return tape
+
+
+def draw(name: str, folder: Path = IMAGES) -> Path:
+    """Writes a picture; returns where it is."""
+    page, view = PICTURES[name]
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        os.chdir(scratch)
+        try:
+            view(run(ROOT / page)).save(folder / name)
+        finally:
+            os.chdir(before)
+    return folder / name
+
+
+if __name__ == "__main__":
+    for one in sys.argv[1:] or PICTURES:
+        path = draw(one)
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
