@@ -2,15 +2,16 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/compiled.py [--seconds 1.0] [--only NAME]
 
-Prints for each program the processor time of a call (with all threads of the process) as a staged function of limelight
-with `jit_compile=True` and as a bare `jax.jit` of the same arithmetic, and their ratio; and the first call of both, with
-tracing and compiling. On CPU:0 both get arrays of NumPy and give such; on XLA:0 both get and give arrays of JAX, and the
-call ends when these are ready. Needs JAX (the extra `xla`).
+Prints for each program the processor time of a call (with all threads of the process) as a staged function of
+limelight with `jit_compile=True` and as a bare `jax.jit` of the same arithmetic, and their ratio; and the first call of
+both, with tracing and compiling. On CPU:0 both get arrays of NumPy and give such; on XLA:0 both get and give arrays of
+JAX, and the call ends when these are ready. Needs JAX (the extra `xla`).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -62,7 +63,7 @@ def _ten(xp: Any, *arrays: Any) -> Any:
 
 
 SIZES = (32, 64, 64, 10)
-WEIGHTS = tuple(a for n, m in zip(SIZES, SIZES[1:], strict=False) for a in (_array(n, m), _array(m)))
+WEIGHTS = tuple(a for n, m in itertools.pairwise(SIZES) for a in (_array(n, m), _array(m)))
 PROGRAMS = {
     "x + 1 on 10 floats": Program(lambda xp, x: x + 1.0, (_array(10),)),
     "sum of 10 arguments": Program(_ten, tuple(_array(10) for _ in range(10))),

@@ -321,7 +321,9 @@ class ConcreteFunction:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
         without_payload = (SymbolicTensor, Batched, Deferred)
         plain = all(x is not None and not isinstance(x, without_payload) for x in self.captures)
-        return plain and self._home is not None and count == len(self._tensor_leaves)  # others were made of defaults, or of numbers
+        return (
+            plain and self._home is not None and count == len(self._tensor_leaves)
+        )  # others were made of defaults, or of numbers
 
     @functools.cached_property
     def _home(self) -> Device | None:

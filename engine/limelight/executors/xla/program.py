@@ -28,7 +28,7 @@ _committing: Final = threading.Lock()
 
 
 class RefusedValueError(Exception):
-    """A kernel has met a value that it refuses, or a draw failed: nothing has been assigned, generators are set back."""
+    """A kernel has met a value that it refuses, or a draw failed: nothing is assigned, generators are set back."""
 
 
 @functools.cache
@@ -52,7 +52,7 @@ class Program:
         on_host: for each output, whether it becomes an array of NumPy.
 
     Raises:
-        NoForm: a node has no form in the program.
+        NoFormError: a node has no form in the program.
     """
 
     def __init__(self, graph: Graph, payloads: Sequence[Any], on_host: Sequence[bool]) -> None:
@@ -94,7 +94,11 @@ class Program:
         jnp = jax().numpy
         places = dict(zip([*self._tensors, *self._variables], arrays, strict=True))
         inputs = [
-            GeneratorCell(i) if i in self._generators else VariableCell(places[i]) if i in self._variables else places[i]
+            GeneratorCell(i)
+            if i in self._generators
+            else VariableCell(places[i])
+            if i in self._variables
+            else places[i]
             for i in range(len(self._graph.inputs))
         ]
         with value_checks.keeps() as questions:
@@ -187,7 +191,7 @@ class Program:
         drawn: list[Any] = []
         try:
             for draw in self.draws:
-                drawn += draw.results(payloads[draw.index])
+                drawn += draw.results(payloads[draw.generator])
         except Exception as error:  # the plan says what is wrong, at the user's line
             undo()
             raise RefusedValueError from error

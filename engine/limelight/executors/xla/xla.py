@@ -24,7 +24,7 @@ from limelight.executors.base import Peak, Runnable
 from limelight.executors.placement import place
 from limelight.executors.plan import plan
 from limelight.executors.plan.peak_memory import peak
-from limelight.executors.xla.graph_lowering import NoForm, place_of, why_no_form
+from limelight.executors.xla.graph_lowering import NoFormError, place_of, why_no_form
 from limelight.executors.xla.program import Program, RefusedValueError
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.graph.ir import Graph, Node
@@ -89,7 +89,7 @@ class CompiledGraph:
         """The program for these shapes; None where there is none, and `refusal` says why."""
         try:
             program = Program(self._graph, payloads, [device.backend == "numpy" for device in self.output_devices])
-        except NoForm as error:
+        except NoFormError as error:
             self.refusal = str(error)
         except RuntimeError as error:  # of XLA's compiler, whose class this is
             self.refusal = f"XLA does not compile it: {str(error).splitlines()[0][:300]}"
@@ -134,7 +134,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 
 
 def refusals(graph: Graph, devices: Sequence[Device] = ()) -> list[str]:
-    """Why a graph has no program, as far as its ops and types say: at most one reason for each line; empty if it has."""
+    """Why a graph has no program, as far as its ops and types say: a reason for each line; empty if it has one."""
     reasons: dict[str, None] = {}
     for device in devices:
         if device.backend not in ("numpy", "jax"):

@@ -12,9 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from compiled import ROWS, X, both_ways, jax_only, reason, without_jax  # beside this file
-
 import limelight as ll
+from compiled import ROWS, X, both_ways, jax_only, reason, without_jax  # beside this file
 from limelight.errors import ArgumentError, ControlFlowError, LinAlgError, OutOfBoundsError
 
 pytestmark = jax_only
@@ -199,7 +198,7 @@ ERRORS = {
     "indices": (lambda x, k: x[k], i([1, -6]), OutOfBoundsError, "index -6 is out of bounds"),
     "take": (lambda x, k: ll.take(x, k, 1), i([0, 3]), OutOfBoundsError, "index 3 is out of bounds"),
     "along": (lambda x, k: ll.take_along_axis(x, k, 0), i([[5]]), OutOfBoundsError, "index 5 is out of bounds"),
-    "gather_nd": (lambda x, k: ll.gather_nd(x, k), i([[1, 4]]), OutOfBoundsError, "index 4 is out of bounds"),
+    "gather_nd": (ll.gather_nd, i([[1, 4]]), OutOfBoundsError, "index 4 is out of bounds"),
     "update": (lambda x, k: x.at[k].set(1.0), i([9]), OutOfBoundsError, "index 9 is out of bounds"),
     "embedding": (lambda x, k: ll.nn.embedding(x, k, negative=False), i([-1]), OutOfBoundsError, "index -1 is below 0"),
     "switch": (lambda x, k: ll.switch(k, [lambda: x, lambda: -x]), i(2), ControlFlowError, "index 2 for 2 branches"),
