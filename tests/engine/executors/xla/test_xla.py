@@ -13,8 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import limelight as ll
-from compiled import ROWS, X, both_ways, jax_only, reason, without_jax  # beside this file
-from limelight.errors import ArgumentError, ControlFlowError, LinAlgError, OutOfBoundsError
+from compiled import ROWS, X, both_ways, jax_only, reason  # beside this file
+from limelight.errors import ControlFlowError, LinAlgError, OutOfBoundsError
 
 pytestmark = jax_only
 
@@ -236,11 +236,3 @@ def test_a_shape_that_does_not_fit_raises_and_the_next_one_runs():
         f(X, X[:2])
     np.testing.assert_array_equal(f(X, X).numpy(), X + X)
     assert f.trace_cache[0].tier == "xla"
-
-
-def test_without_jax_it_says_what_to_install(monkeypatch):
-    without_jax(monkeypatch)
-    with pytest.raises(ArgumentError, match=r"jit_compile=True needs JAX.*pip install 'limelight\[xla\]'"):
-        ll.function(lambda x: x, jit_compile=True)
-    with pytest.raises(ArgumentError, match=r"'xla' needs JAX.*pip install 'limelight\[xla\]'"):
-        ll.config.executor("xla")
