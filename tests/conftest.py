@@ -138,7 +138,7 @@ def _alone() -> Iterator[None]:
     restaging.forget()  # a test with many parameters stages its functions again and again, which would be warned of
     for draws in (seed, random.seed, np.random.seed):
         draws(20)
-    interpreters, local = list(dispatch.active), list(devices._local)
+    interpreters, local = list(dispatch.active), devices.list_devices()
     ops, modules = set(op._ops), set(sys.modules)
     was_handled = sys.exc_info()[0]  # it would be the context of each exception of later tests
     listeners, values = dict(events._listeners), {setting: setting.get() for setting in settings._all}

@@ -41,7 +41,7 @@ def here() -> Here:
 @pytest.fixture
 def cpus(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     """Four logical CPU devices, for this test only."""
-    monkeypatch.setattr(devices, "_local", list(devices._local))
+    monkeypatch.setattr(devices, "_local", devices.list_devices())
     monkeypatch.setattr(devices, "_in_use", False)
     ll.config.set_virtual_devices(CPU=4)
     return [d for d in ll.list_devices() if d.kind == "CPU"]

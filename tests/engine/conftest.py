@@ -111,7 +111,7 @@ def retraces_are_meant() -> Iterator[None]:
 @pytest.fixture
 def second_cpu(monkeypatch: pytest.MonkeyPatch) -> devices.Device:
     """The second one of two logical CPU devices, which are there for this test only."""
-    monkeypatch.setattr(devices, "_local", list(devices.list_devices()))
+    monkeypatch.setattr(devices, "_local", devices.list_devices())
     monkeypatch.setattr(devices, "_in_use", False)
     ll.config.set_virtual_devices(CPU=2)
     return devices.find("CPU:1")

@@ -107,6 +107,10 @@ def pick(x: Any, key: Key, positions: Any) -> Any:
         raise
 
 
+def _outside(position: Any, size: int) -> Any:
+    return (position < -size) | (position >= size)
+
+
 def check_positions(shape: Shape, index: Any) -> None:
     """Raises OutOfBoundsError for a position in an index that its axis does not have; traced ones are asked for."""
     axis = 0
@@ -116,7 +120,7 @@ def check_positions(shape: Shape, index: Any) -> None:
         size = shape[axis]
         assert size is not None, "an array has all its sizes"
         if value_checks.is_traced(part):
-            value_checks.any_wrong(part, lambda part=part, size=size: (part < -size) | (part >= size))
+            value_checks.any_wrong(part, functools.partial(_outside, part, size))
         elif not isinstance(part, slice):
             within(shape, axis, part)
         axis += 1

@@ -54,7 +54,8 @@ def is_kept() -> bool:
 @contextlib.contextmanager
 def keeps() -> Iterator[list[Any]]:
     """In its block, questions of traced arrays are kept, in the list that it gives: booleans without an axis."""
-    token = _kept.set(questions := [])
+    questions: list[Any] = []
+    token = _kept.set(questions)
     try:
         yield questions
     finally:

@@ -1,6 +1,4 @@
-"""Running graphs: `base` says what an executor is; `plan` runs a Python function, `loops` tables, `xla` programs of XLA,
-`step` each node.
-"""
+"""Running graphs: `base` says what an executor is; `plan` runs code, `loops` tables, `xla` programs, `step` nodes."""
 
 from limelight.executors import step as step
 from limelight.executors.loops import loops as _loops  # noqa: F401  # it registers itself

@@ -42,11 +42,14 @@ class Peak(NamedTuple):
 class Runnable(Protocol):
     """A graph that can be run: `runnable(*payloads)` is the tuple of its outputs' payloads.
 
-    `output_devices` says where these are; `source` is the generated code that runs, None where there is none.
+    `output_devices` says where these are; `source` is the generated code that runs, None where there is none. One that
+    leaves a graph to another executor has the name of that as `tier`, and why as `refusal`.
     """
 
     output_devices: tuple[Device, ...]
-    source: str | None
+
+    @property
+    def source(self) -> str | None: ...
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]: ...
 

@@ -28,7 +28,7 @@ class executor(SettingScope[str]):  # noqa: N801  # used as a function
 
     "plan", the default, writes a Python function that calls NumPy. "loops" runs stretches of nodes with known sizes as
     tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit for bit; it needs the
-    package limelight-native. "auto" is "loops" where that is installed, else "plan". "xla" compiles one program of XLA for
+    package limelight-native. "auto" is "loops" where that is installed, else "plan". "xla" compiles a program for
     each set of shapes, which takes a second or more and is then quick; it needs JAX. "step" runs one node after the
     other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare. `F.trace_cache[0].tier` says
     which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.

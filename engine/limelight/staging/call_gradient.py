@@ -57,7 +57,7 @@ class Pair:
     def __init__(self, function: GraphFunction, watched: tuple[bool, ...], apart: bool = False) -> None:
         self.apart = apart
         self._graph = function.graph
-        self._executor = function.executor
+        self._executor: str | None = function.executor
         self._watched = watched
         self.n_outputs = len(function.graph.outputs)
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}

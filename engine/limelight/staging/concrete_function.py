@@ -10,6 +10,7 @@ between. Everything else goes by `_run`, which under a tape, a tracer or on othe
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import time
 import weakref
@@ -20,12 +21,13 @@ import numpy as np
 
 from limelight.batching import Batched
 from limelight.core import dispatch
-from limelight.core.devices import CPU0
+from limelight.core.devices import CPU0, Device
 from limelight.core.eager.interpreter import counted_call
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, wrap
 from limelight.core.variable import Resource, Variable, itself
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
+from limelight.executors.base import Runnable
 from limelight.graph.ir import Graph
 from limelight.staging import explainer, structured_inputs
 from limelight.staging.argument_changes import ArgumentChange
@@ -315,7 +317,7 @@ class ConcreteFunction:
         """The same for the payloads of tensors on CPU:0, while nothing is active; see `runs_payloads`. The hot path."""
         if self._captures:
             payloads += [x._data for x in self._captured()]
-        run = self.function.run
+        run = self.function.run if self._home is CPU0 else self._run_elsewhere
         results = run(*payloads)
         if self._outputs.bare:
             return wrap(results[0], run.output_devices[0])
@@ -325,7 +327,7 @@ class ConcreteFunction:
         """The same while views count what runs, and nothing else is active: one record of the call, no event."""
         if self._captures:
             payloads += [x._data for x in self._captured()]
-        run = self.function.run
+        run = self.function.run if self._home is CPU0 else self._run_elsewhere
         start = time.perf_counter()
         results = run(*payloads)
         outputs = list(map(wrap, results, run.output_devices))
@@ -335,8 +337,26 @@ class ConcreteFunction:
     def runs_payloads(self, count: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
         without_payload = (SymbolicTensor, Batched, Deferred)
-        on_cpu = all(x is not None and x._device is CPU0 and not isinstance(x, without_payload) for x in self.captures)
-        return on_cpu and count == len(self._tensor_leaves)  # others were made of defaults, or of numbers
+        plain = all(x is not None and not isinstance(x, without_payload) for x in self.captures)
+        return (
+            plain and self._home is not None and count == len(self._tensor_leaves)
+        )  # others were made of defaults, or of numbers
+
+    @functools.cached_property
+    def _home(self) -> Device | None:
+        """CPU:0 or a device of XLA, where all its inputs are there; a generator is nowhere. None for any others."""
+        parts: list[Any] = [self.key.parts[i] for i in self._tensor_leaves]
+        homes = {part.device for part in parts if not _is_anywhere(part)}
+        homes |= {x._device for x in self.captures if x is not None and not _is_anywhere(x)}
+        home = homes.pop() if homes else CPU0
+        return home if not homes and (home is CPU0 or home.backend == "jax") else None
+
+    @functools.cached_property
+    def _run_elsewhere(self) -> Runnable:
+        """What runs it on its device, where that is not CPU:0."""
+        home = self._home
+        assert home is not None, "asked for by calls for which `runs_payloads`"
+        return self.function.placed_on([CPU0 if _is_anywhere(value) else home for value in self.graph.inputs]).run
 
     def _captured(self) -> list[Any]:
         """What it closed over; raises DeadVariableError for a variable that has been deleted."""
@@ -368,7 +388,14 @@ class ConcreteFunction:
             run = self.function.run
             results = run(*[x._data for x in inputs])
             return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
+        if not dispatch.active and self._home is not None and self._home is not CPU0:
+            return self.run_payloads([x._data for x in inputs[: len(inputs) - len(self._captures)]])
         return self._outputs.rebuild(dispatch.apply(call, tuple(inputs), (self.function,)))
+
+
+def _is_anywhere(x: Any) -> bool:
+    """Whether that is a generator, or the type of one."""
+    return getattr(getattr(x, "spec", None), "anywhere", False)
 
 
 def _strong(x: Any) -> Any:

@@ -100,6 +100,7 @@ class Function:
         self._traced = converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
         self.id = next(ids)
+        self._jit_compile = jit_compile
         self._runs = 0  # how often the Python code ran to be traced
         self._options = {
             "input_signature": input_signature,
@@ -450,7 +451,7 @@ class Function:
         self._tracer = weakref.ref(tracer)
         tells_apart = self._tells_apart if self.follows_sharing else None
         callee = trace_body.Callee(self.python_function, self._traced, self._signature, tells_apart)
-        with executors.chosen.override(executor_for(self._options["jit_compile"])):
+        with executors.chosen.override(executor_for(self._jit_compile)):
             return trace_body.trace(callee, call, creation, tracer, self._closed_over)
 
     def _note_trace(self, entry: ConcreteFunction) -> None:

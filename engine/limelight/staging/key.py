@@ -124,7 +124,7 @@ def key_by_identity(call: Call, closed_over: Collection[int]) -> Call:
 
 
 def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """The types of arguments that are tensors on CPU:0 or plain values, and the tensors' payloads; None for any others.
+    """The types of arguments that are plain values or tensors on CPU:0 or of XLA, and the tensors' payloads; else None.
 
     While no interpreter, scope or listener is active they decide which trace a call without keywords finds, and they
     take a third of the time that a key takes to make.
@@ -140,6 +140,10 @@ def plain_types(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] | No
         elif type(x) in BY_VALUE:
             types.append(type(x))
             types.append(x)
+        elif type(x) is Tensor and x._device.backend == "jax":
+            data = x._data
+            payloads.append(data)
+            types += (x._device, data.dtype, data.shape)
         else:
             return None
     return tuple(types), payloads

@@ -10,7 +10,6 @@ from limelight.errors import ArgumentError, CallError
 from limelight.executors import base as executors
 from limelight.user_code import equivalents
 
-
 _NO_JAX: Final = (
     "ll.function: jit_compile=True needs JAX, which is not installed: pip install 'limelight[xla]'; or leave it out, "
     "and the function runs on the executor {chosen!r}"
@@ -18,7 +17,7 @@ _NO_JAX: Final = (
 
 
 def check_flags(autograph: object, jit_compile: object) -> None:
-    """Raises ArgumentError for values that are no such option, and for `jit_compile=True` where JAX is not installed."""
+    """Raises ArgumentError for values that are no such option, and for `jit_compile=True` without JAX."""
     for name, value in (("autograph", autograph), ("jit_compile", jit_compile)):
         if value is not None and not isinstance(value, bool):
             raise ArgumentError(f"ll.function: {name} must be True, False or None, got {value!r}")

@@ -47,5 +47,13 @@ def test_auto_takes_loops_where_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_another_name_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"no executor 'fast'; write one of .*'plan', 'step', 'auto'"):
+    with pytest.raises(ArgumentError, match=r"no executor 'fast'; write one of .*'plan', 'step', ('xla', )?'auto'"):
         ll.config.executor("fast")
+
+
+def test_without_jax_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(base._executors, "xla", raising=False)
+    with pytest.raises(ArgumentError, match=r"jit_compile=True needs JAX.*pip install 'limelight\[xla\]'"):
+        ll.function(lambda x: x, jit_compile=True)
+    with pytest.raises(ArgumentError, match=r"'xla' needs JAX.*pip install 'limelight\[xla\]'"):
+        ll.config.executor("xla")

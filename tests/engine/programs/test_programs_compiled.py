@@ -1,7 +1,7 @@
 """Random programs mean the same as programs of XLA, values, effects, draws and gradients; where JAX is installed.
 
-`LIMELIGHT_COMPILED=2000 pytest tests/engine/programs/test_programs_compiled.py` runs thousands: each compiles for a part
-of a second. Pytest's summary says how many there were, and of how many a part was refused and ran as a plan.
+`LIMELIGHT_COMPILED=2000 pytest tests/engine/programs/test_programs_compiled.py` runs thousands: each compiles for a
+part of a second. Pytest's summary says how many there were, and how many were refused and ran as a plan.
 """
 
 from __future__ import annotations

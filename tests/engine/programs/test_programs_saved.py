@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from drawn import programs  # beside this file
 from programs import FLOATS, Program
-from test_programs import SLOW, N, Result, Ways, allows_unknown_sizes
+from running import Result, Ways, allows_unknown_sizes
+from test_programs import SLOW, N
 
 seen: Counter[str] = Counter()
 

@@ -20,7 +20,7 @@ def wide() -> AbstractContextManager[Any]:
     """With dtypes of 64 bits."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)  # type: ignore[no-any-return]  # JAX has no types here
-    from jax.experimental import enable_x64  # noqa: PLC0415  # its place before version 0.8
+    from jax.experimental import enable_x64  # its place before version 0.8
 
     return enable_x64(True)  # type: ignore[no-any-return]
 

@@ -31,12 +31,12 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
         stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))
-        run = plan.assembled(stretched.graph, placed.outputs, placed.graph)
+        run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
     ]
     run.source = "".join([run.source or "", *inside])
-    return run
+    return run  # type: ignore[no-any-return]  # the plan's function
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:

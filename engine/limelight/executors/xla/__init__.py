@@ -1,1 +1,1 @@
-"""Graphs as programs of XLA, by way of JAX: the lowering, which `ll.export.stablehlo` shares, and the executor `xla`."""
+"""Graphs as programs of XLA, by JAX: the executor `xla`, and its lowering, which `ll.export.stablehlo` shares."""

@@ -24,7 +24,7 @@ _CALLS: Final = {"call": 0, "call_forward": 0, "custom_call": 0, "custom_forward
 """Ops that call a function, and the place of that among their parameters."""
 
 
-class NoForm(Exception):
+class NoFormError(Exception):
     """A node has no form in a program: `node` is it, `why` the end of a sentence that begins with its op."""
 
     def __init__(self, node: Node, why: str) -> None:
@@ -84,7 +84,7 @@ class GraphLowering:
         self._depth = 0  # of branches and loops
 
     def run(self, graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs for inputs of JAX or NumPy, and cells for variables. Raises NoForm for a node without one."""
+        """The outputs for inputs of JAX or NumPy, and cells for variables. Raises NoFormError where a node has none."""
         values = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.nodes:
             results = self._node(node, [values[value] for value in node.inputs])
@@ -95,7 +95,7 @@ class GraphLowering:
         op = node.op
         refused = self._refused(op)
         if refused:
-            raise NoForm(node, refused)
+            raise NoFormError(node, refused)
         if op.name == "constant":
             return (np.asarray(node.params[0].array),)
         if op.placement is not None:
@@ -112,11 +112,11 @@ class GraphLowering:
             else:
                 results = _kernel_results(node, inputs)
             return [_checked(x, value.spec) for x, value in zip(results, node.outputs, strict=True)]
-        except NoForm:
+        except NoFormError:
             raise
         except Exception as error:  # of JAX, which has many classes for what it cannot trace
             words = (str(error) or type(error).__name__).split("\n")[0][:300]
-            raise NoForm(node, f"has no form in it for these operands: {words}") from error
+            raise NoFormError(node, f"has no form in it for these operands: {words}") from error
 
     def _in_control(self, node: Node, inputs: list[Any]) -> Sequence[Any]:
         self._depth += 1

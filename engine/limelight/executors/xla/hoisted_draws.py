@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.executors.xla.graph_lowering import NoForm
+from limelight.executors.xla.graph_lowering import NoFormError
 from limelight.graph.ir import Node
 from limelight.ops.random._draws import Source, state_of
 
@@ -37,10 +37,10 @@ class GeneratorCell:
 
 
 class Draw(NamedTuple):
-    """A node that draws, with the operands that follow its generator, which is input `index` of the graph."""
+    """A node that draws, with the operands that follow its generator, which is input `generator` of the graph."""
 
     node: Node
-    index: int
+    generator: int
     operands: tuple[Any, ...]
 
     def results(self, source: Source) -> tuple[Any, ...]:
@@ -60,9 +60,11 @@ class DrawRecorder:
     def __call__(self, node: Node, inputs: list[Any], within: bool) -> Sequence[Any]:
         generator, *operands = inputs
         if within:
-            raise NoForm(node, _WITHIN)
-        if not isinstance(generator, GeneratorCell) or not all(isinstance(x, np.ndarray | np.generic) for x in operands):
-            raise NoForm(node, _COMPUTED)
+            raise NoFormError(node, _WITHIN)
+        if not isinstance(generator, GeneratorCell) or not all(
+            isinstance(x, np.ndarray | np.generic) for x in operands
+        ):
+            raise NoFormError(node, _COMPUTED)
         draw = Draw(node, generator.index, tuple(operands))
         results = draw.results(self._source)
         self.draws.append(draw)

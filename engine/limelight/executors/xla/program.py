@@ -28,7 +28,7 @@ _committing: Final = threading.Lock()
 
 
 class RefusedValueError(Exception):
-    """A kernel has met a value that it refuses, or a draw failed: nothing has been assigned, generators are set back."""
+    """A kernel has met a value that it refuses, or a draw failed: nothing is assigned, generators are set back."""
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def wide() -> AbstractContextManager[Any]:
 
 
 class Program:
-    """What is compiled for one set of shapes; called with the payloads of all inputs of the graph.
+    """What is compiled for one set of shapes.
 
     Args:
         graph: the graph.
@@ -52,7 +52,7 @@ class Program:
         on_host: for each output, whether it becomes an array of NumPy.
 
     Raises:
-        NoForm: a node has no form in the program.
+        NoFormError: a node has no form in the program.
     """
 
     def __init__(self, graph: Graph, payloads: Sequence[Any], on_host: Sequence[bool]) -> None:
@@ -67,9 +67,7 @@ class Program:
         self._generators = [i for i, spec in enumerate(specs) if isinstance(spec, GeneratorSpec)]
         self.draws: list[Draw] = []
         self.refuses = False
-        n_hosted = len(graph.outputs)
         self._on_host = (*on_host, *[isinstance(payloads[i].array, np.ndarray) for i in self._written])
-        self._keeps_all = not any(self._on_host[:n_hosted])
         with wide():
             self._compile(payloads)
 
@@ -89,19 +87,18 @@ class Program:
 
         run.__name__ = self._graph.name if self._graph.name.isidentifier() else "graph"
         self._compiled = jax().jit(run).lower(*types, *drawn).compile()
-        narrow = all(x.dtype.itemsize * (1 if x.dtype.kind != "c" else 0.5) <= 4 for x in [*types, *drawn])
-        self._run: Callable[..., Any] = self._compiled if narrow else self._run_wide
-
-    def _run_wide(self, *arrays: Any) -> Any:
-        with wide():  # or NumPy's 64 bits would become 32 on the way
-            return self._compiled(*arrays)
+        self._narrow = all(x.dtype.itemsize * (1 if x.dtype.kind != "c" else 0.5) <= 4 for x in [*types, *drawn])
 
     def _traced(self, draw: Any, *arrays: Any) -> tuple[Any, ...]:
         """What JAX traces: outputs, values of variables that are assigned, and the flag of refused values."""
         jnp = jax().numpy
         places = dict(zip([*self._tensors, *self._variables], arrays, strict=True))
         inputs = [
-            GeneratorCell(i) if i in self._generators else VariableCell(places[i]) if i in self._variables else places[i]
+            GeneratorCell(i)
+            if i in self._generators
+            else VariableCell(places[i])
+            if i in self._variables
+            else places[i]
             for i in range(len(self._graph.inputs))
         ]
         with value_checks.keeps() as questions:
@@ -129,17 +126,33 @@ class Program:
         """The program as XLA compiled it."""
         return str(self._compiled.as_text())
 
-    def __call__(self, *payloads: Any) -> tuple[Any, ...]:
-        """The outputs.
+    @property
+    def _run(self) -> Callable[..., Any]:
+        # What JAX makes for its own `__call__` at the first call: without that in between, a microsecond less.
+        run = getattr(self._compiled, "_call", None) or self._compiled
+        return run if self._narrow else backends.load("jax").prepared(run)  # or NumPy's 64 bits would become 32
+
+    def runner(self) -> Callable[..., Sequence[Any]]:
+        """What gives the outputs for the payloads of all inputs; see `_with_state`. Nobody here keeps it: no cycle."""
+        return self._with_state if self._written or self.refuses or self.draws else self._without_state()
+
+    def _without_state(self) -> Callable[..., Sequence[Any]]:
+        """The hot path: nothing is drawn, assigned or refused."""
+        run, on_host, asarray = self._run, self._on_host, np.asarray
+        if self._variables or self._generators:
+            gather = self._arrays
+            return lambda *payloads: _brought(run(*gather(payloads)), on_host)
+        if on_host == (True,):
+            return lambda *arrays: (asarray(run(*arrays)[0]),)
+        if all(on_host):
+            return lambda *arrays: tuple([asarray(x) for x in run(*arrays)])
+        return run if not any(on_host) else lambda *arrays: _brought(run(*arrays), on_host)
+
+    def _with_state(self, *payloads: Any) -> Sequence[Any]:
+        """The outputs; assigns variables, and makes draws.
 
         Raises RefusedValueError, before anything is assigned, where the graph's own executor is to say what is wrong.
         """
-        if not (self._written or self.refuses or self.draws):  # the hot path
-            arrays = payloads if not self._variables and not self._generators else self._arrays(payloads)
-            results = self._run(*arrays)
-            if self._keeps_all:
-                return tuple(results)
-            return tuple([np.asarray(x) if host else x for x, host in zip(results, self._on_host, strict=True)])
         drawn, undo = self._drawn(payloads)
         while True:
             arrays = self._arrays(payloads)
@@ -149,9 +162,9 @@ class Program:
                 if bool(refused):
                     undo()
                     raise RefusedValueError
-            hosted = [np.asarray(x) if host else x for x, host in zip(results, self._on_host, strict=True)]
-            if self._assigned(payloads, arrays, hosted):
-                return tuple(hosted[: len(self._graph.outputs)])
+            brought = _brought(results, self._on_host)
+            if self._assigned(payloads, arrays, brought):
+                return brought[: len(self._graph.outputs)]
 
     def _assigned(self, payloads: Sequence[Any], arrays: Sequence[Any], results: Sequence[Any]) -> bool:
         """Assigns all variables at once; False where another thread has assigned one of them since it was read."""
@@ -178,11 +191,16 @@ class Program:
         drawn: list[Any] = []
         try:
             for draw in self.draws:
-                drawn += draw.results(payloads[draw.index])
+                drawn += draw.results(payloads[draw.generator])
         except Exception as error:  # the plan says what is wrong, at the user's line
             undo()
             raise RefusedValueError from error
         return drawn, undo
+
+
+def _brought(results: Sequence[Any], on_host: Sequence[bool]) -> tuple[Any, ...]:
+    """Results as arrays of NumPy, where they are to be on the host."""
+    return tuple([np.asarray(x) if host else x for x, host in zip(results, on_host, strict=True)])
 
 
 def _nothing() -> None:

@@ -21,7 +21,7 @@ Arrays = Sequence[Any]
 
 
 class _State:
-    """What bodies of a node change besides their results: the variables that they assign, and the flag of refused values.
+    """What bodies of a node change besides their results: variables that they assign, and the flag of refused values.
 
     Args:
         lowering: lowers the bodies.

@@ -24,7 +24,7 @@ from limelight.executors.base import Peak, Runnable
 from limelight.executors.placement import place
 from limelight.executors.plan import plan
 from limelight.executors.plan.peak_memory import peak
-from limelight.executors.xla.graph_lowering import NoForm, place_of, why_no_form
+from limelight.executors.xla.graph_lowering import NoFormError, place_of, why_no_form
 from limelight.executors.xla.program import Program, RefusedValueError
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.graph.ir import Graph, Node
@@ -50,8 +50,8 @@ class CompiledGraph:
         self._graph = graph
         self._otherwise = otherwise
         self._open = [i for i, value in enumerate(graph.inputs) if _has_open_sizes(value.spec)]
-        self._programs: dict[Any, Callable[..., tuple[Any, ...]]] = {}
-        self._only: Callable[..., tuple[Any, ...]] | None = None  # where all sizes are known
+        self._programs: dict[Any, Program | None] = {}  # by sizes that the graph does not know; None: the plan runs
+        self._only: Callable[..., Any] | None = None  # where it knows all
         self._lock = threading.Lock()
         self.refusal = ""
         """Why it runs as a plan, or did for the latest shapes that have no program; empty while it does not."""
@@ -60,43 +60,43 @@ class CompiledGraph:
     def _plan(self) -> Runnable:
         return self._otherwise()
 
-    def __call__(self, *payloads: Any) -> tuple[Any, ...]:
-        run = self._only
-        if run is None:
-            run = self._run_for(payloads)
+    def __call__(self, *payloads: Any) -> Any:
         try:
-            return run(*payloads)
+            return (self._only or self._run_for(payloads))(*payloads)
         except RefusedValueError:
             pass
         return self._plan(*payloads)
 
-    def _run_for(self, payloads: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+    def _run_for(self, payloads: Sequence[Any]) -> Callable[..., Any]:
         """What runs it for inputs of these shapes, compiled now if need be."""
         shapes = tuple([tuple(getattr(payloads[i], "array", payloads[i]).shape) for i in self._open])
-        run = self._programs.get(shapes)
-        if run is None:
+        if shapes not in self._programs:
             with self._lock:
-                run = self._programs.get(shapes)
-                if run is None:
-                    run = self._made(payloads)
+                if shapes not in self._programs:
+                    program = self._compiled(payloads)
                     while len(self._programs) >= MOST_PROGRAMS:
                         del self._programs[next(iter(self._programs))]
-                    self._programs[shapes] = run
-                    if not self._open:
-                        self._only = run
+                    self._programs[shapes] = program
+            program = self._programs.get(shapes)
+            return self._plan if program is None else program.runner()
+        program = self._programs.get(shapes)
+        run = self._plan if program is None else program.runner()
+        if not self._open:
+            self._only = run  # from the second call on: JAX makes a quicker way at the first
         return run
 
-    def _made(self, payloads: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+    def _compiled(self, payloads: Sequence[Any]) -> Program | None:
+        """The program for these shapes; None where there is none, and `refusal` says why."""
         try:
             program = Program(self._graph, payloads, [device.backend == "numpy" for device in self.output_devices])
-        except NoForm as error:
+        except NoFormError as error:
             self.refusal = str(error)
         except RuntimeError as error:  # of XLA's compiler, whose class this is
             self.refusal = f"XLA does not compile it: {str(error).splitlines()[0][:300]}"
         else:
             self.refusal = ""
             return program
-        return self._plan
+        return None
 
     @property
     def tier(self) -> str:
@@ -106,12 +106,12 @@ class CompiledGraph:
     @property
     def source(self) -> str | None:
         """The programs that have been compiled, in XLA's own language; the plan's where it runs."""
-        texts = [run.text() for run in self._programs.values() if isinstance(run, Program)]
+        texts = [run.text() for run in self._programs.values() if run is not None]
         return "\n\n".join(texts) or self._plan.source
 
     def memory(self) -> Peak:
         """As XLA says of the programs; an estimate from the graph before the first one."""
-        sizes = [run.temporary_bytes for run in self._programs.values() if isinstance(run, Program)]
+        sizes = [run.temporary_bytes for run in self._programs.values() if run is not None]
         return Peak(max(sizes), None, True) if sizes else peak(self._graph)
 
 
@@ -134,7 +134,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 
 
 def refusals(graph: Graph, devices: Sequence[Device] = ()) -> list[str]:
-    """Why a graph has no program, as far as its ops and types say: at most one reason for each line; empty if it has."""
+    """Why a graph has no program, as far as its ops and types say: a reason for each line; empty if it has one."""
     reasons: dict[str, None] = {}
     for device in devices:
         if device.backend not in ("numpy", "jax"):

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from limelight.core.op import Op
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ExportError
-from limelight.core.op import Op
+from limelight.executors.xla.graph_lowering import GraphLowering, NoFormError, VariableCell, why_no_form
 from limelight.executors.xla.program import wide
-from limelight.executors.xla.graph_lowering import GraphLowering, NoForm, VariableCell, why_no_form
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.export.destination import destination, write_whole
@@ -153,7 +153,7 @@ class _Program:
         ]
         try:
             results = GraphLowering(CONTROL, why_refused).run(self._trace.graph, (*tensors, *captures))
-        except NoForm as error:
+        except NoFormError as error:
             raise ExportError(f"{self.name} cannot be exported to StableHLO: {error}") from error.__cause__
         return _plain(self._trace.result_of(tuple(map(value_of, results))))
 
@@ -167,7 +167,9 @@ def why_refused(op: Op) -> str:
     why = why_no_form(op)
     if why and not op.foreign:
         many_steps = op.name in ("while_forward", "custom_gradient")
-        why += ", or export the function without its gradient" if many_steps else ": leave it out of the exported function"
+        why += (
+            ", or export the function without its gradient" if many_steps else ": leave it out of the exported function"
+        )
     return why
 
 

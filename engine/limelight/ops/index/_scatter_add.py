@@ -107,9 +107,7 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
     """
     least = -size if from_end else 0
     if not isinstance(places, np.ndarray | np.generic):
-        if not hasattr(places, "at") or not value_checks.any_wrong(
-            places, lambda: (places < least) | (places >= size)
-        ):
+        if not hasattr(places, "at") or not value_checks.any_wrong(places, lambda: (places < least) | (places >= size)):
             return places
         places = np.asarray(places)
     if not places.size or np.maximum.reduce(_unsigned(places), None) < size:

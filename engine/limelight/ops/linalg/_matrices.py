@@ -138,13 +138,16 @@ def _checked_results(results: Any, arguments: Sequence[Any]) -> Any:
     if not hasattr(parts[0], "at"):
         return results
     given = [x for x in arguments if hasattr(x, "at") and x.dtype.kind in "fc"]
-    infinite = lambda x: ~(abs(x) < np.inf)  # noqa: E731  # in three places below
     for part in parts:
-        if part.dtype.kind not in "fc" or not value_checks.any_wrong(part, lambda part=part: infinite(part)):
+        if part.dtype.kind not in "fc" or not value_checks.any_wrong(part, functools.partial(_not_finite, part)):
             continue
-        if not any(bool(infinite(x).any()) for x in given):
+        if not any(bool(_not_finite(x).any()) for x in given):
             raise np.linalg.LinAlgError("no result")
     return results
+
+
+def _not_finite(x: Any) -> Any:
+    return ~(abs(x) < np.inf)
 
 
 def check_finite(x: Any) -> Any:

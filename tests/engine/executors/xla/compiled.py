@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.executors import base
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 jax_only = pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'")
@@ -46,8 +45,3 @@ def reason(f: Any, words: str) -> bool:
     said = f.trace_cache[0].tier_reason
     assert re.search(words, said), said
     return True
-
-
-def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if JAX were not installed."""
-    monkeypatch.delitem(base._executors, "xla", raising=False)

@@ -1,0 +1,82 @@
+"""Each op as XLA runs it: alone on the device XLA:0, and compiled by the executor `xla` on CPU:0; where JAX is installed.
+
+By default some of the ops; `LIMELIGHT_JAX_CASES=all pytest tests/engine/ops/test_cases_in_jax.py` has them all, with
+all their cases, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import numpy as np
+import pytest
+from cases import CASES
+from opcase import TOLERANCE, each, op_of, thinned, wide
+
+import limelight as ll
+from limelight.core import dtypes
+
+ALL = os.environ.get("LIMELIGHT_JAX_CASES") == "all"
+HAS_JAX = importlib.util.find_spec("jax") is not None
+SOME = CASES if ALL else thinned(CASES, op_of)[::16] if HAS_JAX else CASES[:1]
+NOT_COMPILED = {
+    **dict.fromkeys(("nonzero", "distinct", "repeat_places", "add_up_rows", "bincount", "histogram"), "has no form"),
+    **dict.fromkeys(("segment_count", "arange_dynamic"), "has no form"),
+    **dict.fromkeys(("random_bernoulli", "random_categorical", "random_gamma", "random_log_gamma"), "draws by numbers"),
+    **dict.fromkeys(("random_multinomial", "random_poisson", "dropout_mask"), "draws by numbers"),
+    "check_numerics": "does something besides computing",
+    "to_device": "copies to a device",
+}
+"""Ops whose results have shapes that depend on values, that draw by them, or do something else: part of the words."""
+
+pytestmark = [
+    pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'"),
+    pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning"),  # every case is staged anew
+]
+
+
+def inputs_of(case):
+    dtype = dtypes.float32 if dtypes.float32 in case.tried else case.tried[0]
+    return [ll.constant(array) for array in case.arrays(dtype)]
+
+
+def agree(found, wanted):
+    for x, y in zip(ll.tree.leaves(found), ll.tree.leaves(wanted), strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        tolerance = max(TOLERANCE.get(x.dtype, 0), 2e-5 if x.dtype.kind in "fc" else 0)
+        np.testing.assert_allclose(wide(x.numpy()), wide(y.numpy()), rtol=tolerance, atol=tolerance)
+
+
+def drawn_alike(run):
+    ll.random.seed(3)
+    return run()
+
+
+@each([(case,) for case in SOME])
+def test_compiled_or_refused_in_words(case):
+    tensors = inputs_of(case)
+    wanted = drawn_alike(lambda: ll.function(case.call)(*tensors))
+    compiled = ll.function(case.call, jit_compile=True)
+    agree(drawn_alike(lambda: compiled(*tensors)), wanted)
+    entry = compiled.trace_cache[0]
+    if entry.tier != "xla":
+        refused = entry.tier_reason.split(" ")[0]
+        assert refused in NOT_COMPILED, entry.tier_reason
+        assert NOT_COMPILED[refused] in entry.tier_reason
+
+
+@each([(case,) for case in SOME])
+def test_alone_on_the_device(case):
+    tensors = inputs_of(case)
+    wanted = drawn_alike(lambda: case.call(*tensors))
+    there = [x.to("XLA:0") for x in tensors]
+
+    def run():
+        with ll.device("XLA:0"):
+            return case.call(*there)
+
+    found = drawn_alike(run)
+    agree(found, wanted)
+    if case.op != "to_device":
+        assert {x.device.short for x in ll.tree.leaves(found)} <= {"XLA:0"}
