@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core.devices import CPU0
-from limelight.core.op import get, home_of
+from limelight.core.op import Op, get, home_of
 from limelight.core.shapes import is_static
 from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops.checked_sums import checked_total
 from limelight.executors.loops.control_flow import LOWERINGS
 from limelight.executors.loops.instructions import Instructions, NotLowered, check_dtype
 from limelight.executors.loops.powers import power
+from limelight.executors.loops.templates import Template, head_of, pattern, template
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
 from limelight.graph.ir import Node, Value
@@ -24,11 +25,24 @@ from limelight.optimise.guarded_sum import guard_of
 
 NAME: Final = "loops"
 """The executor's name. Functions that ask for another one are not a part of tables."""
+_UNKNOWN: Final = "it is no op of limelight's own, and its kernel may do anything"
 MOST_INNER_NODES: Final = 20_000
 """Of called functions in a table, each as often as it is called: calls of calls would grow without bound."""
 
 
-def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: KernelCalls) -> list[TracedArray]:
+class Lowering:
+    """What the nodes of a graph that is built have in common: what the plan calls for each, and patterns.
+
+    Args:
+        kernel_calls: what the plan calls for each node.
+    """
+
+    def __init__(self, kernel_calls: KernelCalls) -> None:
+        self.kernel_calls = kernel_calls
+        self.templates: dict[Any, Template | None] = {}
+
+
+def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: Lowering) -> list[TracedArray]:
     """Appends the instructions of a node; returns its results.
 
     Raises:
@@ -43,8 +57,7 @@ def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls
     elif op.name == "pow" and operands[1].view.buffer.array is None:
         results = [power(*operands)]
     else:
-        made = called(calls.of(node, "numpy"), node, operands, to)
-        results = [_as_traced(x, to) for x in (made if op.multiple else (made,))]
+        results = _by_kernel(node, operands, to, calls)
     for result, value in zip(results, node.outputs, strict=True):
         spec = value.spec
         assert isinstance(spec, TensorSpec)
@@ -53,12 +66,27 @@ def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls
     return results
 
 
+def _by_kernel(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: Lowering) -> list[TracedArray]:
+    call = calls.kernel_calls.of(node, "numpy")
+    head = head_of(node, call)
+    key = None if head is None else pattern(head, operands)
+    known = None if key is None else calls.templates.get(key)
+    if known is not None:
+        return known.applied(operands, to)
+    start = len(to.list)
+    made = called(call, node, operands, to)
+    results = [_as_traced(x, to) for x in (made if node.op.multiple else (made,))]
+    if key is not None:
+        calls.templates[key] = template(operands, to.list[start:], results)
+    return results
+
+
 def _as_traced(x: Any, to: Instructions) -> TracedArray:
     return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
 
 
 def _of_function(
-    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: KernelCalls
+    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: Lowering
 ) -> list[TracedArray]:
     """Appends the instructions of a function that a node calls; returns its results."""
     if getattr(function, "executor", None) != NAME:
@@ -114,26 +142,42 @@ def never(node: Node, known: Container[Value], may_have_effect: bool = False) ->
         return f"it runs on {node.device.short}"
     if op.effect is not None and not may_have_effect:
         return "it reads a variable, which the plan does" if op.effect == "read" else "it has an effect"
-    if op.higher_order and op.name not in LOWERINGS:
-        return "it calls functions"
-    if guard_of(op) is None and (not home_of(op.name).startswith("limelight.") or get(op.name) is not op):
-        return "it is no op of limelight's own, and its kernel may do anything"
-    for value in (*node.inputs[may_have_effect:], *node.outputs):  # the first is the variable
+    reason = _unknown(op)
+    if reason:
+        return reason
+    for value in node.inputs[may_have_effect:]:  # the first is the variable
         if value not in known and (reason := _unfit(value.spec)):
             return reason
+    for value in node.outputs:
+        if reason := _unfit(value.spec):
+            return reason
     return ""
+
+
+def _unknown(op: Op) -> str:
+    """Why no node of an op can be in a table."""
+    if op.higher_order and op.name not in LOWERINGS:
+        return "it calls functions"
+    if guard_of(op) is None and (home_of(op.name) == "" or not home_of(op.name).startswith("limelight.")):
+        return _UNKNOWN
+    return "" if guard_of(op) is not None or get(op.name) is op else _UNKNOWN
 
 
 def _unfit(spec: Spec) -> str:
     """Why values of a spec cannot be in a table."""
     if not isinstance(spec, TensorSpec):
         return "it takes something that is no array"
-    if not is_static(spec.shape):
+    return _unfit_array(spec.shape, spec.dtype)
+
+
+@functools.lru_cache(maxsize=4096)
+def _unfit_array(shape: Any, dtype: Any) -> str:
+    if not is_static(shape):
         return "its sizes are unknown"
-    if not spec.size:
+    if 0 in shape:
         return "it has no elements"
     try:
-        check_dtype(spec.dtype)
+        check_dtype(dtype)
     except NotLowered as refusal:
         return str(refusal)
     return ""

@@ -16,10 +16,9 @@ from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
-from limelight.executors.loops.lowering import constant, lowered, never
+from limelight.executors.loops.lowering import Lowering, constant, lowered, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
-from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 from limelight.optimise.guarded_sum import guard_of
@@ -32,15 +31,15 @@ class Stretch:
     """Nodes that are to run together.
 
     Args:
-        kernel_calls: what the plan calls for each node.
+        lowering: what it has in common with other stretches of the graph.
         layouts: the strides of values that do not lie in C order.
     """
 
-    def __init__(self, kernel_calls: KernelCalls, layouts: Mapping[Value, Sizes]) -> None:
+    def __init__(self, lowering: Lowering, layouts: Mapping[Value, Sizes]) -> None:
         self.nodes: list[Node] = []
         self.arrays: dict[Value, TracedArray] = {}
         self.assignments = Assignments()
-        self._kernel_calls = kernel_calls
+        self._lowering = lowering
         self._layouts = layouts
         self._instructions = Instructions()
         self._spans: dict[Node, tuple[int, int]] = {}
@@ -56,7 +55,7 @@ class Stretch:
             if concerns_variable:
                 arrays = [self.assignments.lowered(node, self.array)]
             else:
-                arrays = lowered(node, [self.array(x) for x in node.inputs], self._instructions, self._kernel_calls)
+                arrays = lowered(node, [self.array(x) for x in node.inputs], self._instructions, self._lowering)
         except NotLowered as refusal:
             reason = str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
