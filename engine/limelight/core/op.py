@@ -26,7 +26,7 @@ from limelight.core.spec import Spec
 from limelight.errors import ArgumentError, GradientError
 from limelight.user_code.source_line import GENERATED_PREFIX
 
-Effect: TypeAlias = Literal["read", "write", "random", "io"] | None
+Effect: TypeAlias = Literal["read", "write", "writes", "random", "io"] | None
 Infer: TypeAlias = Callable[..., Spec | tuple[Spec, ...]]
 Kernel: TypeAlias = str | Callable[..., Any]
 Rule: TypeAlias = Callable[..., Any]

@@ -103,7 +103,11 @@ def _of_function(
         reason = never(node, arrays)
         if reason:
             raise NotLowered(f"it calls `{node.op}`: {reason}")
-        arrays.update(zip(node.outputs, lowered(node, [arrays[x] for x in node.inputs], to, calls), strict=True))
+        try:
+            results = lowered(node, [arrays[x] for x in node.inputs], to, calls)
+        except NotLowered as refusal:
+            raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
+        arrays.update(zip(node.outputs, results, strict=True))
     return [arrays[value] for value in graph.outputs]
 
 

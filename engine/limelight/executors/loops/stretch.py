@@ -19,6 +19,7 @@ from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.lowering import Lowering, constant, lowered, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
+from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 from limelight.optimise.guarded_sum import guard_of
@@ -232,6 +233,7 @@ class _StretchOp(Op):
             kernel=lambda xp, *xs: table(*xs),
             multiple=True,
             fresh=fresh,
+            effect=None if fresh else WRITES,
             why_no_gradient="only graphs that are about to run have it",
         )
         self.table = table
