@@ -37,8 +37,11 @@ _FEWEST_PAIRED: Final = 8
 _SHORT: Final = 16
 """Elements for which the call of a loop takes longer than its work."""
 _EXACT: Final = frozenset(
-    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.logical_and, np.logical_or, np.logical_not]
-    + [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]
+    [
+        *[np.add, np.subtract, np.multiply, np.divide, np.negative, np.square],
+        *[np.logical_and, np.logical_or, np.logical_not],
+        *[np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal],
+    ]
 )
 """Functions whose result is the one nearest to the true one, or a truth: the same by any loop, with or without SIMD."""
 _BYTE: Final = np.dtype(np.bool_)

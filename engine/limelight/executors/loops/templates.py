@@ -42,9 +42,7 @@ class Template(NamedTuple):
         for loop, references, dims, steps, axes in self.calls:
             inside = tuple([views[x] if type(x) is int else _view(x, views, buffers, n) for x in references])
             to.list.append(Instruction(loop, inside, dims, steps, axes))
-        return [
-            operands[x] if type(x) is int else TracedArray(_view(x, views, buffers, n), to) for x in self.results
-        ]
+        return [operands[x] if type(x) is int else TracedArray(_view(x, views, buffers, n), to) for x in self.results]
 
 
 def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: int) -> View:

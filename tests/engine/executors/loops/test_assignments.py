@@ -110,7 +110,7 @@ def test_what_fails_after_an_assignment_finds_it_made() -> None:
 
     for name in ("plan", "loops"):
         v.assign(X)
-        with pytest.raises(Exception, match="cholesky.*assigned before that"):
+        with pytest.raises(Exception, match=r"cholesky.*assigned before that"):
             staged(function, name)(ll.constant(X))
         assert v.numpy().tobytes() == (np.tanh(X) * np.float32(2)).tobytes()
 

@@ -251,7 +251,9 @@ def test_a_loop_goes_through_rows() -> None:
 
 def test_branches_and_jumps() -> None:
     x, _ = arrays(10, 10)
-    t = rows_added(ZERO, ("branch", 1, 0, 4), added(0), ("jump", 5), (*ZERO[:1], (0, 0, 0, 0, 2, 0), *ZERO[2:]), rows=())
+    t = rows_added(
+        ZERO, ("branch", 1, 0, 4), added(0), ("jump", 5), (*ZERO[:1], (0, 0, 0, 0, 2, 0), *ZERO[2:]), rows=()
+    )
     assert t(x, np.True_)[0].tobytes() == (np.zeros(10, "f4") + x[0]).tobytes()
     assert t(x, np.False_)[0].tobytes() == np.zeros(10, "f4").tobytes()
 
