@@ -61,7 +61,7 @@ class _Order:
 
     def write(self, instructions: Sequence[AnyInstruction]) -> None:
         for one in instructions:
-            if isinstance(one, Instruction):
+            if type(one) is Instruction:
                 self.items.append(_with_roots(one))
             elif isinstance(one, Guard):
                 self._mark("guard", (one.condition,))
@@ -101,6 +101,9 @@ def _with_root(view: View) -> View:
 
 
 def _with_roots(one: Instruction) -> Instruction:
-    if all(x.buffer.same is None for x in one.operands):
+    for x in one.operands:
+        if x.buffer.same is not None:
+            break
+    else:
         return one
     return one._replace(operands=tuple(map(_with_root, one.operands)))

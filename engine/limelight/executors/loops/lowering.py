@@ -40,6 +40,20 @@ class Lowering:
     def __init__(self, kernel_calls: KernelCalls) -> None:
         self.kernel_calls = kernel_calls
         self.templates: dict[Any, Template | None] = {}
+        self._kinds: dict[Op, tuple[str, str]] = {}
+
+    def kind_of(self, op: Op) -> tuple[str, str]:
+        """Why no node of an op can be in a table, and in which way one is lowered."""
+        kind = self._kinds.get(op)
+        if kind is None:
+            kind = self._kinds[op] = (_unknown(op), _way(op))
+        return kind
+
+
+def _way(op: Op) -> str:
+    if guard_of(op) is not None:
+        return "guard"
+    return "control" if op.higher_order else "power" if op.name == "pow" else "kernel"
 
 
 def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: Lowering) -> list[TracedArray]:
@@ -49,19 +63,22 @@ def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
     op = node.op
-    guard = guard_of(op)
-    if guard is not None:
-        results = [checked_total(guard, operands, to)]
-    elif op.higher_order:
-        results = LOWERINGS[op.name](node, operands, to, functools.partial(_of_function, to=to, calls=calls))
-    elif op.name == "pow" and operands[1].view.buffer.array is None:
-        results = [power(*operands)]
-    else:
+    way = calls.kind_of(op)[1]
+    if way == "kernel" or (way == "power" and operands[1].view.buffer.array is not None):
         results = _by_kernel(node, operands, to, calls)
+    elif way == "power":
+        results = [power(*operands)]
+    elif way == "control":
+        results = LOWERINGS[op.name](node, operands, to, functools.partial(_of_function, to=to, calls=calls))
+    else:
+        guard = guard_of(op)
+        assert guard is not None
+        results = [checked_total(guard, operands, to)]
     for result, value in zip(results, node.outputs, strict=True):
         spec = value.spec
         assert isinstance(spec, TensorSpec)
-        if result.shape != spec.shape or result.dtype != spec.dtype:
+        view = result.view
+        if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
     return results
 
@@ -100,7 +117,7 @@ def _of_function(
         if node.op is constant_op:
             arrays[node.outputs[0]] = TracedArray(to.constant(constant(node)), to)
             continue
-        reason = never(node, arrays)
+        reason = never(node, arrays, calls)
         if reason:
             raise NotLowered(f"it calls `{node.op}`: {reason}")
         try:
@@ -139,17 +156,17 @@ def constant(node: Node) -> Any:
     return node.op.kernel_on("numpy")(*node.params)
 
 
-def never(node: Node, known: Container[Value], may_have_effect: bool = False) -> str:
+def never(node: Node, known: Container[Value], calls: Lowering, may_have_effect: bool = False) -> str:
     """Why a node cannot be in a table, whatever its kernel does; `known` values can be in one."""
     op = node.op
     if node.device is not None and node.device is not CPU0:
         return f"it runs on {node.device.short}"
     if op.effect is not None and not may_have_effect:
         return "it reads a variable, which the plan does" if op.effect == "read" else "it has an effect"
-    reason = _unknown(op)
+    reason = calls.kind_of(op)[0]
     if reason:
         return reason
-    for value in node.inputs[may_have_effect:]:  # the first is the variable
+    for value in node.inputs[1:] if may_have_effect else node.inputs:  # the first is the variable
         if value not in known and (reason := _unfit(value.spec)):
             return reason
     for value in node.outputs:

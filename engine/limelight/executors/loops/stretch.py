@@ -14,7 +14,7 @@ from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
-from limelight.executors.loops.instructions import AnyInstruction, Guard, Instructions, NotLowered
+from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.lowering import Lowering, constant, lowered, never
 from limelight.executors.loops.program import Write, table
@@ -48,7 +48,7 @@ class Stretch:
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
         concerns_variable = node.op.effect is not None and self.assignments.knows(node)
-        reason = never(node, self.arrays, concerns_variable)
+        reason = never(node, self.arrays, self._lowering, concerns_variable)
         if reason:
             return reason
         start = len(self._instructions.list)
@@ -145,14 +145,20 @@ class Stretch:
         keep: list[int] = []
         for i in range(len(self._instructions.list) - 1, -1, -1):
             one = self._instructions.list[i]
-            if i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written):
-                needed.update(x.buffer for x in one.operands)
+            if type(one) is Instruction:  # nearly always
+                is_needed = one.operands[-1].buffer in needed
+            else:
+                is_needed = i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written)
+            if is_needed:
+                for x in one.operands:
+                    needed.add(x.buffer)
                 keep.append(i)
         keep.reverse()
         numbers: dict[int, range] = {}
         number = 0
         for i in keep:
-            n = length(self._instructions.list[i])
+            one = self._instructions.list[i]
+            n = 1 if type(one) is Instruction else length(one)
             numbers[i] = range(number, number + n)
             number += n
         return [self._instructions.list[i] for i in keep], numbers

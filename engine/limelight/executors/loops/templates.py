@@ -37,11 +37,13 @@ class Template(NamedTuple):
         """Appends the instructions for these operands; returns the results."""
         views = [x.view for x in operands]
         buffers = [x.buffer for x in views]
-        buffers += map(Buffer, self.buffers)
+        for nbytes in self.buffers:
+            buffers.append(Buffer(nbytes))
         n = len(views)
+        append = to.list.append
         for loop, references, dims, steps, axes in self.calls:
             inside = tuple([views[x] if type(x) is int else _view(x, views, buffers, n) for x in references])
-            to.list.append(Instruction(loop, inside, dims, steps, axes))
+            append(Instruction(loop, inside, dims, steps, axes))
         return [operands[x] if type(x) is int else TracedArray(_view(x, views, buffers, n), to) for x in self.results]
 
 
