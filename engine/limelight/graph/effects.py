@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from limelight.core.spec import VariableSpec
 from limelight.errors import GraphError
@@ -30,7 +30,7 @@ class Effects(NamedTuple):
         return bool(self.writes or self.chains)
 
 
-WRITES = "writes"
+WRITES: Final = "writes"
 """The effect of an op that assigns each variable which it takes: a table of an executor."""
 NONE = Effects(frozenset(), frozenset(), frozenset())
 

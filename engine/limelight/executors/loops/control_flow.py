@@ -166,8 +166,8 @@ def _carry_on(carried: Sequence[TracedArray], results: Sequence[TracedArray], to
         if x.view.buffer is place.view.buffer and x.view.offset == 0:
             continue
         moves.append((to.copied(x.view) if x.view.buffer in places else x.view, place.view))
-    for view, place in moves:
-        to.copy(view, place)
+    for source, target in moves:
+        to.copy(source, target)
 
 
 def _made_by(instructions: Sequence[AnyInstruction]) -> set[Buffer]:

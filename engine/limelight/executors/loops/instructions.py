@@ -357,8 +357,8 @@ def _put_longest_last(sizes: list[int], steps: list[list[int]]) -> None:
     """Has a loop run along the longest axis rather than along a short one."""
     longest = max(range(len(sizes)), key=sizes.__getitem__)
     if sizes[-1] < _SHORT and sizes[longest] >= 2 * sizes[-1]:
-        for row in (sizes, steps):
-            row.append(row.pop(longest))  # type: ignore[attr-defined]  # a list of either
+        sizes.append(sizes.pop(longest))
+        steps.append(steps.pop(longest))
 
 
 def _check_out(out: View, operands: Sequence[View], shape: Sizes, dtype: np.dtype[Any]) -> None:

@@ -37,8 +37,7 @@ class Template(NamedTuple):
         """Appends the instructions for these operands; returns the results."""
         views = [x.view for x in operands]
         buffers = [x.buffer for x in views]
-        for nbytes in self.buffers:
-            buffers.append(Buffer(nbytes))
+        buffers.extend(map(Buffer, self.buffers))
         n = len(views)
         append = to.list.append
         for loop, references, dims, steps, axes in self.calls:
