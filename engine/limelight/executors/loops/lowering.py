@@ -87,7 +87,10 @@ def _by_kernel(node: Node, operands: Sequence[TracedArray], to: Instructions, ca
     call = calls.kernel_calls.of(node, "numpy")
     head = head_of(node, call)
     key = None if head is None else pattern(head, operands)
-    known = None if key is None else calls.templates.get(key)
+    try:
+        known = None if key is None else calls.templates.get(key)
+    except TypeError:  # something that the kernel gets has no hash
+        key = known = None
     if known is not None:
         return known.applied(operands, to)
     start = len(to.list)
