@@ -61,7 +61,7 @@ class _Order:
 
     def write(self, instructions: Sequence[AnyInstruction]) -> None:
         for one in instructions:
-            if type(one) is Instruction:
+            if isinstance(one, Instruction):
                 self.items.append(_with_roots(one))
             elif isinstance(one, Guard):
                 self._mark("guard", (one.condition,))

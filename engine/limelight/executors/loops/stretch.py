@@ -47,7 +47,8 @@ class Stretch:
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        concerns_variable = node.op.effect is not None and self.assignments.knows(node)
+        op = node.op
+        concerns_variable = op.effect is not None and self.assignments.knows(node)
         reason = never(node, self.arrays, self._lowering, concerns_variable)
         if reason:
             return reason
@@ -56,7 +57,9 @@ class Stretch:
             if concerns_variable:
                 arrays = [self.assignments.lowered(node, self.array)]
             else:
-                arrays = lowered(node, [self.array(x) for x in node.inputs], self._instructions, self._lowering)
+                known, array = self.arrays, self.array
+                operands = [known[x] if x in known else array(x) for x in node.inputs]
+                arrays = lowered(node, operands, self._instructions, self._lowering)
         except NotLowered as refusal:
             reason = str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
@@ -64,7 +67,10 @@ class Stretch:
         if reason:
             del self._instructions.list[start:]
             return reason
-        self.arrays.update(zip(node.outputs, arrays, strict=True))
+        if len(arrays) == 1:  # nearly always
+            self.arrays[node.outputs[0]] = arrays[0]
+        else:
+            self.arrays.update(zip(node.outputs, arrays, strict=True))
         if concerns_variable:
             self.assignments.note(node, arrays[0])
         self._spans[node] = (start, len(self._instructions.list))

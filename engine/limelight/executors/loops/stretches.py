@@ -83,7 +83,7 @@ class _Writer:
     def take(self, node: Node) -> None:
         """Puts a node where it can be, in the open stretch if possible."""
         changes = (node.op.effect is not None or node.op.higher_order) and effects_of(node).changes
-        if self._needs(node, self._behind) or (changes and self._behind):
+        if self._behind and (changes or self._needs(node, self._behind)):
             reason = Stretch(self._lowering, self._layouts).offer(node)
             if reason:
                 self._wait(node, reason)

@@ -53,22 +53,22 @@ def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: i
     return View(buffers[number], offset + views[number].offset if number < n else offset, shape, strides, dtype)
 
 
-def pattern(head: tuple[Any, ...], operands: Sequence[TracedArray]) -> Any:
+def pattern(head: tuple[Any, ...], operands: Sequence[TracedArray]) -> tuple[Any, ...]:
     """What decides about the instructions of a node, as a key: `head` is what its kernel gets besides operands.
 
     A kernel may look at the numbers of constants, which therefore count by identity; and where an operand comes twice.
     """
     key: list[Any] = [head]
-    seen: list[Buffer] = []
+    seen: dict[Buffer, int] = {}
     for x in operands:
         buffer, offset, shape, strides, dtype = x.view
         if buffer.array is not None:
-            key.append((buffer, offset, shape, strides))
-        elif buffer in seen:
-            return None
+            key += (buffer, offset, shape, strides)
+        elif buffer in seen:  # another view of it, perhaps
+            key += (len(seen), offset - seen[buffer], [*seen].index(buffer), shape, strides, dtype)
         else:
-            seen.append(buffer)
-            key.append((shape, strides, dtype))
+            seen[buffer] = offset
+            key += (shape, strides, dtype)
     return tuple(key)
 
 
@@ -78,7 +78,7 @@ def template(
     """The template of a node that was lowered; None where it has more than calls of loops.
 
     Args:
-        operands: those of the node, which have a buffer each.
+        operands: those of the node.
         instructions: those that were appended.
         results: those of the node.
     """
@@ -113,6 +113,8 @@ _PLAIN = frozenset([int, bool, str, type(None)])
 def head_of(node: Any, call: Any) -> tuple[Any, ...] | None:
     """What a kernel gets besides operands; None where equal parameters may mean something else (0.0 and -0.0, say)."""
     params = node.params if call.params is None else call.params
+    if not params and not call.extra:
+        return (node.op, call.kernel, call.first, call.infix, call.suffix)
     if call.extra or not all(type(x) in _PLAIN or _is_plain(x) for x in params):
         return None
     return (node.op, call.kernel, call.first, call.infix, call.suffix, params, tuple(map(type, params)))
