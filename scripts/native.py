@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
 TESTS = "tests/engine/executors/loops"
+SANITIZED_TESTS = ("table", "loops", "control_flow", "assignments")
 COMPILERS = ("cc", "gcc", "clang", "cl")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -96,7 +97,7 @@ def sanitize(arguments: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")]),
             "PYTHONMALLOC": "malloc",  # so that each object's end is known
         }
-        tests = arguments or [f"{TESTS}/test_table.py", f"{TESTS}/test_loops.py"]
+        tests = arguments or [f"{TESTS}/test_{name}.py" for name in SANITIZED_TESTS]
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

@@ -26,7 +26,7 @@ from limelight.core.spec import Spec
 from limelight.errors import ArgumentError, GradientError
 from limelight.user_code.source_line import GENERATED_PREFIX
 
-Effect: TypeAlias = Literal["read", "write", "random", "io"] | None
+Effect: TypeAlias = Literal["read", "write", "writes", "random", "io"] | None
 Infer: TypeAlias = Callable[..., Spec | tuple[Spec, ...]]
 Kernel: TypeAlias = str | Callable[..., Any]
 Rule: TypeAlias = Callable[..., Any]
@@ -132,8 +132,9 @@ class Op:
         vjp: gradient rules by input.
         why_no_gradient: why there are none.
         maths: the rules as formulas.
-        effect: "read" or "write" (of the variable that is input 0), "random" (a draw from the generator that is input
-            0) or "io": such ops are never folded or shared, and but for reads never pruned.
+        effect: "read" or "write" (of the variable that is input 0), "writes" (of all variables among the inputs),
+            "random" (a draw from the generator that is input 0) or "io": such ops are never folded or shared, and but
+            for reads never pruned.
         multiple: whether it has several outputs.
         special: kernels for single backends, by name, where they do better.
         higher_order: whether parameters are staged functions; each takes the last inputs of the op, as many as its

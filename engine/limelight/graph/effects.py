@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from limelight.core.spec import VariableSpec
 from limelight.errors import GraphError
@@ -30,6 +30,8 @@ class Effects(NamedTuple):
         return bool(self.writes or self.chains)
 
 
+WRITES: Final = "writes"
+"""The effect of an op that assigns each variable which it takes: a table of an executor."""
 NONE = Effects(frozenset(), frozenset(), frozenset())
 
 
@@ -41,6 +43,9 @@ def effects_of(node: Node) -> Effects:
     if effect is None:
         return NONE
     target = frozenset(node.inputs[:1])
+    if effect == WRITES:
+        written = [value for value in node.inputs if isinstance(value.spec, VariableSpec)]
+        return Effects(frozenset(), frozenset(written), frozenset())
     if effect == "read":
         return Effects(target, frozenset(), frozenset())
     if effect == "write" or (effect == "random" and all(isinstance(value.spec, VariableSpec) for value in target)):

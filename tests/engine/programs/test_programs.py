@@ -65,6 +65,8 @@ def compare(program: Program) -> None:
             found[name, level] = ways.executed(executor, level, unknown=unknown and level == 2)
             found[name, level].same_as(eager, f"{name}, level {level}")
             seen["runs of graphs"] += 1
+        if "loops" in EXECUTORS:
+            assert found["loops", level].bits() == found["plan", level].bits(), f"tables have the plan's bits: {level}"
     for level in (1, 2):
         assert found["step", level].bits() == found["step", 0].bits(), f"level {level} is exact"
 
@@ -86,6 +88,9 @@ def differentiate(program: Program) -> None:
     for level, (name, executor) in zip(itertools.cycle((0, 3)), EXECUTORS.items(), strict=False):
         inside = ways.executed(executor, level, slopes=True)
         inside.same_as(eager, f"gradients in the graph, {name}, level {level}")
+    if "loops" in EXECUTORS:
+        by_loops, by_plan = (ways.executed(EXECUTORS[name], 3, slopes=True).bits() for name in ("loops", "plan"))
+        assert by_loops == by_plan, "tables have the plan's bits in gradients"
 
 
 def note(program: Program) -> None:

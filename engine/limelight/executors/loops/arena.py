@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
@@ -34,22 +35,22 @@ def place_buffers(uses: Sequence[Sequence[Buffer]], loops: Sequence[tuple[int, i
     for buffer, i in last.items():
         ending[i].append(buffer)
     free: dict[int, list[int]] = defaultdict(list)
-    placed: set[Buffer] = set()
+    sizes: dict[Buffer, int] = {}
     top = 0
     for i, buffers in enumerate(uses):
         for buffer in buffers:
-            if buffer not in placed:
-                placed.add(buffer)
-                size = rounded(buffer.nbytes)
+            if buffer not in sizes:
+                size = sizes[buffer] = rounded(buffer.nbytes)
                 if free[size]:
                     buffer.offset = free[size].pop()
                 else:
                     buffer.offset, top = top, top + size
         for buffer in ending.get(i, ()):
-            free[rounded(buffer.nbytes)].append(buffer.offset)
+            free[sizes[buffer]].append(buffer.offset)
     return top
 
 
+@functools.lru_cache(maxsize=4096)
 def rounded(nbytes: int) -> int:
     """The bytes that a buffer gets: a multiple of the alignment, of which there are few different ones."""
     step = max(ALIGNMENT, (1 << max(0, nbytes - 1).bit_length()) // _STEPS // 2)

@@ -70,7 +70,7 @@ class Assignments:
         check_dtype(spec.dtype)
         update = _UPDATES.get(node.op.name)
         if update is not None:
-            new = update(array(self._now.get(variable, variable)), array(node.inputs[1]))
+            new: TracedArray = update(array(self._now.get(variable, variable)), array(node.inputs[1]))
         else:
             new = array(node.inputs[1])
         if new.shape != spec.shape or new.dtype != spec.dtype:

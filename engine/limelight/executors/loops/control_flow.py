@@ -43,7 +43,7 @@ def _scan(node: Node, operands: Sequence[TracedArray], to: Instructions, run: Ru
         _carry_on(carried, results[:n], to)
     used = {x.buffer for one in instructions for x in one.operands}
     moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
-    written = tuple([*[x.view for x in carried], *stacks])
+    written = (*[x.view for x in carried], *stacks)
     to.list.append(Repetition(count, [], None, instructions, moving, written))
     return [*carried, *[TracedArray(stack, to) for stack in stacks]]
 
@@ -80,7 +80,7 @@ def _cond(node: Node, operands: Sequence[TracedArray], to: Instructions, run: Ru
             _check_order(x)
         with to.nested() as copies:
             _hand_over([x.view for x in branch], results, _made_by(instructions), to)
-        instructions += copies
+        instructions.extend(copies)
     to.list.append(Choice(holds, (branches[0], branches[1]), tuple(results)))
     return [TracedArray(result, to) for result in results]
 
@@ -166,8 +166,8 @@ def _carry_on(carried: Sequence[TracedArray], results: Sequence[TracedArray], to
         if x.view.buffer is place.view.buffer and x.view.offset == 0:
             continue
         moves.append((to.copied(x.view) if x.view.buffer in places else x.view, place.view))
-    for view, place in moves:
-        to.copy(view, place)
+    for source, target in moves:
+        to.copy(source, target)
 
 
 def _made_by(instructions: Sequence[AnyInstruction]) -> set[Buffer]:

@@ -101,6 +101,9 @@ def _with_root(view: View) -> View:
 
 
 def _with_roots(one: Instruction) -> Instruction:
-    if all(x.buffer.same is None for x in one.operands):
+    for x in one.operands:
+        if x.buffer.same is not None:
+            break
+    else:
         return one
     return one._replace(operands=tuple(map(_with_root, one.operands)))

@@ -37,8 +37,11 @@ _FEWEST_PAIRED: Final = 8
 _SHORT: Final = 16
 """Elements for which the call of a loop takes longer than its work."""
 _EXACT: Final = frozenset(
-    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.logical_and, np.logical_or, np.logical_not]
-    + [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]
+    [
+        *[np.add, np.subtract, np.multiply, np.divide, np.negative, np.square],
+        *[np.logical_and, np.logical_or, np.logical_not],
+        *[np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal],
+    ]
 )
 """Functions whose result is the one nearest to the true one, or a truth: the same by any loop, with or without SIMD."""
 _BYTE: Final = np.dtype(np.bool_)
@@ -354,8 +357,8 @@ def _put_longest_last(sizes: list[int], steps: list[list[int]]) -> None:
     """Has a loop run along the longest axis rather than along a short one."""
     longest = max(range(len(sizes)), key=sizes.__getitem__)
     if sizes[-1] < _SHORT and sizes[longest] >= 2 * sizes[-1]:
-        for row in (sizes, steps):
-            row.append(row.pop(longest))  # type: ignore[attr-defined]  # a list of either
+        sizes.append(sizes.pop(longest))
+        steps.append(steps.pop(longest))
 
 
 def _check_out(out: View, operands: Sequence[View], shape: Sizes, dtype: np.dtype[Any]) -> None:

@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core.devices import CPU0
-from limelight.core.op import get, home_of
+from limelight.core.op import Op, get, home_of
 from limelight.core.shapes import is_static
 from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops.checked_sums import checked_total
 from limelight.executors.loops.control_flow import LOWERINGS
 from limelight.executors.loops.instructions import Instructions, NotLowered, check_dtype
 from limelight.executors.loops.powers import power
+from limelight.executors.loops.templates import Template, head_of, pattern, template
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
 from limelight.graph.ir import Node, Value
@@ -24,32 +25,79 @@ from limelight.optimise.guarded_sum import guard_of
 
 NAME: Final = "loops"
 """The executor's name. Functions that ask for another one are not a part of tables."""
+_UNKNOWN: Final = "it is no op of limelight's own, and its kernel may do anything"
 MOST_INNER_NODES: Final = 20_000
 """Of called functions in a table, each as often as it is called: calls of calls would grow without bound."""
 
 
-def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: KernelCalls) -> list[TracedArray]:
+class Lowering:
+    """What the nodes of a graph that is built have in common: what the plan calls for each, and patterns.
+
+    Args:
+        kernel_calls: what the plan calls for each node.
+    """
+
+    def __init__(self, kernel_calls: KernelCalls) -> None:
+        self.kernel_calls = kernel_calls
+        self.templates: dict[Any, Template | None] = {}
+        self._kinds: dict[Op, tuple[str, str]] = {}
+
+    def kind_of(self, op: Op) -> tuple[str, str]:
+        """Why no node of an op can be in a table, and in which way one is lowered."""
+        kind = self._kinds.get(op)
+        if kind is None:
+            kind = self._kinds[op] = (_unknown(op), _way(op))
+        return kind
+
+
+def _way(op: Op) -> str:
+    if guard_of(op) is not None:
+        return "guard"
+    return "control" if op.higher_order else "power" if op.name == "pow" else "kernel"
+
+
+def lowered(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: Lowering) -> list[TracedArray]:
     """Appends the instructions of a node; returns its results.
 
     Raises:
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
     op = node.op
-    guard = guard_of(op)
-    if guard is not None:
-        results = [checked_total(guard, operands, to)]
-    elif op.higher_order:
-        results = LOWERINGS[op.name](node, operands, to, functools.partial(_of_function, to=to, calls=calls))
-    elif op.name == "pow" and operands[1].view.buffer.array is None:
+    way = calls.kind_of(op)[1]
+    if way == "kernel" or (way == "power" and operands[1].view.buffer.array is not None):
+        results = _by_kernel(node, operands, to, calls)
+    elif way == "power":
         results = [power(*operands)]
+    elif way == "control":
+        results = LOWERINGS[op.name](node, operands, to, functools.partial(_of_function, to=to, calls=calls))
     else:
-        made = called(calls.of(node, "numpy"), node, operands, to)
-        results = [_as_traced(x, to) for x in (made if op.multiple else (made,))]
+        guard = guard_of(op)
+        assert guard is not None
+        results = [checked_total(guard, operands, to)]
     for result, value in zip(results, node.outputs, strict=True):
         spec = value.spec
         assert isinstance(spec, TensorSpec)
-        if result.shape != spec.shape or result.dtype != spec.dtype:
+        view = result.view
+        if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
+    return results
+
+
+def _by_kernel(node: Node, operands: Sequence[TracedArray], to: Instructions, calls: Lowering) -> list[TracedArray]:
+    call = calls.kernel_calls.of(node, "numpy")
+    head = head_of(node, call)
+    key = None if head is None else pattern(head, operands)
+    try:
+        known = None if key is None else calls.templates.get(key)
+    except TypeError:  # something that the kernel gets has no hash
+        key = known = None
+    if known is not None:
+        return known.applied(operands, to)
+    start = len(to.list)
+    made = called(call, node, operands, to)
+    results = [_as_traced(x, to) for x in (made if node.op.multiple else (made,))]
+    if key is not None:
+        calls.templates[key] = template(operands, to.list[start:], results)
     return results
 
 
@@ -58,7 +106,7 @@ def _as_traced(x: Any, to: Instructions) -> TracedArray:
 
 
 def _of_function(
-    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: KernelCalls
+    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: Lowering
 ) -> list[TracedArray]:
     """Appends the instructions of a function that a node calls; returns its results."""
     if getattr(function, "executor", None) != NAME:
@@ -72,10 +120,14 @@ def _of_function(
         if node.op is constant_op:
             arrays[node.outputs[0]] = TracedArray(to.constant(constant(node)), to)
             continue
-        reason = never(node, arrays)
+        reason = never(node, arrays, calls)
         if reason:
             raise NotLowered(f"it calls `{node.op}`: {reason}")
-        arrays.update(zip(node.outputs, lowered(node, [arrays[x] for x in node.inputs], to, calls), strict=True))
+        try:
+            results = lowered(node, [arrays[x] for x in node.inputs], to, calls)
+        except NotLowered as refusal:
+            raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
+        arrays.update(zip(node.outputs, results, strict=True))
     return [arrays[value] for value in graph.outputs]
 
 
@@ -107,33 +159,49 @@ def constant(node: Node) -> Any:
     return node.op.kernel_on("numpy")(*node.params)
 
 
-def never(node: Node, known: Container[Value], may_have_effect: bool = False) -> str:
+def never(node: Node, known: Container[Value], calls: Lowering, may_have_effect: bool = False) -> str:
     """Why a node cannot be in a table, whatever its kernel does; `known` values can be in one."""
     op = node.op
     if node.device is not None and node.device is not CPU0:
         return f"it runs on {node.device.short}"
     if op.effect is not None and not may_have_effect:
         return "it reads a variable, which the plan does" if op.effect == "read" else "it has an effect"
-    if op.higher_order and op.name not in LOWERINGS:
-        return "it calls functions"
-    if guard_of(op) is None and (not home_of(op.name).startswith("limelight.") or get(op.name) is not op):
-        return "it is no op of limelight's own, and its kernel may do anything"
-    for value in (*node.inputs[may_have_effect:], *node.outputs):  # the first is the variable
+    reason = calls.kind_of(op)[0]
+    if reason:
+        return reason
+    for value in node.inputs[1:] if may_have_effect else node.inputs:  # the first is the variable
         if value not in known and (reason := _unfit(value.spec)):
             return reason
+    for value in node.outputs:
+        if reason := _unfit(value.spec):
+            return reason
     return ""
+
+
+def _unknown(op: Op) -> str:
+    """Why no node of an op can be in a table."""
+    if op.higher_order and op.name not in LOWERINGS:
+        return "it calls functions"
+    if guard_of(op) is None and (home_of(op.name) == "" or not home_of(op.name).startswith("limelight.")):
+        return _UNKNOWN
+    return "" if guard_of(op) is not None or get(op.name) is op else _UNKNOWN
 
 
 def _unfit(spec: Spec) -> str:
     """Why values of a spec cannot be in a table."""
     if not isinstance(spec, TensorSpec):
         return "it takes something that is no array"
-    if not is_static(spec.shape):
+    return _unfit_array(spec.shape, spec.dtype)
+
+
+@functools.lru_cache(maxsize=4096)
+def _unfit_array(shape: Any, dtype: Any) -> str:
+    if not is_static(shape):
         return "its sizes are unknown"
-    if not spec.size:
+    if 0 in shape:
         return "it has no elements"
     try:
-        check_dtype(spec.dtype)
+        check_dtype(dtype)
     except NotLowered as refusal:
         return str(refusal)
     return ""

@@ -76,18 +76,22 @@ def table(
 
 def _place_others(items: Sequence[Item], arena: int) -> int:
     """Gives the buffers that have no place theirs in the arena; returns its size."""
-    mine = [[x.buffer for x in _operands(item) if x.buffer.place < 0] for item in items]
-    for item in items:
-        if isinstance(item, Run):
-            for buffer in item.scratch:
-                buffer.nbytes = buffer.nbytes // item.total * BLOCK
+    mine = [
+        [x.buffer for x in (item.operands if type(item) is Instruction else _operands(item)) if x.buffer.place < 0]
+        for item in items
+    ]
     begun: dict[int, int] = {}
     loops: list[tuple[int, int]] = []
     for i, item in enumerate(items):
-        if isinstance(item, Mark) and item.name == "begin":
-            begun[item.counter] = i
-        elif isinstance(item, Mark) and item.name == "again":
-            loops.append((begun[item.counter], i))
+        if type(item) is Instruction:
+            continue
+        if isinstance(item, Run):
+            for buffer in item.scratch:
+                buffer.nbytes = buffer.nbytes // item.total * BLOCK
+        elif item.name == "begin":  # type: ignore[union-attr]  # a mark
+            begun[item.counter] = i  # type: ignore[union-attr]
+        elif item.name == "again":  # type: ignore[union-attr]
+            loops.append((begun[item.counter], i))  # type: ignore[union-attr]
     nbytes = place_buffers(mine, loops)
     for buffer in {buffer for buffers in mine for buffer in buffers}:
         assert buffer.is_made, "an input that no node of the stretch has"
@@ -122,14 +126,20 @@ def _spec(view: View) -> tuple[int, Sizes, Sizes]:
 
 def _written(item: Item, targets: dict[Label, int]) -> tuple[Any, ...]:
     """An item as the table takes it: see the README of limelight-native."""
+    if type(item) is Instruction:
+        return _written_call(item)
     if isinstance(item, Run):
         return _written_run(item)
     return _written_mark(item, targets) if isinstance(item, Mark) else _written_call(item)
 
 
 def _written_call(one: Instruction) -> tuple[Any, ...]:
-    operands = tuple([word for x in one.operands for word in (x.buffer.place, x.buffer.offset + x.offset)])
-    return (one.loop, operands, one.dims, one.steps, one.axes)
+    loop, views, dims, steps, axes = one
+    words: list[int] = []
+    for x in views:
+        buffer = x.buffer
+        words += (buffer.place, buffer.offset + x.offset)
+    return (loop, tuple(words), dims, steps, axes)
 
 
 def _written_run(run: Run) -> tuple[Any, ...]:

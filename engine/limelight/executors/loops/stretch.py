@@ -14,12 +14,12 @@ from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
-from limelight.executors.loops.instructions import AnyInstruction, Guard, Instructions, NotLowered
+from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
-from limelight.executors.loops.lowering import constant, lowered, never
+from limelight.executors.loops.lowering import Lowering, constant, lowered, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
-from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 from limelight.optimise.guarded_sum import guard_of
@@ -32,23 +32,24 @@ class Stretch:
     """Nodes that are to run together.
 
     Args:
-        kernel_calls: what the plan calls for each node.
+        lowering: what it has in common with other stretches of the graph.
         layouts: the strides of values that do not lie in C order.
     """
 
-    def __init__(self, kernel_calls: KernelCalls, layouts: Mapping[Value, Sizes]) -> None:
+    def __init__(self, lowering: Lowering, layouts: Mapping[Value, Sizes]) -> None:
         self.nodes: list[Node] = []
         self.arrays: dict[Value, TracedArray] = {}
         self.assignments = Assignments()
-        self._kernel_calls = kernel_calls
+        self._lowering = lowering
         self._layouts = layouts
         self._instructions = Instructions()
         self._spans: dict[Node, tuple[int, int]] = {}
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        concerns_variable = node.op.effect is not None and self.assignments.knows(node)
-        reason = never(node, self.arrays, concerns_variable)
+        op = node.op
+        concerns_variable = op.effect is not None and self.assignments.knows(node)
+        reason = never(node, self.arrays, self._lowering, concerns_variable)
         if reason:
             return reason
         start = len(self._instructions.list)
@@ -56,7 +57,9 @@ class Stretch:
             if concerns_variable:
                 arrays = [self.assignments.lowered(node, self.array)]
             else:
-                arrays = lowered(node, [self.array(x) for x in node.inputs], self._instructions, self._kernel_calls)
+                known, array = self.arrays, self.array
+                operands = [known[x] if x in known else array(x) for x in node.inputs]
+                arrays = lowered(node, operands, self._instructions, self._lowering)
         except NotLowered as refusal:
             reason = str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
@@ -64,7 +67,10 @@ class Stretch:
         if reason:
             del self._instructions.list[start:]
             return reason
-        self.arrays.update(zip(node.outputs, arrays, strict=True))
+        if len(arrays) == 1:  # nearly always
+            self.arrays[node.outputs[0]] = arrays[0]
+        else:
+            self.arrays.update(zip(node.outputs, arrays, strict=True))
         if concerns_variable:
             self.assignments.note(node, arrays[0])
         self._spans[node] = (start, len(self._instructions.list))
@@ -145,14 +151,20 @@ class Stretch:
         keep: list[int] = []
         for i in range(len(self._instructions.list) - 1, -1, -1):
             one = self._instructions.list[i]
-            if i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written):
-                needed.update(x.buffer for x in one.operands)
+            if type(one) is Instruction:  # nearly always
+                is_needed = one.operands[-1].buffer in needed
+            else:
+                is_needed = i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written)
+            if is_needed:
+                for x in one.operands:
+                    needed.add(x.buffer)
                 keep.append(i)
         keep.reverse()
         numbers: dict[int, range] = {}
         number = 0
         for i in keep:
-            n = length(self._instructions.list[i])
+            one = self._instructions.list[i]
+            n = 1 if type(one) is Instruction else length(one)
             numbers[i] = range(number, number + n)
             number += n
         return [self._instructions.list[i] for i in keep], numbers
@@ -233,6 +245,7 @@ class _StretchOp(Op):
             kernel=lambda xp, *xs: table(*xs),
             multiple=True,
             fresh=fresh,
+            effect=None if fresh else WRITES,
             why_no_gradient="only graphs that are about to run have it",
         )
         self.table = table

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from limelight.executors.loops.layout import Sizes, is_contiguous
+from limelight.executors.loops.lowering import Lowering
 from limelight.executors.loops.stretch import FinishedStretch, Stretch
 from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.executors.plan.specialised_kernels import specialised
@@ -61,7 +62,7 @@ class _Writer:
         self.reasons: dict[Node, str] = {}
         self._graph = graph
         self._otherwise = otherwise
-        self._kernel_calls = KernelCalls(specialised)
+        self._lowering = Lowering(KernelCalls(specialised))
         self._layouts: dict[Value, Sizes] = {}
         self._users: dict[Value, list[Node]] = {}
         for node in graph.nodes:
@@ -71,7 +72,7 @@ class _Writer:
         self._open()
 
     def _open(self) -> None:
-        self._stretch = Stretch(self._kernel_calls, self._layouts)
+        self._stretch = Stretch(self._lowering, self._layouts)
         self._inside: set[Node] = set()
         self._behind: dict[Node, None] = {}
 
@@ -82,8 +83,8 @@ class _Writer:
     def take(self, node: Node) -> None:
         """Puts a node where it can be, in the open stretch if possible."""
         changes = (node.op.effect is not None or node.op.higher_order) and effects_of(node).changes
-        if self._needs(node, self._behind) or (changes and self._behind):
-            reason = Stretch(self._kernel_calls, self._layouts).offer(node)
+        if self._behind and (changes or self._needs(node, self._behind)):
+            reason = Stretch(self._lowering, self._layouts).offer(node)
             if reason:
                 self._wait(node, reason)
                 return

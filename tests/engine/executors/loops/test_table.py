@@ -211,3 +211,91 @@ def test_who_asks_numpy_for_errors_gets_them() -> None:
     with np.errstate(all="raise"):
         assert t(x, zero) == "refused"
         assert t(x, y + 10)[0].tobytes() == (x / (y + 10)).tobytes()
+
+
+# Control flow: rows of a matrix are added up, one after the other
+
+
+ROW_OF = 4
+"""The place of the row, behind two inputs, one result, and the arena."""
+SUM = (FLOAT, (10,), (4,))
+
+
+def rows_added(*items: Any, rows: Any = (40,), counters: int = 1) -> Any:
+    inputs = (ROW, (np.dtype("?").num, (), ()))
+    return native().Table(inputs, (), (SUM,), 64, list(items), lambda *xs: "refused", rows, counters)
+
+
+def added(place: int = ROW_OF) -> Any:
+    return (loop(np.add), (2, 0, place, 0, 2, 0), (10,), (4, 4, 4), ())
+
+
+ZERO = (loop(np.subtract), (0, 0, 0, 0, 2, 0), (10,), (4, 4, 4), ())
+BEGIN = ("begin", 0, ROW_OF, 0, 0, 40)
+
+
+def test_a_loop_goes_through_rows() -> None:
+    x, _ = arrays(10, 10)
+    t = rows_added(ZERO, BEGIN, added(), ("again", 0, 10, 2, ROW_OF, 0, 0, 40))
+    wanted = np.zeros(10, "f4")
+    for row in x:
+        wanted = wanted + row
+    for _ in range(2):
+        assert t(x, np.True_)[0].tobytes() == wanted.tobytes()
+    back = ("begin", 0, ROW_OF, 0, 360, -40), added(), ("again", 0, 10, 2, ROW_OF, 0, 360, -40)
+    wanted = np.zeros(10, "f4")
+    for row in x[::-1]:
+        wanted = wanted + row
+    assert rows_added(ZERO, *back)(x, np.True_)[0].tobytes() == wanted.tobytes()
+
+
+def test_branches_and_jumps() -> None:
+    x, _ = arrays(10, 10)
+    t = rows_added(
+        ZERO, ("branch", 1, 0, 4), added(0), ("jump", 5), (*ZERO[:1], (0, 0, 0, 0, 2, 0), *ZERO[2:]), rows=()
+    )
+    assert t(x, np.True_)[0].tobytes() == (np.zeros(10, "f4") + x[0]).tobytes()
+    assert t(x, np.False_)[0].tobytes() == np.zeros(10, "f4").tobytes()
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        (("branch", 1, 1, 0),),
+        (("branch", 9, 0, 0),),
+        (("jump", 4),),
+        (("jump", -1),),
+        (("jump",),),
+        (("leap", 0),),
+        (("begin", 1),),
+        (("begin", -1),),
+        (("again", 0, 0, 0),),
+        (("begin", 0, ROW_OF, 0, 364, 40),),
+        (("begin", 0, ROW_OF, ROW_OF, 0, 40),),
+        (("begin", 0, 0, 0, 0, 40),),
+        (BEGIN, BEGIN),
+        (BEGIN, ("again", 0, 11, 1, ROW_OF, 0, 0, 40)),
+        (BEGIN, ("again", 0, 10, 1, ROW_OF, 0, 4, 40)),
+        (BEGIN, ("again", 0, 10, 1, ROW_OF, 0, 0, 44)),
+    ],
+)
+def test_no_control_leaves_its_memory(items: Any) -> None:
+    with pytest.raises(ValueError, match="instruction"):
+        rows_added(ZERO, *items, *([] if BEGIN in items else [BEGIN]))
+
+
+def test_rows_must_begin_and_have_bytes() -> None:
+    with pytest.raises(ValueError, match="is missing"):
+        rows_added(ZERO, added())
+    with pytest.raises(ValueError, match="no bytes"):
+        rows_added(ZERO, BEGIN, rows=(0,))
+    with pytest.raises(OverflowError):
+        rows_added(ZERO, ("jump", 2**70), BEGIN)
+
+
+def test_an_endless_loop_can_be_stopped() -> None:
+    x, _ = arrays(10, 10)
+    t = rows_added(ZERO, ("jump", 1), rows=())
+    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        t(x, np.True_)

@@ -1,0 +1,58 @@
+"""Nodes of one pattern have the instructions of the first one, and no others do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.executors import base
+from limelight.executors.loops.templates import Template
+
+X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
+
+
+def by(executor: str, function: Any) -> bytes:
+    with base.chosen.override(executor), ll.config.optimiser(0):
+        return b"".join(x.numpy().tobytes() for x in ll.function(function)(ll.constant(X)))
+
+
+def layouts(x: Any) -> Any:
+    """Sums, products and copies of arrays that differ in their layout alone, each twice."""
+    y = ll.tanh(x)
+    square = x @ ll.transpose(y)
+    parts = [x, ll.transpose(y), y[1:], y[:, 1:4], square, ll.transpose(square), ll.broadcast_to(y[:1], (6, 5))]
+    return [f(part) for part in parts for f in (lambda z: ll.sum(z, axis=0), lambda z: z * 2.0, ll.exp) for _ in "ab"]
+
+
+def numbers(x: Any) -> Any:
+    """Literals that are equal, or nearly, and do different things."""
+    y = ll.abs(x)
+    powers = [y**p for p in (0.5, 2.0, 0.5, -1.5)]
+    zeros = [ll.maximum(x * 0.0, zero) for zero in (0.0, -0.0, 0.0)]
+    filled = [ll.full((2,), value) * x[0, 0] for value in (0.0, -0.0)]
+    return [*powers, *zeros, *filled, x * x, y * y, x * y, y * x]
+
+
+def parameters(x: Any) -> Any:
+    return [ll.sum(x, axis=a, keepdims=k) for a in (0, 1, 0) for k in (True, False)] + [x[:1] + x, x[1:2] + x]
+
+
+@pytest.mark.parametrize("function", [layouts, numbers, parameters])
+def test_patterns_are_told_apart(function: Any) -> None:
+    assert by("loops", function) == by("plan", function)
+
+
+def test_a_second_node_of_a_pattern_is_not_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    applied: list[Template] = []
+    original = Template.applied
+
+    def counted(self: Template, *args: Any) -> Any:
+        applied.append(self)
+        return original(self, *args)
+
+    monkeypatch.setattr(Template, "applied", counted)
+    by("loops", lambda x: [ll.sin(ll.sin(ll.sin(ll.sin(x))))])
+    assert len(applied) == 3
