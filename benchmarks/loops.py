@@ -14,8 +14,8 @@ import functools
 import itertools
 import statistics
 import time
-from collections import Counter
 import timeit
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 

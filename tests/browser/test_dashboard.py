@@ -162,6 +162,9 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
     expect(panel.locator(".ll-box").first).to_be_visible()
 
 
+ROOMY = "panel => panel.querySelector('.ll-canvas').clientHeight / panel.clientHeight >= 0.4"
+
+
 def test_at_200_percent_nothing_is_lost(small, picture):
     page = small(PROGRAM, "%dashboard predict")
     panel = docked(page)
@@ -177,8 +180,7 @@ def test_at_200_percent_nothing_is_lost(small, picture):
         assert becomes(page, lambda: panel.evaluate(ROOM), True), name
         picture(page, f"dashboard-200-{name.lower()}")
         if name == "Graph":
-            share = "panel => panel.querySelector('.ll-canvas').clientHeight / panel.clientHeight >= 0.4"
-            assert becomes(page, lambda: panel.evaluate(share), True)
+            assert becomes(page, lambda: panel.evaluate(ROOMY), True)
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 

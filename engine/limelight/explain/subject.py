@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.errors import ArgumentError
-from limelight.staging.function import Function, function
+from limelight.staging.decorator import function
+from limelight.staging.function import Function
 
 
 def called_by(F: Function) -> str:
@@ -34,7 +35,7 @@ def staged_for(question: str, F: Callable[..., Any], name: str | None = None) ->
         )
     if not callable(F):
         raise ArgumentError(f"explain.{question} needs a function or a module to call, got {type(F).__name__}")
-    made = function(F, name=name)
+    made: Function = function(F, name=name)
     made.is_for_question = True
     return made
 
