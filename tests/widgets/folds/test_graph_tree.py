@@ -216,3 +216,25 @@ def test_layers_of_a_sequence_are_called_by_their_class() -> None:
     named = [group for group in groups if group.get("cls") == "Dense"]
     assert [group["label"] for group in named] == ["0: Dense", "1: Dense"]
     assert [group["path"] for group in named] == ["model.layers.0", "model.layers.1"]
+
+
+def test_lines_of_files_of_one_name_are_called_by_their_own_text(tmp_path: Path) -> None:
+    parts: dict[str, Any] = {"__name__": "__main__"}
+    for name in ("left", "right"):
+        file = tmp_path / name / "model.py"
+        file.parent.mkdir()
+        file.write_text(f"{name} = lambda x: x * 2.0 + x * 3.0 + x * 5.0 - x * 7.0\n")
+        exec(compile(file.read_text(), str(file), "exec"), parts)
+
+    @ll.function
+    def program(x: Any) -> Any:
+        y, z = parts["left"](x), parts["right"](x)
+        for k in range(20):
+            y = y * z + float(k)
+        return y
+
+    program(ll.ones(3))
+    fold = GraphFold(program, "traced")
+    fold.describe_all()
+    titles = [group["label"] for group in fold.state()["graphs"][0]["groups"]]
+    assert [title for title in titles if title.endswith("line 1")] == ["left · line 1", "right · line 1"]

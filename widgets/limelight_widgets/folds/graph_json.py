@@ -136,12 +136,12 @@ class Describer:
             self._alive.append(lines)
         return known
 
-    def _line(self, node: State) -> tuple[str, int]:
+    def _line(self, node: State) -> tuple[int, int]:
         stack = node.get("stack")
         if not stack:
-            return "", 0
+            return -1, 0
         index, line = stack[0][0], stack[0][1]
-        return self._excerpts.label(index), self._excerpts.statement(index, line)
+        return index, self._excerpts.statement(index, line)
 
 
 def _is_among(value: Any, called: Sequence[Any]) -> bool:

@@ -56,13 +56,13 @@ _LAYER = re.compile(r"(\d+): (\w+)")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
-def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], excerpts: Excerpts) -> None:
+def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], excerpts: Excerpts) -> None:
     """Adds the tree to a described graph.
 
     Args:
         graph: the graph.
         state: its description, with `inputs`, `nodes` and `outputs`.
-        line: gives the label of the file and the line where the statement begins that made a described node.
+        line: gives the number of the file and the line where the statement begins that made a described node.
         excerpts: the lines of code that the view shows.
     """
 
@@ -82,7 +82,7 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[str, int]], exc
     facts = Facts(
         where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
         begin=lambda source: excerpts.statement(*excerpts.at(source)),
-        titles=lambda label, number: _line_title(label, number, excerpts.code(label, number)),
+        titles=lambda file, number: _line_title(excerpts.label(file), number, excerpts.code(file, number)),
     )  # fmt: skip
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):

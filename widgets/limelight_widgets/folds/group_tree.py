@@ -62,20 +62,20 @@ class Facts:
         places: lane and path.
         signatures: what must be equal where nodes are: op, parameters, dtypes, line, for updates of variables (0 for
             all but assignments, which may differ there); and the same with ranks, for all other groups.
-        lines: the label and number of the line that made it, "" and 0 where not known.
+        lines: the file, or what stands for it, and the number of the line that made it; 0 where that is not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
         begin: the line where the statement begins that a position is in.
-        titles: what groups of ops of one line are called, by its label and number; by default "In[3] line 4".
+        titles: what groups of ops of one line are called, by file and number; by default "In[3] line 4".
     """
 
     places: Sequence[Place]
     signatures: Sequence[tuple[int, int]]
-    lines: Sequence[tuple[str, int]]
+    lines: Sequence[tuple[Any, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
     begin: Callable[[Any], int] = attrgetter("line")
-    titles: Callable[[str, int], str] = "{} line {}".format
+    titles: Callable[[Any, int], str] = "{} line {}".format
 
 
 class GroupTree:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import isqrt
-from typing import Final
+from typing import Any, Final
 
 from limelight_widgets.folds.group_tree import MOST_CHILDREN, ROOT, Child, Group, GroupTree, Kind
 
@@ -50,9 +50,9 @@ class _Gatherer:
     def _by_line(self, container: int, waiting: list[int]) -> None:
         """Gathers runs of nodes of one line."""
         children: list[Child] = []
-        for (label, line), run in self._line_runs(self._tree.children_of(container)):
+        for (file, line), run in self._line_runs(self._tree.children_of(container)):
             if line and len(run) > 1:
-                title = self._tree.facts.titles(label, line)
+                title = self._tree.facts.titles(file, line)
                 children.append(self._wrap(container, "line", title, f"line{line}", run, waiting))
             else:
                 children += run
@@ -120,9 +120,9 @@ class _Gatherer:
                 self._tree.groups[child.at].children = []
         return found
 
-    def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[str, int], list[Child]]]:
+    def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[Any, int], list[Child]]]:
         """Consecutive children of one line and lane; a group has no line and stands alone."""
-        result: list[tuple[tuple[str, int], list[Child]]] = []
+        result: list[tuple[tuple[Any, int], list[Child]]] = []
         for child in children:
             line = ("", 0) if child.is_group else self._tree.facts.lines[child.at]
             if (

@@ -56,9 +56,9 @@ class Excerpts:
             begins = self._begins[index] = _statements(linecache.getlines(self._files[index]))
         return begins.get(line, line)
 
-    def code(self, label: str, line: int) -> str:
-        """The text of a line of the file with that label, "" where it is not known."""
-        return linecache.getline(self._files[self._labels.index(label)], line) if label in self._labels else ""
+    def code(self, index: int, line: int) -> str:
+        """The text of a line of the file with that index, "" where it is not known."""
+        return linecache.getline(self._files[index], line)
 
     def state(self) -> list[State]:
         """For each file its label, the number of the first line shown, and the lines' text."""
