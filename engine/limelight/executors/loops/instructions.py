@@ -145,6 +145,7 @@ class Instructions:
 
     def __init__(self) -> None:
         self.list: list[AnyInstruction] = []
+        self.looked_at = 0  # constants whose numbers kernels have asked for
         self.inner_nodes = 0  # of functions that nodes call: see `lowering`
 
     @contextmanager

@@ -93,10 +93,10 @@ def _by_kernel(node: Node, operands: Sequence[TracedArray], to: Instructions, ca
         key = known = None
     if known is not None:
         return known.applied(operands, to)
-    start = len(to.list)
+    start, looked_at = len(to.list), to.looked_at
     made = called(call, node, operands, to)
     results = [_as_traced(x, to) for x in (made if node.op.multiple else (made,))]
-    if key is not None:
+    if key is not None and to.looked_at == looked_at:
         calls.templates[key] = template(operands, to.list[start:], results)
     return results
 

@@ -18,8 +18,10 @@ def is_installed() -> bool:
 
 @functools.cache
 def native() -> Any:
-    """The module, which is compiled and has no types."""
+    """The module, which is compiled and has no types. Raises ImportError where it is that of another limelight."""
     module = importlib.import_module("limelight_native")
+    if not hasattr(module, "use_storage"):
+        raise ImportError("limelight-native is older than limelight; build it anew: pip install ./engine/native")
     module.use_storage(storage.Storage, storage.told)
     return module
 

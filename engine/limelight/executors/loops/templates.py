@@ -7,13 +7,15 @@ second node of a pattern gets the instructions of the first one, with its own op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from limelight.executors.loops.instructions import Instruction, Instructions
 from limelight.executors.loops.layout import Buffer, Sizes, View
 from limelight.executors.loops.traced_array import TracedArray
+from limelight.executors.plan.kernel_calls import KernelCall
+from limelight.graph.ir import Node
 
 Reference: TypeAlias = "int | View | tuple[int, int, Sizes, Sizes, Any]"
 """An operand as it is, by its number; a view of a constant; or a view by the number of its buffer, which is that of an
@@ -56,15 +58,13 @@ def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: i
 def pattern(head: tuple[Any, ...], operands: Sequence[TracedArray]) -> tuple[Any, ...]:
     """What decides about the instructions of a node, as a key: `head` is what its kernel gets besides operands.
 
-    A kernel may look at the numbers of constants, which therefore count by identity; and where an operand comes twice.
+    Numbers do not, those of constants neither: where a kernel looks at one (`TracedArray.item`) there is no template.
     """
     key: list[Any] = [head]
     seen: dict[Buffer, int] = {}
     for x in operands:
         buffer, offset, shape, strides, dtype = x.view
-        if buffer.array is not None:
-            key += (buffer, offset, shape, strides)
-        elif buffer in seen:  # another view of it, perhaps
+        if buffer in seen:  # another view of it, perhaps
             key += (len(seen), offset - seen[buffer], [*seen].index(buffer), shape, strides, dtype)
         else:
             seen[buffer] = offset
@@ -107,17 +107,36 @@ def template(
     return Template(tuple(new), calls, returned)
 
 
-_PLAIN = frozenset([int, bool, str, type(None)])
+_PLAIN: Final = frozenset([int, bool, str, type(None)])
 
 
-def head_of(node: Any, call: Any) -> tuple[Any, ...] | None:
+class _Same:
+    """An array as a part of a key: equal to itself alone, and alive as long as the key is."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __hash__(self) -> int:
+        return id(self._array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._array is other._array
+
+
+def head_of(node: Node, call: KernelCall) -> tuple[Any, ...] | None:
     """What a kernel gets besides operands; None where equal parameters may mean something else (0.0 and -0.0, say)."""
-    params = node.params if call.params is None else call.params
-    if not params and not call.extra:
-        return (node.op, call.kernel, call.first, call.infix, call.suffix)
-    if call.extra or not all(type(x) in _PLAIN or _is_plain(x) for x in params):
-        return None
-    return (node.op, call.kernel, call.first, call.infix, call.suffix, params, tuple(map(type, params)))
+    params = (*call.extra, *(node.params if call.params is None else call.params))
+    head: list[Any] = [node.op, call.kernel, call.first, call.infix, call.suffix, len(call.extra)]
+    for x in params:
+        if type(x) is np.ndarray:
+            head.append(_Same(x))
+        elif type(x) in _PLAIN or _is_plain(x):
+            head += (type(x), x)
+        else:
+            return None
+    return tuple(head)
 
 
 def _is_plain(param: Any) -> bool:
