@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -22,34 +23,38 @@ from limelight.user_code.warn_at import warn_at
 _MOST: Final = 1000  # objects that are looked into: those of other libraries may lead anywhere
 _LIBRARY: Final = ("limelight", "numpy", "builtins", "collections", "functools", "threading", "logging", "typing")
 _NO_HOLDERS: Final = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-_CONTAINERS: Final = (list, tuple, dict, set, frozenset)
+_UNORDERED: Final = (set, frozenset, deque)
+"""Containers whose elements have no name and no place that would last."""
+_CONTAINERS: Final = (list, tuple, dict, *_UNORDERED)
 
 
-def unseen_variables(graph: ObjectGraph) -> list[tuple[str, str, Variable]]:
+def unseen_variables(graph: ObjectGraph) -> list[tuple[type, str, Variable]]:
     """Variables in plain objects below the modules and containers of a graph, which has no node for them.
 
     Returns:
-        For each of these objects the name of its class, the path of its first such variable, and this.
+        For each of these objects its class, the path of its first such variable, and this.
     """
     told = []
     seen: set[int] = set()
     for node in graph.nodes:
         for edge, x in _further(node.object):
-            if kind_of(x) is None and id(x) not in seen and _may_hold(x):
+            if kind_of(x) is None and id(x) not in seen and (isinstance(x, _UNORDERED) or _may_hold(x)):
                 path = join(node.path, edge)
                 variable = next((pair for pair in _variables(path, x, seen) if graph.find(pair[1]) is None), None)
                 if variable is not None:
-                    told.append((type(x).__name__, *variable))
+                    told.append((type(x), *variable))
     return told
 
 
 def warn_of_unseen(graph: ObjectGraph) -> None:
     """Warns, at the user's line, of variables that are in the program below what is saved, and are not saved."""
-    for name, path, variable in unseen_variables(graph):
-        said = (
-            f"`{path}`, the variable {variable.name!r}, is not saved: a {name} is no module, and its "
-            "attributes are not state. Make its class a subclass of ll.Module, or a dataclass"
+    for kind, path, variable in unseen_variables(graph):
+        why = (
+            "is no module, and its attributes are not state. Make its class a subclass of ll.Module, or a dataclass"
+            if not issubclass(kind, _UNORDERED)
+            else "gives its elements no names that would last. Put them into a list or a dictionary"
         )
+        said = f"`{path}`, the variable {variable.name!r}, is not saved: a {kind.__name__} {why}"
         line = source_line.user_line()
         if line is None:
             warnings.warn(said, CheckpointWarning, stacklevel=2)
@@ -65,7 +70,7 @@ def _further(x: Any) -> Iterable[tuple[Any, Any]]:
 def _edges(x: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(x, dict):
         return [(key if type(key) in (int, str) else repr(key), value) for key, value in x.items()]
-    if isinstance(x, (set, frozenset)):
+    if isinstance(x, _UNORDERED):
         return enumerate(x)
     if kind_of(x) is not None:
         return children_of(x)

@@ -255,10 +255,17 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
         elif last is not None:
             edges.append(last[0])
             return tuple(edges), _turned(one, last[1])
-        edge: Edge = int(part) if part.isdigit() and isinstance(at, (list, tuple)) else part
+        edge = _edge(at, part)
         edges.append(edge)
         at = child_of(at, edge) if kind_of(at) in ("object", "list", "tuple", "dict") else None
     return tuple(edges), one
+
+
+def _edge(owner: Any, part: str) -> Edge:
+    """The edge of a container or module that a part of a name means: a position, a key that is a number, or a name."""
+    if isinstance(owner, dict):
+        return next((key for key in owner if type(key) is int and str(key) == part and part not in owner), part)
+    return int(part) if part.isdigit() and isinstance(owner, (list, tuple)) else part
 
 
 def _turned(one: Offered, transpose: str) -> Offered:
@@ -276,7 +283,7 @@ def _unwritten(module: Module, path: str, variable: Variable, layout: str) -> tu
         *above, attribute = path.split("/")
         owner: Any = module
         for part in above:
-            owner = child_of(owner, int(part) if part.isdigit() and isinstance(owner, (list, tuple)) else part)
+            owner = child_of(owner, _edge(owner, part))
         known = torch_layout.theirs(owner, attribute)
         if known is not None:
             name = ".".join([*above, known[0]])
