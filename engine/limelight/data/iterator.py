@@ -288,8 +288,9 @@ class Iterator:
 
 
 def _varying(sizes: set[int], full: frozenset[int]) -> frozenset[int]:
-    """Which sizes of first axes vary between elements: those of full batches; where there is none of these, as at a
-    position that was restored, it is the last batch, which is smaller.
+    """Which sizes of first axes vary between elements: those of full batches.
+
+    Where there is none of these, as at a position that was restored, it is the last batch, which is smaller.
     """
     return full if not full or sizes & full else frozenset([n for n in sizes if n < max(full)])
 
