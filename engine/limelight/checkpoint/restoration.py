@@ -47,6 +47,7 @@ class Restoration:
         self.foreseen = False  # whether nothing is restored: then `given` is what would be
         self.misfits: dict[int, str] = {}
         self.silent = False
+        self.weights_only = file.casts  # a file of weights never has other state
         self._file: Source | None = file
         self._reopen = file.reopened
         self._matched: dict[int, Callable[[], Any]] = {}

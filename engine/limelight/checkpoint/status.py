@@ -131,6 +131,8 @@ class _Report:
                     live_numbers.add(live.number)
                 records.append(self._record(number, live))
         new = [node for node in self._graph.leaves() if node.number not in live_numbers and not _unset(node)]
+        if self._restoration.weights_only:
+            new = [node for node in new if node.kind == "variable"]
         return [*records, *map(_new, new)]
 
     def _live(self, number: int) -> Node | None:

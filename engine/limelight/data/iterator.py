@@ -253,11 +253,9 @@ class Iterator:
         element = self.peek()
         if isinstance(element, End):
             raise StopIteration
-        return element.structure, tuple([None if is_text(x) else self._spec(x) for x in element.leaves])
-
-    def _spec(self, x: Any) -> TensorSpec:
-        rows = None if x.ndim and x.shape[0] in self._stage.ragged else x.shape[:1]
-        return known((None, *x.shape[1:]) if rows is None else x.shape, x.dtype)
+        leaves = [None if is_text(x) else x for x in element.leaves]
+        vary = _varying({x.shape[0] for x in leaves if x is not None and x.ndim}, self._stage.ragged)
+        return element.structure, tuple([None if x is None else _spec(x, vary) for x in leaves])
 
     def __limelight_snapshot__(self) -> Callable[[], None]:
         """What takes it back to where it is, for runs of a graph that are to have no effect."""
@@ -288,6 +286,18 @@ class Iterator:
 
     def __repr__(self) -> str:
         return f"<iterator over {self._stage}, pass {self._epoch.numbers[0]}>"
+
+
+def _varying(sizes: set[int], full: frozenset[int]) -> frozenset[int]:
+    """Which sizes of first axes vary between elements: those of full batches.
+
+    Where there is none of these, as at a position that was restored, it is the last batch, which is smaller.
+    """
+    return full if not full or sizes & full else frozenset([n for n in sizes if n < max(full)])
+
+
+def _spec(x: Any, vary: frozenset[int]) -> TensorSpec:
+    return known((None, *x.shape[1:]) if x.ndim and x.shape[0] in vary else x.shape, x.dtype)
 
 
 def _restored(stage: Stage, state: dict[str, Any]) -> Iterator:

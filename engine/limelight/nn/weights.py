@@ -263,7 +263,9 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
 
 
 def _edge(owner: Any, part: str) -> Edge:
-    """What a part of a name means below its owner: of a list a position."""
+    """The edge of a container or module that a part of a name means: a position, a key that is a number, or a name."""
+    if isinstance(owner, dict):
+        return next((key for key in owner if type(key) is int and str(key) == part and part not in owner), part)
     return int(part) if isinstance(owner, (list, tuple)) and _POSITION.fullmatch(part) else part
 
 

@@ -54,7 +54,8 @@ _MADE: Final = {
 _OUT_OF_ORDER: Final = (
     "an initial value is drawn while this is traced, and so before the random numbers that the code above it draws: "
     "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one "
-    "calls. For the same numbers make the weights before: call the layer once outside"
+    "calls, and where those numbers depend on what is read once, as by next(iterator). For the same numbers make the "
+    "weights before: call the layer once outside, or net.build(shape)"
 )
 
 
@@ -150,6 +151,7 @@ class DrawsInOrder:
     def __init__(self, creation: Creation, tracer: Tracer, leaves: list[Any], outer: Lifter | None) -> None:
         self._creation, self._tracer, self._leaves, self._outer = creation, tracer, leaves, outer
         self._before: tuple[int, list[Any]] = 0, []  # after so many nodes the generators had these states
+        self._happens_once = False  # whether draws of the trace cannot be had without input, say
 
     def __call__(self, initial: Any) -> Any:
         if found_again.get():  # a slot, which nothing is drawn for
@@ -176,13 +178,22 @@ class DrawsInOrder:
         """A block in which the generators that the trace has drawn from are where its draws so far have led them."""
         streams = self._drawn_from()
         known, states = self._before
+        if len(states) != len(streams) or any(effects_of(node).writes for node in self._tracer.nodes[known:]):
+            states = self._led_to(streams) if streams else []
+            streams = streams if states else []
         with self._set_back(streams):
-            if len(states) != len(streams) or any(effects_of(node).writes for node in self._tracer.nodes[known:]):
-                if streams:
-                    self._drawn([])
-            else:
-                _set(streams, states)
+            _set(streams, states)
             yield streams
+
+    def _led_to(self, streams: list[Any]) -> list[Any]:
+        """The states to which the draws of the trace so far lead; none where they depend on what happens only once."""
+        try:
+            with self._set_back(streams):
+                self._drawn([])
+                return _states(streams)
+        except SymbolicValueError:  # what data gives, say: then initial values are drawn before, with a warning
+            self._happens_once = True
+            return []
 
     @contextlib.contextmanager
     def _set_back(self, streams: list[Any]) -> Iterator[None]:
@@ -220,6 +231,8 @@ class DrawsInOrder:
         """The generators that the trace has written to, where initial values can be drawn in their place."""
         above = dispatch.stack()[dispatch.stack().index(self._tracer) + 1 :] if self._tracer in dispatch.stack() else ()
         if not self._creation.runs or self._outer is not None or any(isinstance(x, Tracer) for x in above):
+            return []
+        if self._happens_once:
             return []
         return _drawn_from(self._tracer)
 

@@ -224,3 +224,13 @@ def test_what_is_saved_elsewhere_and_what_has_no_variables_gives_no_warning(path
     model.proxy, model.without = Proxy(), WithoutNames()
     model.x, model.f, model.kind, model.array = Computing(), ll.function(lambda x: x * model.v), Plain, np.ones(2)
     ll.Checkpoint(model=model).write(path)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, deque])
+def test_layers_in_a_container_without_lasting_names_are_told_of(tmp_path, kind):
+    model = ll.Module()
+    model.layers = kind([ll.nn.Dense(2)])
+    for layer in model.layers:
+        layer(ll.ones((1, 3)))
+    with pytest.warns(CheckpointWarning, match=rf"`m/layers/0/kernel`.* is not saved: a {kind.__name__} gives its"):
+        ll.Checkpoint(m=model).write(tmp_path / "x")

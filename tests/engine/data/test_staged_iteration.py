@@ -296,3 +296,22 @@ def test_a_hunt_for_nan_takes_no_element_and_fills_no_table() -> None:
     assert len(table) == 0
     ll.explain.steps(step)
     assert iterator.get_state() == before
+
+
+@pytest.mark.parametrize("batches", [2, 5])
+def test_an_iterator_restored_before_the_smaller_last_batch_has_the_types_of_before(batches):
+    """5 rows in batches of 2: the third batch of each pass has one row."""
+
+    def begun():
+        rows = ll.data.from_arrays((np.arange(5.0), np.ones((5, 2))))
+        return iter(rows.batch(2).map(lambda x, y: (x, y, ll.zeros(3))).repeat())
+
+    iterator = begun()
+    for _ in range(batches):
+        next(iterator)
+    again = begun()
+    again.set_state(iterator.get_state())
+    assert again.element_spec == iterator.element_spec == begun().element_spec
+    step = ll.function(lambda: ll.sum(next(again)[0]))
+    assert [step().item() for _ in range(4)] == [4.0, 1.0, 5.0, 4.0]
+    assert step.trace_count == 1

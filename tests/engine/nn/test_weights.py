@@ -216,3 +216,20 @@ def test_what_is_wrongly_called_complex_is_refused(told, tmp_path):
     save_file(arrays, tmp_path / "x", {"limelight.complex128": told})
     with pytest.raises(CheckpointError, match="complex128"):
         ll.nn.load_weights(Wave(np.zeros(2, complex)), tmp_path / "x")
+
+
+def test_keys_that_are_numbers_and_state_that_is_no_weight(tmp_path):
+    def made():
+        model = ll.Module()
+        model.heads = {1: [ll.nn.Dense(2)], -2: ll.nn.Dense(2), "3": ll.nn.Dense(2)}
+        model.draws = ll.random.Generator(1)
+        for layer in (model.heads[1][0], model.heads[-2], model.heads["3"]):
+            layer(ll.ones((1, 3)))
+        return model
+
+    for layout in ("limelight", "torch"):
+        model, again = made(), made()
+        path = ll.nn.save_weights(model, tmp_path / layout, layout=layout)
+        status = ll.nn.load_weights(again, path, layout=layout).assert_consumed()
+        assert repr(status).endswith(": 6 matched")
+        np.testing.assert_array_equal(again.heads[1][0].kernel.numpy(), model.heads[1][0].kernel.numpy())

@@ -126,3 +126,20 @@ def test_the_search_for_draws_does_not_grow_with_each_slot_that_is_made(monkeypa
         return len(asked)
 
     assert asked_for(20) <= 3 * max(asked_for(10), 1)
+
+
+def test_weights_below_draws_of_as_many_numbers_as_the_data_has_are_made():
+    """The size of the mask is known only when the batch is read, which happens once."""
+    rows = np.arange(20, dtype="float32").reshape(10, 2)
+    net = ll.nn.Sequential(ll.nn.Dense(3), ll.nn.Dropout(0.5), ll.nn.Dense(1))
+    iterator = iter(ll.data.from_arrays(rows).batch(4))
+    step = ll.function(lambda: net(next(iterator), training=True))
+    ll.random.seed(0)
+    with pytest.warns(UserWarning, match=r"as by next\(iterator\)"):
+        first = step()
+    assert first.shape == (4, 1)
+    drawn = ll.random.default_generator().state.numpy().tobytes()
+    second = step()  # of the rows after the first
+    assert (second.shape, step().shape) == ((4, 1), (2, 1))
+    assert ll.random.default_generator().state.numpy().tobytes() != drawn
+    assert net.layers[0].kernel.numpy().tobytes() != net.layers[2].kernel.numpy().tobytes()
