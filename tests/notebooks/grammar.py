@@ -337,7 +337,7 @@ NESTED = [
     "pairs = sorted(((k, len(x)) for k, x in groups.items()), key=str)",
 ]
 LIBRARY = [
-    "c = ll.cond(ll.sum({0}) > 0.0, lambda: {1}, lambda: a * 0.5)",
+    "other = {1}\nc = ll.cond(ll.sum({0}) > 0.0, lambda: other, lambda: a * 0.5)",
     "c = ll.scan(lambda s, x: (s * 0.5 + x, s), {0}, ll.stack([a, {1}]))[0]",
     "c = ll.while_loop(lambda x: ll.sum(x * x) < 9.0, lambda x: (ll.abs(x) + 1.0,), ({0},))[0]",
     "c = ll.vectorize(lambda x: x * {0})(ll.stack([{1}, b]))",
