@@ -337,7 +337,7 @@ NESTED = [
     "pairs = sorted(((k, len(x)) for k, x in groups.items()), key=str)",
 ]
 LIBRARY = [
-    "c = ll.cond(ll.sum({0}) > 0.0, lambda: {1}, lambda: a * 0.5)",
+    "other = {1}\nc = ll.cond(ll.sum({0}) > 0.0, lambda: other, lambda: a * 0.5)",
     "c = ll.scan(lambda s, x: (s * 0.5 + x, s), {0}, ll.stack([a, {1}]))[0]",
     "c = ll.while_loop(lambda x: ll.sum(x * x) < 9.0, lambda x: (ll.abs(x) + 1.0,), ({0},))[0]",
     "c = ll.vectorize(lambda x: x * {0})(ll.stack([{1}, b]))",
@@ -348,8 +348,8 @@ LIBRARY = [
     "c = a.at[0].set(ll.sum({0}))\nd['z'] = ll.where(c > 0.0, c, {1})",
     "first, second = ll.unstack(ll.stack([{0}, {1}]))\nd['p'] = first - second",
     "c = ll.stop_gradient({0}) + ll.concat([a[:1], {1}[1:]])",
-    "array = ll.TensorArray(ll.float32, 2)\nfor n in range(2):\n    array = array.write(n, {0} * float(n))\n"
-    "c = array.stack()",
+    "array = ll.TensorArray(ll.float32, 2)\nfor place in range(2):\n    array = array.write(place, {0} * float(place))"
+    "\nc = array.stack()",
     "c = ll.recompute_grad(lambda x: ll.tanh(x) * {0})({1})",
     "from copy import copy, deepcopy\ntwo = copy(xs), deepcopy(ys)\ntwo[0].append({0})\ntwo[1][0] = {1}",
     "v.at[0].assign(ll.sum({0}))",

@@ -85,7 +85,7 @@ def is_value(leaf: Any) -> bool:
     return isinstance(leaf, (Tensor, *_NUMBERS)) or hasattr(leaf, "__as_tensor__")
 
 
-def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]]) -> Ran:
+def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[Any]], optional: bool = True) -> Ran:
     """Runs a block in a trace of its own.
 
     Args:
@@ -93,8 +93,10 @@ def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[A
         what: what messages call the statement.
         outer: what was there before.
         run: runs the block, and returns the values of the variables.
+        optional: whether a run of the graph may pass it by.
     """
     with Tracer(name, calls=calls_around()) as tracer, staged_block(what, outer) as changes:
+        tracer.optional = optional
         values = tuple(run())
         changed = changes.left()
         leaves = [leaf for x in (*values, *[x.value for x in changed.values()]) for leaf in _leaves(x)]

@@ -473,7 +473,7 @@ class Carried:
         self._spread()
 
     def _tried(self) -> Ran:
-        ran = trace_block("trial", self._what, self._outer, self._trial)
+        ran = trace_block("trial", self._what, self._outer, self._trial, optional=False)
         names = self._own[0]
         unflagged = {names[i] for i in self._blanks if isinstance(ran.values[i], AssignedIfRun)} - set(
             map(is_hidden, names)

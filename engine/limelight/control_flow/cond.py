@@ -71,7 +71,10 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
         name, chosen = ("true_fn", true_fn) if pred else ("false_fn", false_fn)
         return variables_read(call_user_function("cond", name, "", chosen))
     functions = {"true_fn": true_fn, "false_fn": false_fn}
-    traced = [trace_branch(name, partial(call_user_function, "cond", name, "", fn)) for name, fn in functions.items()]
+    traced = [
+        trace_branch(name, partial(call_user_function, "cond", name, "", fn), optional=True)
+        for name, fn in functions.items()
+    ]
     check_branches_agree("cond", traced)
     branches, captures = close(traced)
     results = dispatch.apply(cond_op, (pred, *captures), tuple(branches))

@@ -67,7 +67,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
     named = [
         (i, partial(call_user_function, "switch", f"branches[{i}]", "", branch)) for i, branch in enumerate(branches)
     ]
-    traced = [trace_branch(f"branch{i}", branch) for i, branch in named]
+    traced = [trace_branch(f"branch{i}", branch, optional=True) for i, branch in named]
     check_branches_agree("switch", traced)
     functions, captures = close(traced)
     results = dispatch.apply(switch_op, (index, *captures), (tuple(functions),))

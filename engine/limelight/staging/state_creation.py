@@ -58,6 +58,12 @@ _OUT_OF_ORDER: Final = (
     "weights before: call the layer once outside, or net.build(shape)"
 )
 
+_IN_A_BRANCH: Final = (
+    "an initial value is drawn while a branch is traced, whether or not a run takes it: eager code draws it when the "
+    "branch first runs, and until then the random numbers that follow are others. For the same numbers make the "
+    "weights before: call the layer once outside"
+)
+
 
 class Creation:
     """Takes note of the variables created during one trace, or refuses them.
@@ -160,11 +166,14 @@ class DrawsInOrder:
             with self._in_place() as streams:
                 late = [] if streams or not self._creation.runs else _drawn_from_around()
                 before, others = _states(streams), _states(late)
-                initial = _call_initializer(initial)
+                noted = _Draws() if self._may_be_passed_by() else None
+                initial = _call_initializer(initial, noted)
                 after = _states(streams)
             self._write(streams, before, after)
             if not all(map(np.array_equal, others, _states(late))):
-                _warn_of_order()
+                _warn_of_order(_OUT_OF_ORDER)
+            elif noted is not None and noted.any:
+                _warn_of_order(_IN_A_BRANCH)
         streams = self._drawn_from() if isinstance(initial, SymbolicTensor) else []
         if not streams or initial._tracer is not self._tracer:
             return lifted_value(self._tracer, self._leaves, self._outer, initial)
@@ -172,6 +181,12 @@ class DrawsInOrder:
             (value,) = self._drawn([initial])
         self._creation.drew = True
         return value
+
+    def _may_be_passed_by(self) -> bool:
+        """Whether it is a branch that is traced, within the trace of the function."""
+        stack = dispatch.stack()
+        above = stack[stack.index(self._tracer) + 1 :] if self._creation.runs and self._tracer in stack else ()
+        return any(isinstance(x, Tracer) and x.optional for x in above)
 
     @contextlib.contextmanager
     def _in_place(self) -> Iterator[list[Any]]:
@@ -268,10 +283,10 @@ def _drawn_from_around() -> list[Any]:
     return [x for x in {id(x): x for x in streams}.values() if hasattr(x, "_data") and hasattr(x._data, "array")]
 
 
-def _warn_of_order() -> None:
+def _warn_of_order(why: str) -> None:
     line = source_line.user_line()
     if line is not None:
-        warn_at(line, _OUT_OF_ORDER, UserWarning)
+        warn_at(line, why, UserWarning)
 
 
 def _states(streams: Sequence[Any]) -> list[Any]:
@@ -319,9 +334,20 @@ def _run(tracer: Tracer, arguments: list[Any], outer: Lifter | None, graph: Grap
         return [wrap(x, device) for x, device in zip(results, function.run.output_devices, strict=True)]
 
 
-def _call_initializer(make: Callable[[], Any]) -> Any:
+class _Draws(dispatch.BlockInterpreter):
+    """Takes note of whether its block draws random numbers."""
+
+    any = False
+
+    def process(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        self.any = self.any or op.effect == "random"
+        assert self.below is not None, "an interpreter is asked only while it is on the stack"
+        return self.below.process(op, inputs, attrs)
+
+
+def _call_initializer(make: Callable[[], Any], noted: _Draws | None = None) -> Any:
     try:
-        with dispatch.fresh_stack():
+        with dispatch.fresh_stack(), noted or contextlib.nullcontext():
             return make()
     except SymbolicValueError:  # it uses what is traced
         return make()

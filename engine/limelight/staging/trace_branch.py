@@ -53,7 +53,13 @@ def tracing() -> Tracer | None:
     return next((x for x in reversed(dispatch.stack()) if isinstance(x, Tracer)), None)
 
 
-def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), names: Sequence[str] = ()) -> Traced:
+def trace_branch(
+    name: str,
+    fn: Callable[..., Any],
+    specs: Sequence[Spec] = (),
+    names: Sequence[str] = (),
+    optional: bool = False,
+) -> Traced:
     """Runs `fn` on symbolic arguments, inside the trace in progress.
 
     Args:
@@ -61,9 +67,11 @@ def trace_branch(name: str, fn: Callable[..., Any], specs: Sequence[Spec] = (), 
         fn: a branch or a body.
         specs: the specs of its arguments.
         names: their names, none by default.
+        optional: whether a run may pass it by: a branch, and not a body.
     """
     around = tracing()
     with Tracer(name, scope=name_scopes.current_name_scope(), calls=calls_around()) as tracer:
+        tracer.optional = optional
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)

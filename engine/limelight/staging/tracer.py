@@ -60,6 +60,8 @@ class Tracer(dispatch.Interpreter):
     """
 
     makes_handles = True
+    optional = False
+    """Whether it is the trace of a branch, which a run of the graph may pass by."""
 
     def __init__(self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None) -> None:
         self.name = name
