@@ -119,9 +119,7 @@ def live_tensors(
         since, gone = _then(watch, at, present, place, sum(_size(handles) for handles in found.values()))
         found = {key: handles for key, handles in found.items() if key not in since}
     saved = _saved_by_tapes(scope or {})
-    variables = list(heap.living({Variable: "_data"}))
-    paths = paths_of(variables)
-    owners = {id(v._data): paths.get(v._uid) or v.name for v in variables if v._uid in paths or v.name}
+    owners = _owners()
     sizes = {key: _size(handles) for key, handles in found.items()}
     largest = sorted(found, key=lambda key: -sizes[key])[:top]
     end = time.perf_counter() + _IN_ALL
@@ -129,6 +127,13 @@ def live_tensors(
     records = sorted([*records, *gone], key=lambda one: -one.nbytes)[:top]
     count, nbytes = len(found) + len(gone), sum(sizes.values()) + sum(one.nbytes for one in gone)
     return LiveTensors(tuple(records), count, nbytes)
+
+
+def _owners() -> dict[int, str]:
+    """What variables are called, by the id of their storage: by their path, else by name."""
+    variables = list(heap.living({Variable: "_data"}))
+    paths = paths_of(variables)
+    return {id(v._data): paths.get(v._uid) or v.name for v in variables if v._uid in paths or v.name}
 
 
 def _then(

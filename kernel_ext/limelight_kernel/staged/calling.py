@@ -170,8 +170,8 @@ def kind_of(value: object) -> str:
 
 
 def _told(value: object) -> str:
-    """What a value is, and a number itself."""
-    if type(value) is Tensor and value.ndim == 0:  # not one of a trace that calls the cell
+    """What a value is, and a number itself; not one of a trace that calls the cell."""
+    if type(value) is Tensor and value.ndim == 0:
         return f"{kind_of(value)} = {value.item()!r}"
     return kind_of(value)
 
