@@ -160,4 +160,5 @@ def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     if got.kind == "c":  # a cast would drop a part in silence
         remedy = f"write ll.real({x}), ll.imag({x}) or ll.abs({x})"
         return f"{op} needs {kinds} operands, got {got.name}; {remedy}"
-    return f"{op} needs {kinds} operands, got {got.name}; write ll.astype({x}, ll.{target}) first"
+    counted = f"ll.count_nonzero({x}) to count, or " if got.kind == "b" and op.attrs[:2] == ("axis", "keepdims") else ""
+    return f"{op} needs {kinds} operands, got {got.name}; write {counted}ll.astype({x}, ll.{target}) first"
