@@ -1,4 +1,4 @@
-"""Each op as XLA runs it: alone on the device XLA:0, and compiled by the executor `xla` on CPU:0; needs JAX.
+"""Each op as XLA runs it: alone on the device XLA:0, and compiled on CPU:0 (`jit_compile`); where JAX is installed.
 
 By default some of the ops; `LIMELIGHT_JAX_CASES=all pytest tests/engine/ops/test_cases_in_jax.py` has them all, with
 all their cases, which takes minutes.

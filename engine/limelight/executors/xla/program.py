@@ -11,10 +11,11 @@ import importlib
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from limelight import forking
 from limelight.core import backends, value_checks
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
 from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, why_no_form
@@ -24,7 +25,8 @@ from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 
-_committing: Final = threading.Lock()
+_committing = threading.Lock()
+forking.renew_in_child(__name__, "_committing", threading.Lock)
 
 
 class RefusedValueError(Exception):

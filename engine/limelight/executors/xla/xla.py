@@ -5,6 +5,9 @@ and control flow are part of it. What has no form in a program keeps the graph o
 user's lines. A program cannot raise: where a kernel has met a value that it refuses, the run is made again by the plan,
 which says what is wrong in its own words. Nothing has been assigned by then.
 
+Numbers are the plan's up to rounding, but for a few that XLA computes otherwise: numbers below the least normal one are
+0, a whole number divided by 0 is -1, and NaN and infinity become other whole numbers.
+
 It is there where JAX is installed, which is imported when the first graph is compiled.
 """
 
@@ -17,8 +20,10 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final
 
+from limelight import forking
 from limelight.core.devices import CPU0, Device
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
+from limelight.errors import failed
 from limelight.executors import base
 from limelight.executors.base import Peak, Runnable
 from limelight.executors.placement import place
@@ -34,6 +39,8 @@ NAME: Final = base.COMPILED
 MOST_PROGRAMS: Final = 64
 """For how many sets of shapes one graph is compiled; the oldest program gives way."""
 _MOST_TOLD: Final = 5
+_compiling = threading.RLock()
+forking.renew_in_child(__name__, "_compiling", threading.RLock)
 
 
 class CompiledGraph:
@@ -52,7 +59,6 @@ class CompiledGraph:
         self._open = [i for i, value in enumerate(graph.inputs) if _has_open_sizes(value.spec)]
         self._programs: dict[Any, Program | None] = {}  # by sizes that the graph does not know; None: the plan runs
         self._only: Callable[..., Any] | None = None  # where it knows all
-        self._lock = threading.Lock()
         self.refusal = ""
         """Why it runs as a plan, or did for the latest shapes that have no program; empty while it does not."""
 
@@ -61,17 +67,22 @@ class CompiledGraph:
         return self._otherwise()
 
     def __call__(self, *payloads: Any) -> Any:
+        run = self._only or self._run_for(payloads)
         try:
-            return (self._only or self._run_for(payloads))(*payloads)
+            return run(*payloads)
         except RefusedValueError:
             pass
+        except RuntimeError as error:  # of XLA while it runs: no memory, for one
+            if run is self.__dict__.get("_plan"):
+                raise
+            raise failed(f"{self._graph.name}, as a program of XLA,", error, "") from error
         return self._plan(*payloads)
 
     def _run_for(self, payloads: Sequence[Any]) -> Callable[..., Any]:
         """What runs it for inputs of these shapes, compiled now if need be."""
         shapes = tuple([tuple(getattr(payloads[i], "array", payloads[i]).shape) for i in self._open])
         if shapes not in self._programs:
-            with self._lock:
+            with _compiling:
                 if shapes not in self._programs:
                     program = self._compiled(payloads)
                     while len(self._programs) >= MOST_PROGRAMS:
@@ -91,8 +102,9 @@ class CompiledGraph:
             program = Program(self._graph, payloads, [device.backend == "numpy" for device in self.output_devices])
         except NoFormError as error:
             self.refusal = str(error)
-        except RuntimeError as error:  # of XLA's compiler, whose class this is
-            self.refusal = f"XLA does not compile it: {str(error).splitlines()[0][:300]}"
+        except Exception as error:  # noqa: BLE001  # of JAX and XLA, for what a platform has not
+            words = (str(error) or type(error).__name__).splitlines()[0]
+            self.refusal = f"XLA does not compile it: {words[:300]}"
         else:
             self.refusal = ""
             return program

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import limelight as ll
 from compiled import ROWS, X, both_ways, jax_only, reason  # beside this file
-from limelight.errors import ControlFlowError, LinAlgError, OutOfBoundsError
+from limelight.errors import ControlFlowError, LinAlgError, OutOfBoundsError, RunError
 
 pytestmark = jax_only
 
@@ -236,3 +238,36 @@ def test_a_shape_that_does_not_fit_raises_and_the_next_one_runs():
         f(X, X[:2])
     np.testing.assert_array_equal(f(X, X).numpy(), X + X)
     assert f.trace_cache[0].tier == "xla"
+
+
+def test_an_error_of_the_users_own_passes_and_one_of_xla_is_a_run_error(monkeypatch):
+    def fails(x: Any) -> Any:
+        raise RuntimeError("mine")
+
+    f = ll.function(lambda x: ll.py_func(fails, [x], ll.TensorSpec((5, 3))), jit_compile=True)
+    with pytest.raises(RuntimeError, match="mine") as caught:
+        f(X)
+    assert type(caught.value) is RuntimeError
+    g = ll.function(lambda x: x + 1.0, jit_compile=True, name="growing")
+    g(X)
+
+    def exhausted(*payloads: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+
+    monkeypatch.setattr(g.trace_cache[0].function.run, "_only", exhausted)
+    with pytest.raises(RunError, match="growing, as a program of XLA, failed: RuntimeError: RESOURCE_EXHAUSTED"):
+        g(X)
+
+
+def test_programs_go_with_their_function_without_the_collector():
+    v = ll.Variable(1.0)
+    for body in (lambda x: ll.tanh(x), lambda x: v.assign_add(x.sum())):  # noqa: PLW0108  # two functions
+        f = ll.function(body, jit_compile=True)
+        f(X), f(X)
+        run = weakref.ref(f.trace_cache[0].function.run)
+        gc.disable()
+        try:
+            del f
+            assert run() is None
+        finally:
+            gc.enable()
