@@ -23,6 +23,7 @@ MODEL = """
     class Model(ll.Module):
         def __init__(self):
             self.layer, self.steps = ll.nn.Dense(2), ll.Variable(0)
+            self.layer.build(2)
             self.table = ll.constant([10.0, 20.0])
 
         def scaled(self, x, by):

@@ -155,11 +155,16 @@ class Function:
             else:
                 self._note_hit(entry)
                 array_changes.warn(self.name, entry, call)
-            by_types = not sharing.may_share(call, self._tells_apart)  # what goes by types asks not which are the same
-            if plain is not None and by_types and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
+            apart = sharing.may_share(call, self._tells_apart)  # then it counts which arguments are one and the same
+            if plain is not None and not apart and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
-            elif plain is None and by_types and not busy and entry.hits >= HITS and entry.runs_payloads(entry.n_inputs):
-                guards.add(entry, self._signature, call, args, kwargs, self._closed_over)
+            elif (
+                plain is None
+                and not (busy or (apart and self._tells_apart == sharing.TENSORS))  # guards know the same containers
+                and entry.hits >= HITS
+                and entry.runs_payloads(entry.n_inputs)
+            ):
+                guards.add(entry, self._signature, call, args, kwargs, self._closed_over, apart)
             return entry.call_leaves(call.leaves)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)

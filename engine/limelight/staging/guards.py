@@ -74,6 +74,7 @@ class Guards:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         closed_over: Collection[int],
+        tells_apart: bool = False,
     ) -> None:
         """Writes a guard for calls like this one, if there can be one.
 
@@ -84,6 +85,7 @@ class Guards:
             args: its arguments as they were given.
             kwargs: those by name.
             closed_over: uids of the variables that are keyed by identity.
+            tells_apart: whether it counts which of the containers are one and the same, see `sharing`.
         """
         form = (len(args), *kwargs) if kwargs else len(args)
         made = self._made[form] = self._made.get(form, 0) + 1
@@ -91,7 +93,7 @@ class Guards:
             self.by_form[form] = ()
             return
         try:
-            payloads = _Writer(call, closed_over).write(signature, args, kwargs)
+            payloads = _Writer(call, closed_over, tells_apart).write(signature, args, kwargs)
         except _NoGuardError:
             return
         self.by_form[form] = (Guard(payloads, entry), *self.by_form.get(form, ())[: _MOST - 1])
@@ -104,7 +106,7 @@ class _NoGuardError(Exception):
 class _Writer:
     """Writes the code of one guard from a call."""
 
-    def __init__(self, call: Call, closed_over: Collection[int]) -> None:
+    def __init__(self, call: Call, closed_over: Collection[int], tells_apart: bool) -> None:
         self._leaves: Iterator[tuple[Any, Part]] = zip(call.leaves, call.key.parts, strict=True)
         self._n_inputs = sum(part.is_input for part in call.key.parts)
         self._lines: list[str] = []
@@ -113,6 +115,7 @@ class _Writer:
         }  # fmt: skip
         self._payloads: list[str] = []
         self._uids: list[str] = []
+        self._containers: dict[int, tuple[str, Any]] | None = {} if tells_apart else None
         self._counter = itertools.count()
 
     def write(self, signature: Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payloads:
@@ -137,6 +140,9 @@ class _Writer:
         if self._uids:  # each variable once, as in the call, and none that the function closes over
             self._lines += [f"uids = {{{', '.join(self._uids)}}}"]
             self._refuse_if(f"len(uids) != {self._n_variables} or not closed.isdisjoint(uids)")
+        if self._containers:  # those that were others are so again
+            ids = [f"id({expression})" for expression, _ in self._containers.values()]
+            self._refuse_if(f"len({{{', '.join(ids)}}}) != {len(ids)}")
         body = "\n".join([f"        {line}" for line in self._lines or ["pass"]])  # a call without arguments has none
         code = f"def payloads(args, kwargs):\n    try:\n{body}\n"
         # what the user's containers may raise when they are read is raised again on the way by the key
@@ -178,6 +184,10 @@ class _Writer:
             return
         kind, keys, children = container
         own = type(tree)
+        if self._containers is not None and not isinstance(tree, tuple):
+            first, _ = self._containers.setdefault(id(tree), (expression, tree))
+            if first != expression:
+                self._refuse_if(f"{expression} is not {first}")
         checks = f"type({expression}) is not {self._constant(own)}"
         if kind is dict:
             if own not in _PLAIN_MAPPINGS or not all(type(key) is str for key in keys):

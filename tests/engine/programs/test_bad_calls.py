@@ -299,7 +299,7 @@ def test_input_signatures_hold_specs(signature: Any, message: str, clean: Clean)
     ("result", "message"),
     [
         (lambda a: np.ones(3), "returns a ndarray at `result`"),
-        (lambda a: {"k": [a, np.float32(1)]}, r"returns a float32 at `result\[\"k\"\]\[1\]`"),
+        (lambda a: {"k": [a, np.array(1)]}, r"returns a ndarray at `result\[\"k\"\]\[1\]`"),
         (lambda a: (a, "text"), r"returns a str at `result\[1\]`"),
         (lambda a: object(), "returns a object at `result`"),
         (lambda a: (t for t in [a]), "returns a generator at `result`"),

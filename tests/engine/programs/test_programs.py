@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 
 from limelight.executors import base
 
@@ -44,6 +44,7 @@ pytestmark = [
 KINDS = ("cond", "switch", "while", "scan", "map", "call", "tape", "assign", "say", "random")
 
 
+@seed(8)  # draws depend on no test's source then, which would draw a dtype seldom or never after an edit
 @settings(max_examples=N, suppress_health_check=SLOW)
 @given(programs())
 def compare(program: Program) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.staging import sharing
@@ -243,3 +245,20 @@ def test_a_trace_for_the_same_arguments_refuses_others(tmp_path):
     f(a, b, T)
     ll.save(f, tmp_path / "f.ll")
     assert ll.load(tmp_path / "f.ll")(a, b, T)[0].numpy().tolist() == [22.0, 44.0]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=4))
+def test_guards_of_calls_ask_which_containers_are_the_same(patterns):
+    @ll.function
+    def f(x, rows, *, last):
+        return x["w"] + 10.0 * rows[0]["w"] + 100.0 * rows[1]["w"] + 1000.0 * last["w"]
+
+    f({"w": ll.constant(0.0)}, [{"w": ll.constant(0.0)}] * 2, last={"w": ll.constant(0.0)})
+    parts = [{"w": ll.constant(float(i))} for i in (1, 2, 3)]
+    for _ in range(5):  # from the third hit on a guard answers
+        for a, b, c, d in patterns:
+            result = f(parts[a], [parts[b], parts[c]], last=parts[d]).item()
+            assert result == (a + 1) + 10 * (b + 1) + 100 * (c + 1) + 1000 * (d + 1)
+    guards = [guard for form in f.trace_cache.guards.by_form.values() for guard in form]
+    assert guards

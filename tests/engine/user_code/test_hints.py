@@ -112,6 +112,7 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
     ]
     functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
     functions += [value.call for value in public if isinstance(value, type) and issubclass(value, ll.Module)]
+    functions += [ll.CheckpointManager, ll.data.Dataset.shuffle]
     known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
     assert {ours for entry in equivalents.keywords().values() for ours in entry.ours.split()} <= known
 

@@ -51,7 +51,8 @@ def test_of_a_staged_loop_python_runs_what_leaves_no_op(notebook):
         "    z = z + g",
     )
     once = "trace-time only"
-    assert found == [once, "staged", once, once, "fused", "fused", "staged", once, "fused"]
+    # The cell binds `y` and `g` as the last round leaves them, so no kernel may keep them to itself.
+    assert found == [once, "staged", once, once, "staged", "staged", "staged", once, "staged"]
 
 
 def test_a_loop_of_python_is_not_staged_by_what_its_body_does(notebook):
