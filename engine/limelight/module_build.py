@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import ref
 
 import numpy as np
@@ -89,10 +89,11 @@ def note_call(module: Any, args: tuple[Any, ...]) -> None:
 
     Beside the module, whose attributes stay what its author wrote.
     """
-    key = id(module)
-    leaves, structure = nest.flatten(args)
-    known = bool(leaves) and all(isinstance(x, Tensor) for x in leaves)
-    specs = nest.unflatten(structure, [TensorSpec(x.shape, x.dtype) for x in leaves]) if known else ()
+    key, specs = id(module), cast(Any, ())
+    with contextlib.suppress(Exception):  # containers of users lead back to themselves, or raise when read
+        leaves, structure = nest.flatten(args)
+        if leaves and all(isinstance(x, Tensor) for x in leaves):
+            specs = nest.unflatten(structure, [TensorSpec(x.shape, x.dtype) for x in leaves])
     _first_calls[key] = ref(module, lambda _: _first_calls.pop(key, None)), specs
 
 

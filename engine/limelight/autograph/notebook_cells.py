@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -92,14 +94,30 @@ def _part(statements: list[ast.stmt], filename: str) -> Cell:
 
 
 def _as_written(code: CodeType, end: CodeType | None = None) -> Cell:
+    read = _read_by(code)
+
     def run(namespace: dict[str, Any]) -> Any:
-        for name in code.co_names:  # that it reads itself, as a default of a function: plain code knows values alone
+        for name in read:  # as a default of a function: plain code knows values alone
             if isinstance(namespace.get(name), Doubtful):
                 namespace[name] = namespace[name].read()
         exec(code, namespace)
         return None if end is None else eval(end, namespace)
 
     return run
+
+
+def _read_by(code: CodeType) -> list[str]:
+    """The names that code reads from its namespace before it binds them, with those that bodies of its classes read."""
+    bound: set[str] = set()
+    read: list[str] = []
+    for one in dis.get_instructions(code):
+        if one.opname == "STORE_NAME":
+            bound.add(one.argval)
+        elif one.opname == "LOAD_NAME" and one.argval not in bound:
+            read.append(one.argval)
+        elif inspect.iscode(one.argval) and not one.argval.co_flags & inspect.CO_OPTIMIZED:
+            read += [name for name in _read_by(one.argval) if name not in bound]
+    return read
 
 
 def _converted(statements: list[ast.stmt], filename: str) -> Cell:

@@ -170,13 +170,14 @@ class CheckpointFile:
 
         None where the files have no checksums.
         """
-        changed: list[str] = []
-        for file in self._files:
-            names = file.changed()
-            if names is None:
-                return None
-            changed += [name or f"the description in {file.reader.path.name}" for name in names]
-        return changed
+        found = [file.changed() for file in self._files]
+        if all(names is None for names in found):
+            return None
+        return [  # one save writes checksums into all of its files: a file that has lost them is another one, too
+            name or f"the description in {file.reader.path.name}"
+            for file, names in zip(self._files, found, strict=True)
+            for name in ([""] if names is None else names)
+        ]
 
     def verify(self) -> None:
         """Raises CheckpointError where a byte is another one than was written; warns where nothing can tell."""
@@ -186,7 +187,7 @@ class CheckpointFile:
                 f"{self.path} has no checksums, so nothing tells whether it is as it was written: it was saved before "
                 "limelight wrote them",
                 CheckpointWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         elif changed:
             raise CheckpointError(

@@ -216,7 +216,12 @@ class CheckpointManager:
 
     def _restore_newest(self, verify: bool) -> RestoreStatus:
         for saved in self.checkpoints[::-1]:
-            damage = CheckpointFile(saved.path).changed() if verify else None
+            try:
+                file = CheckpointFile(saved.path)
+                damage = file.changed() if verify else None
+            except CheckpointError as error:  # it could be read when it was noted
+                warnings.warn(f"{error.bare}; it is passed over", CheckpointWarning, stacklevel=3)
+                continue
             if not damage:
                 return self._restored(saved, "", verify and damage is None)
             said = f"{saved.path} is damaged: {listed(damage)} not as it was written; it is passed over"

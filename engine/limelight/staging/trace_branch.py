@@ -89,7 +89,13 @@ def unaliased(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
 
 def variables_read(result: Any) -> Any:
     """What a function has returned, with the values of variables in place of them: no graph returns a variable."""
-    if type(result) is Tensor or not any(isinstance(x, Variable) for x in nest.leaves_of(result)):
+    if type(result) is Tensor:
+        return result
+    try:
+        leaves = nest.leaves_of(result)
+    except ArgumentError:  # a list that leads back to itself: eagerly anything may be returned
+        return result
+    if not any(isinstance(x, Variable) for x in leaves):
         return result
     return nest.map_structure(lambda x: as_tensor(x) if isinstance(x, Variable) else x, result)
 

@@ -86,6 +86,27 @@ def test_reading_such_a_name_checks_that_it_has_a_value(after):
         cell(text, n=0)
 
 
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        ("def last():\n    return 3", "last()"),
+        ("class last:\n    value = 3", "last.value"),
+        ("from math import floor as last", "last(3.5)"),
+        ("class Box:\n    last = 3", "Box.last"),
+    ],
+)
+def test_binding_such_a_name_anew_reads_nothing(statement, after):
+    text = f"k = 0\nwhile k < n:\n    k += 1\n    last = k\n{statement}\nafter = {after}\n"
+    assert [cell(text, n=n)[1]["after"] for n in (0, 3)] == [3, 3]
+
+
+def test_bodies_of_classes_read_such_names():
+    text = "k = 0\nwhile k < n:\n    k += 1\n    last = k\nclass Box:\n    value = last\nafter = Box.value * 2\n"
+    assert cell(text, n=3)[1]["after"] == 6
+    with pytest.raises(UnboundLocalError, match="`last` has no value here"):
+        cell(text, n=0)
+
+
 def test_names_that_helpers_read_are_theirs_too():
     helper = "def helper():\n    return limit * 2\n"
     result, _, _, _ = cell(helper + "limit = x\nif x > 1:\n    limit = x - 1\nhelper()", x=5.0)

@@ -94,3 +94,31 @@ def test_a_manager_passes_over_a_damaged_file_when_it_verifies(tmp_path):
         manager.restore(2, verify=True)
     manager.restore()
     assert v.item() == 3.0
+
+
+def test_one_file_of_several_that_has_lost_its_checksums_hides_no_damage(tmp_path):
+    saved = ll.Checkpoint(v=ll.Variable(np.zeros(20)), w=ll.Variable(np.full(20, 7.0)))
+    path = saved.write(tmp_path / "x.safetensors", most_bytes=64)
+    parts = [part for part in sorted(tmp_path.iterdir()) if part != path]
+    damaged = next(part for part in parts if np.full(20, 7.0).tobytes() in part.read_bytes())
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\x41")
+    for part in parts:
+        whole = part.read_bytes()
+        part.write_bytes(whole.replace(CHECKSUMS.encode(), CHECKSUMS.replace("c", "x").encode()))
+        with pytest.raises(CheckpointError, match="is damaged"):
+            ll.Checkpoint(v=ll.Variable(np.zeros(20)), w=ll.Variable(np.zeros(20))).restore(path, verify=True)
+        part.write_bytes(whole)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_manager_passes_over_a_newest_file_that_can_be_read_no_more(tmp_path, verify):
+    v = ll.Variable([0.0])
+    manager = ll.CheckpointManager({"v": v}, tmp_path)
+    for x in (1.0, 2.0):
+        v.assign([x])
+        manager.save()
+    newest = manager.newest.path
+    newest.write_bytes(newest.read_bytes()[:-2])
+    with pytest.warns(CheckpointWarning, match="passed over"):
+        manager.restore(verify=verify)
+    assert (v.item(), manager.step) == (1.0, 1)

@@ -198,3 +198,49 @@ def test_layers_that_know_their_model_are_restored_too():
     assert model.variables == []
     assert layer.model is model
     assert model(ll.ones((4, 5, 7))).shape == (4, 3)
+
+
+class OwnCall(ll.nn.Sequential):
+    def __call__(self, x, training=True):
+        return super().__call__(x, training=training)
+
+
+class Doubled(ll.nn.Dense):
+    def __call__(self, x):
+        return super().__call__(x) * 2
+
+
+class Proxy:
+    """Stands before a module, which answers for all that it does not do itself."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["inner"], name)
+
+    def __call__(self, x, more):
+        return self.inner(x) + more
+
+
+def test_staged_callables_keep_the_parameters_of_their_own_call():
+    x = ll.ones((1000,))
+    layer = OwnCall([ll.nn.Dropout(0.5)])
+    assert 300 < (ll.function(layer)(x) == 0).numpy().sum() < 700
+    assert ll.function(layer)(x, training=False).tolist() == x.tolist()
+    doubled, proxy = Doubled(2), Proxy(ll.nn.Dense(2))
+    for call, args in [(doubled, (ll.ones((1, 3)),)), (proxy, (ll.ones((1, 3)), 1.0))]:
+        assert ll.function(call)(*args)[0].tolist() == pytest.approx(call(*args)[0].tolist())
+
+
+def test_modules_and_branches_take_and_return_any_python_data_eagerly():
+    class Reads(ll.Module):
+        def call(self, tree):
+            return tree["v"]
+
+    tree = {"v": 1, "kids": []}
+    tree["kids"].append({"parent": tree})
+    assert Reads()(tree) == 1
+    rows = [ll.ones(2)]
+    rows.append(rows)
+    assert ll.cond(True, lambda: rows, lambda: rows) is rows

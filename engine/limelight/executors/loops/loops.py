@@ -19,7 +19,7 @@ from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
 from limelight.executors.loops.lowering import NAME
-from limelight.executors.loops.native_loops import is_installed
+from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.stretch import FinishedStretch
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
@@ -29,6 +29,7 @@ from limelight.graph.ir import Graph, Node
 
 def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
     """Makes `graph` runnable: see `Executor.build`. Errors are those of the executor `plan`."""
+    native()  # one that is too old says so here; below, what a kernel raises only keeps its node from the table
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
         stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))

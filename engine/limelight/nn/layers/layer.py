@@ -101,7 +101,9 @@ class Layer(Module):
         __call__ = _calling
 
     def __limelight_signature__(self) -> inspect.Signature:
-        """The parameters of `call`, and `training`, which any layer takes."""
+        """The parameters of `call`, and `training`, which any layer takes; or of a `__call__` of its class's own."""
+        if type(self).__call__ is not Layer.__call__:
+            return inspect.signature(self)
         own = inspect.signature(self.call)
         if self.trained or any(p.kind is p.VAR_KEYWORD for p in own.parameters.values()):
             return own

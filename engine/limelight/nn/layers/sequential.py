@@ -100,7 +100,7 @@ class Sequential(Module):
         __call__ = _calling
 
     def __limelight_signature__(self) -> inspect.Signature:
-        return inspect.signature(self.call)
+        return inspect.signature(self.call if type(self).__call__ is Sequential.__call__ else self)
 
     def call(self, x: Any, training: bool = False) -> Tensor:
         """The result of the last layer.
