@@ -9,7 +9,8 @@ import { counted } from "../format.js";
  * @typedef {"above" | "below" | "left" | "right"} Side
  */
 
-const PAUSE = 60; // milliseconds
+const PAUSE = 60; // milliseconds, the longer the more often it was tried in vain
+const TRIES = 5;
 const STEP = 0.7; // of the view that a click moves by
 /** @type {Record<Side, [string, number, number]>} sign, and where to look */
 const SIDES = { above: ["▴", 0, -1], below: ["▾", 0, 1], left: ["◂", -1, 0], right: ["▸", 1, 0] };
@@ -54,14 +55,15 @@ export class OffscreenCounts {
     });
   }
 
-  /** Counts anew, not in every frame of a movement. @param {() => Iterable<Rectangle>} boxes */
-  update(boxes) {
+  /** Counts anew, not in every frame of a movement. @param {() => Iterable<Rectangle>} boxes @param {number} [tries] */
+  update(boxes, tries = 0) {
     if (this.frame) return;
     this.frame = window.setTimeout(() => {
       this.frame = 0;
       const { clientWidth: width, clientHeight: height } = this.camera.svg;
-      if (!width) { // off the page for now, as in a long notebook: nothing tells when it is back, if that is soon
+      if (!width) { // off the page for now, as in a long notebook: no observer tells when it is back, if that is soon
         this.again = () => this.update(boxes);
+        if (tries < TRIES) this.update(boxes, tries + 1);
         return;
       }
       const counts = hidden(boxes(), this.camera, { width, height });
@@ -70,6 +72,6 @@ export class OffscreenCounts {
         if (sign.hidden !== !counts[side]) sign.hidden = !sign.hidden;
         if (sign.textContent !== text) sign.textContent = text;
       }
-    }, PAUSE);
+    }, PAUSE * 2 ** tries);
   }
 }
