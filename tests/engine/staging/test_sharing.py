@@ -247,7 +247,7 @@ def test_a_trace_for_the_same_arguments_refuses_others(tmp_path):
     assert ll.load(tmp_path / "f.ll")(a, b, T)[0].numpy().tolist() == [22.0, 44.0]
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=4))
 def test_guards_of_calls_ask_which_containers_are_the_same(patterns):
     @ll.function
