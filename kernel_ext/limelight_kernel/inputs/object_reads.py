@@ -205,9 +205,11 @@ class ObjectReads:
     def _way(self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool) -> Way | None:
         """The way to what is read; None where it is an input anyway, or nothing that changes.
 
-        What an object that `is_called` reads of itself is read in its own code.
+        What an object that `is_called` reads of itself is read in its own code; where a method of the library's is
+        called, as in `metrics.values()`, its code is not read, and may hand out all that the object holds.
         """
         chain, value = _whole(read)
+        is_called = is_called and chain == read.use.chain
         if _is_method(value):
             return None
         if chain.name in inputs and read.start is inputs[chain.name]:
