@@ -110,13 +110,21 @@ def _passes(node: Any, context: Any) -> Any:
         node = return_statements.transform(node, context)
     place_guards(node, kinds)
     if ast.Call in kinds:
-        node = _CallTrees(context).visit(qual_names.resolve(node))
+        node = _with_targets(_CallTrees(context).visit(qual_names.resolve(node)))
     if kinds & {ast.If, ast.While, ast.For}:
         node = _with_blocks(node, context, without_else)
     if ast.IfExp in kinds:
         node = _ConditionalExpressions(context, tests).visit(node)
-    node = _LogicalExpressions(context).visit(node)
+    node = _with_targets(_LogicalExpressions(context).visit(node))
     return variables.transform(node, context)
+
+
+def _with_targets(node: Any) -> Any:
+    """`node`, where `:=` assigns: the library's templates turn its names within a call into ones that are read."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.NamedExpr):
+            part.target.ctx = ast.Store()
+    return node
 
 
 def _has_else(node: ast.AST) -> bool:

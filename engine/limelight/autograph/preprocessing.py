@@ -83,6 +83,8 @@ def _lazy_parts(node: ast.AST) -> list[ast.AST]:
         parts = node.ifs
     elif isinstance(node, ast.Compare) and len(node.ops) > 1:
         parts = [node.left, *node.comparators]
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        parts = node.comparators  # these are functions, too
     return [inner for part in parts for inner in ast.walk(part)]
 
 
