@@ -19,10 +19,10 @@ from limelight.user_code.warn_at import warn_at
 
 _SAID: Final = (
     "{what} is made while a branch is traced, whether or not a run takes it: eager code makes it when the branch first "
-    "runs{numbers}. To have it in both, make it before: {how}"
+    "runs{numbers}. For the same in both {how}"
 )
 _NUMBERS: Final = ", and until then the random numbers that follow are others"
-_HOW: Final = {"layer": "call the layer once outside, or net.build(shape)"}
+_HOW: Final = {"layer": "call the layer once before, or write net.build(shape)"}
 
 
 @dataclass(eq=False, slots=True)
@@ -97,5 +97,5 @@ def _orders(branch: Tracer, made: Sequence[Made]) -> list[int]:
 
 def _sentence(made: Made) -> str:
     what = f"a variable of {'an' if made.by[:1] == 'o' else 'a'} {made.by}" if made.by else "a variable"
-    how = _HOW.get(made.by, "outside the branch")
+    how = _HOW.get(made.by, "make it before, outside of the branch")
     return _SAID.format(what=what, numbers=_NUMBERS if made.drawn else "", how=how)

@@ -58,6 +58,24 @@ def test_assignments_within_expressions(text, expected):
     assert cell(text, x=2.0)[1] == expected
 
 
+@pytest.mark.parametrize("text", ["if x > 5.0:\n    q = x\ndel q", "if x > 5.0:\n    q = x\ndel (x, q)"])
+def test_a_name_that_a_run_has_not_assigned_cannot_be_deleted(text):
+    assert cell(text, x=6.0)[1] == {}
+    with pytest.raises(UnboundLocalError, match="`q` has no value here.*only in the `if` branch"):
+        cell(text, x=2.0)
+    with pytest.raises(UnboundLocalError, match="`q` has no value here"):
+        ll.function(deleting, autograph=True)(ll.constant(2.0))
+    assert ll.function(deleting, autograph=True)(ll.constant(6.0)).item() == 7.0
+
+
+def deleting(x):
+    if x > 5.0:
+        q = x
+    x = x + 1.0
+    del q
+    return x
+
+
 LOOP = """
 import math
 

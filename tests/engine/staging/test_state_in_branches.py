@@ -43,7 +43,7 @@ BRANCHES = [by_cond, by_switch, by_if, by_and]
 def test_weights_made_in_a_branch_are_told_of(staged: Any) -> None:
     with pytest.warns(UserWarning, match="is made while a branch is traced.*the random numbers that follow are others"):
         staged(ll.nn.Dense(2), True)(X)
-    with pytest.warns(UserWarning, match=r"is made while a branch is traced.*first runs\. To have it in both"):
+    with pytest.warns(UserWarning, match=r"is made while a branch is traced.*first runs\. For the same in both"):
         staged(ll.nn.Dense(2, kernel_initializer="ones"), True)(X)
     net = ll.nn.Dense(2)
     net(X)  # as the warning says
@@ -122,7 +122,7 @@ def test_a_variable_of_ones_own_is_told_of() -> None:
             return x + self.count
 
     counting = Counting()
-    with pytest.warns(UserWarning, match="a variable is made while a branch is traced.*outside the branch"):
+    with pytest.warns(UserWarning, match="a variable is made while a branch is traced.*outside of the branch"):
         ll.function(lambda x: ll.cond(positive(x), lambda: counting(x), lambda: x))(X)
 
 
