@@ -68,6 +68,8 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
         reason = f"its source could not be rewritten ({said[0] if said else type(error).__name__}); write "
         reason += "ll.cond and ll.while_loop"
         raise UnconvertibleError(reason, file, node.lineno) from error
+    finally:
+        _forget_notes_on_shared_nodes()
     if isinstance(rewritten, ast.Lambda):
         definition: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
     else:
@@ -77,6 +79,28 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
     begin(definition, first or node.lineno, written, first is not None)
     statement: ast.stmt = definition
     return statement
+
+
+def _nodes_of_all_trees() -> list[ast.AST]:
+    """The nodes that the parser hands out again and again: contexts and operators."""
+    binary = [f"x {sign} x" for sign in "+ - * / // % ** << >> | & ^ @".split()]
+    compared = [f"x {sign} x" for sign in ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in")]
+    text = "\n".join(["x = +x, -x, ~x, not x, x and x, x or x", *binary, *compared, "del x"])
+    shared = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    return [part for part in ast.walk(ast.parse(text)) if isinstance(part, shared)]
+
+
+_SHARED: Final = _nodes_of_all_trees()
+
+
+def _forget_notes_on_shared_nodes() -> None:
+    """Takes off what the library has noted on nodes that all trees of the process share.
+
+    Else each of these would lead to trees converted before: copies of a cell's tree took seconds after 40 conversions,
+    and whoever else walks a tree would find a field that is none of Python's.
+    """
+    for node in _SHARED:
+        vars(node).clear()
 
 
 class _Namer(naming.Namer):  # type: ignore[misc]  # the library publishes no types
