@@ -404,7 +404,7 @@ LIBRARY = [
     "c = ll.cond(ll.sum({0}) > 0.0, lambda: ll.reshape(lazy(ll.reshape(a, (1, 2))), (2,)), "
     "lambda: -ll.reshape(lazy(ll.reshape(b, (1, 2))), (2,)))",
     "c = sum((last := {0}, last * scale)) + {1}",
-    "matrix = ll.outer({0}, {1})\na = matrix @ b\ngrid_sum = float(n) * ll.trace(matrix)",
+    "matrix = ll.outer({0}, {1})\na = matrix @ b\ngrid_sum = float(n) * ll.linalg.trace(matrix)",
 ]
 LIBRARY_CALLS = st.builds(lambda text, one, other: text.format(one, other), st.sampled_from(LIBRARY), TENSORS, TENSORS)
 SIMPLE = st.one_of(
