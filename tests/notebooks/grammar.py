@@ -32,6 +32,12 @@ class Noting:
         self.depth -= 1
         self.log.append(self.depth)
         return error[0] is KeyError
+class Gauge:
+    def __init__(self):
+        self.total, self.n = ll.zeros(2), 0
+    def add(self, x):
+        self.total, self.n = self.total + x * scale, self.n + 1
+        return self
 @dataclasses.dataclass
 class Config:
     rate: float = 0.1
@@ -80,6 +86,8 @@ groups, window, names = defaultdict(list), deque([ll.zeros(2)], maxlen=3), {"x"}
 tally, order, cache, ns = Counter("aab"), OrderedDict(p=a, q=1), {}, SimpleNamespace(t=b, k=1)
 history = {"loss": [], "n": []}
 box, noting, cfg, mode = Box(), Noting(), Config(t=ll.ones(2)), Mode.TRAIN
+gauges, hooks = {"a": Gauge(), "b": Gauge()}, [lambda x: x * scale, box.keep, functools.partial(helper, k=n)]
+actions = {"grow": lambda x: x * (n + 1.0), "deep": [(1, lambda x: counted(x) - scale)]}
 arr, ints, grid = np.array([1.0, 2.0], "float32"), np.array([3, 1, 2]), np.zeros((2, 2), "float32")
 opt = ll.optim.SGD(0.1)
 net, lazy = ll.nn.Dense(2), ll.nn.Dense(2, kernel_initializer="ones")
@@ -125,6 +133,12 @@ CHANGES = st.sampled_from(
         "history = {'loss': [], 'n': []}",
         "counted = noisy",
         "cfg.history = [a]",
+        "gauges['b'].total = gauges['b'].total + 1.0",
+        "gauges['a'].n = 7",
+        "gauges = {'b': Gauge(), 'c': Gauge()}",
+        "hooks[0] = lambda x: x - float(n)",
+        "hooks.append(noisy)",
+        "actions['grow'] = helper",
     ]
 )
 TESTS = st.sampled_from(
@@ -330,6 +344,9 @@ NESTED = [
     "lines = [f'{k}={x!r}' for k, x in sorted(tally.items())]\nprint('; '.join(lines))",
     "print('first')\nnames.add('z')\nprint(sorted(names))",
     "try:\n    int(word)\nexcept ValueError as error:\n    kind = type(error).__name__\nelse:\n    kind = None",
+    "report = {k: gauge.n for k, gauge in gauges.items()}",
+    "if 'c' not in gauges:\n    gauges['c'] = Gauge()",
+    "hooks.insert(0, hooks.pop())",
     "made = list(batches())\ndel made[0]",
     "lazy_sum = sum(t for t in xs if t is not None)",
     "class Sized:\n    size = 2\n    def __len__(self):\n        return self.size\nsized = len(Sized())",
@@ -379,7 +396,15 @@ LIBRARY = [
     "rows = [[x, x * {0}] for x in xs[:2]]\nrows[0][1], rows[-1][0] = rows[-1][0], rows[0][1]",
     "box.kept = box.kept[-1:] + [{0}]\nlatest = box.kept[-1]",
     "counts = Counter(len(x.shape) for x in xs)\nd['m'] = counts[1]",
-    "matrix = ll.outer({0}, {1})\na = matrix @ b\ngrid_sum = float(n) * ll.trace(matrix)",
+    "for gauge in gauges.values():\n    gauge.add({0})\n    c = gauge.total + {1}",
+    "totals = [gauge.add({0}).total for _, gauge in sorted(gauges.items())]\nc = max(gauges.values(), key=id).total * 0.0",
+    "c = {0}\nfor hook in hooks:\n    c = hook(c)",
+    "c = actions['grow']({0}) + actions['deep'][0][1]({1})",
+    "hooks.append(lambda x: x + {0} * scale)\ndel hooks[:-3]",
+    "c = ll.cond(ll.sum({0}) > 0.0, lambda: ll.reshape(lazy(ll.reshape(a, (1, 2))), (2,)), "
+    "lambda: -ll.reshape(lazy(ll.reshape(b, (1, 2))), (2,)))",
+    "c = sum((last := {0}, last * scale)) + {1}",
+    "matrix = ll.outer({0}, {1})\na = matrix @ b\ngrid_sum = float(n) * ll.linalg.trace(matrix)",
 ]
 LIBRARY_CALLS = st.builds(lambda text, one, other: text.format(one, other), st.sampled_from(LIBRARY), TENSORS, TENSORS)
 SIMPLE = st.one_of(

@@ -41,7 +41,12 @@ def case(path: Path) -> Any:
     )
 
 
-BY_AUTOGRAPH = {"tensor_in_an_if", "names_of_a_branch", "names_of_a_loop_over_an_iterator"}
+BY_AUTOGRAPH = {
+    "tensor_in_an_if",
+    "names_of_a_branch",
+    "names_of_a_loop_over_an_iterator",
+    "names_deleted_in_a_branch",
+}
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 
 

@@ -49,7 +49,8 @@ def explained(run: Callable[[], Any]) -> Any:
             raise
         raise RecursionError(_endless(error)) from None
     except SymbolicValueError as error:
-        reason = _unconverted(error)
+        decides = AUTOGRAPH_DOES_IT in str(error)  # rather than `.item()`, say, or a thread of its own
+        reason = _unconverted(error) if decides else None
         if reason is None:
             error.args = (str(error).replace(AUTOGRAPH_DOES_IT, ""),)
             raise

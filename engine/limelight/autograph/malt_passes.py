@@ -68,6 +68,8 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
         reason = f"its source could not be rewritten ({said[0] if said else type(error).__name__}); write "
         reason += "ll.cond and ll.while_loop"
         raise UnconvertibleError(reason, file, node.lineno) from error
+    finally:
+        _forget_notes_on_shared_nodes()
     if isinstance(rewritten, ast.Lambda):
         definition: Any = ast.Assign([ast.Name(name, ast.Store())], rewritten)
     else:
@@ -77,6 +79,28 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
     begin(definition, first or node.lineno, written, first is not None)
     statement: ast.stmt = definition
     return statement
+
+
+def _nodes_of_all_trees() -> list[ast.AST]:
+    """The nodes that the parser hands out again and again: contexts and operators."""
+    binary = [f"x {sign} x" for sign in "+ - * / // % ** << >> | & ^ @".split()]
+    compared = [f"x {sign} x" for sign in ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in")]
+    text = "\n".join(["x = +x, -x, ~x, not x, x and x, x or x", *binary, *compared, "del x"])
+    shared = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    return [part for part in ast.walk(ast.parse(text)) if isinstance(part, shared)]
+
+
+_SHARED: Final = _nodes_of_all_trees()
+
+
+def _forget_notes_on_shared_nodes() -> None:
+    """Takes off what the library has noted on nodes that all trees of the process share.
+
+    Else each of these would lead to trees converted before: copies of a cell's tree took seconds after 40 conversions,
+    and whoever else walks a tree would find a field that is none of Python's.
+    """
+    for node in _SHARED:
+        vars(node).clear()
 
 
 class _Namer(naming.Namer):  # type: ignore[misc]  # the library publishes no types
@@ -110,13 +134,21 @@ def _passes(node: Any, context: Any) -> Any:
         node = return_statements.transform(node, context)
     place_guards(node, kinds)
     if ast.Call in kinds:
-        node = _CallTrees(context).visit(qual_names.resolve(node))
+        node = _with_targets(_CallTrees(context).visit(qual_names.resolve(node)))
     if kinds & {ast.If, ast.While, ast.For}:
         node = _with_blocks(node, context, without_else)
     if ast.IfExp in kinds:
         node = _ConditionalExpressions(context, tests).visit(node)
-    node = _LogicalExpressions(context).visit(node)
+    node = _with_targets(_LogicalExpressions(context).visit(node))
     return variables.transform(node, context)
+
+
+def _with_targets(node: Any) -> Any:
+    """`node`, where `:=` assigns: the library's templates turn its names within a call into ones that are read."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.NamedExpr):
+            part.target.ctx = ast.Store()
+    return node
 
 
 def _has_else(node: ast.AST) -> bool:

@@ -9,6 +9,7 @@ if a tensor is asked for a decision there.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from limelight.autograph.function_source import Definition, UnconvertibleError
@@ -83,6 +84,8 @@ def _lazy_parts(node: ast.AST) -> list[ast.AST]:
         parts = node.ifs
     elif isinstance(node, ast.Compare) and len(node.ops) > 1:
         parts = [node.left, *node.comparators]
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        parts = node.comparators  # these are functions, too
     return [inner for part in parts for inner in ast.walk(part)]
 
 
@@ -195,6 +198,16 @@ class _Preparing(ast.NodeTransformer):
         value = _noting_containers(node.value)
         return [*self._rebound(node, names), ast.copy_location(ast.Assign([node.target], value), node)]
 
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        """Names are read first, since `del` of one without a value is an error; of some, only a run knows that."""
+        self.generic_visit(node)
+        if self._in_class:
+            return node
+        node.targets = list(_parts_of_targets(node.targets))
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        reads = [ast.copy_location(ast.Expr(ast.copy_location(ast.Name(x, ast.Load()), node)), node) for x in names]
+        return [*reads, node]
+
     def visit_Return(self, node: ast.Return) -> ast.AST:
         self.generic_visit(node)
         node.value = node.value and _noting_containers(node.value)
@@ -218,6 +231,11 @@ class _Preparing(ast.NodeTransformer):
         self.generic_visit(node)
         node.ifs = [_operator("kept", x, x) for x in node.ifs]
         return node
+
+
+def _parts_of_targets(targets: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    for target in targets:
+        yield from _parts_of_targets(target.elts) if isinstance(target, ast.Tuple | ast.List) else (target,)
 
 
 _DISPLAYS: Final = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)

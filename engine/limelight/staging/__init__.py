@@ -9,7 +9,7 @@ trace_cache         concrete functions by key, with their history and bounds
 trace_lock          one thread traces at a time; recursion: a function that calls itself while it is traced
 tracer, symbolic    the interpreter that writes a graph, and what traced code holds in place of values
 structured_outputs  what a traced function returns
-state_creation      variables that a function creates
+state_creation      variables that a function creates; branch_state: those that a branch makes
 graph_function      a graph with the means to run it
 concrete_function   a graph function with its key and captures: an entry of the cache
 structured_inputs   calling one by parameters, or by the flat names of its tensors

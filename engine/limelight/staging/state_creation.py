@@ -37,6 +37,7 @@ from limelight.errors import StateCreationError, SymbolicValueError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.graph.subgraph import extract
+from limelight.staging import branch_state
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.tracer import Tracer
@@ -56,12 +57,6 @@ _OUT_OF_ORDER: Final = (
     "both differ from those of eager code. This is so within a loop, a branch or a staged function that another one "
     "calls, and where those numbers depend on what is read once, as by next(iterator). For the same numbers make the "
     "weights before: call the layer once outside, or net.build(shape)"
-)
-
-_IN_A_BRANCH: Final = (
-    "an initial value is drawn while a branch is traced, whether or not a run takes it: eager code draws it when the "
-    "branch first runs, and until then the random numbers that follow are others. For the same numbers make the "
-    "weights before: call the layer once outside"
 )
 
 
@@ -85,6 +80,7 @@ class Creation:
             False  # whether an initial value was drawn after draws of the trace: the first run is the trace's own
         )
         self.runs = runs
+        self.in_branch: branch_state.Made | None = None  # the latest, if it was made while a branch is traced
         self._name = name
         self._allowed = allowed
         self._again = again
@@ -94,8 +90,10 @@ class Creation:
         if not (self._allowed or (self._of_objects and created_by.get())):
             raise StateCreationError(self._message(variable))
         self.any = True
+        self.in_branch = None
         if not found_again.get():
             self.variables.append(variable)  # kept alive until the second trace, which must find it
+            self.in_branch = branch_state.note(variable, created_by.get()) if self.runs else None
 
     def _message(self, created: Any) -> str:
         kind = "variable" if isinstance(created, Variable) else "generator"
@@ -166,14 +164,14 @@ class DrawsInOrder:
             with self._in_place() as streams:
                 late = [] if streams or not self._creation.runs else _drawn_from_around()
                 before, others = _states(streams), _states(late)
-                noted = _Draws() if self._may_be_passed_by() else None
+                noted = _Draws() if self._creation.in_branch else None
                 initial = _call_initializer(initial, noted)
                 after = _states(streams)
             self._write(streams, before, after)
             if not all(map(np.array_equal, others, _states(late))):
                 _warn_of_order(_OUT_OF_ORDER)
-            elif noted is not None and noted.any:
-                _warn_of_order(_IN_A_BRANCH)
+            elif self._creation.in_branch and noted is not None:
+                self._creation.in_branch.drawn = noted.any
         streams = self._drawn_from() if isinstance(initial, SymbolicTensor) else []
         if not streams or initial._tracer is not self._tracer:
             return lifted_value(self._tracer, self._leaves, self._outer, initial)
@@ -181,12 +179,6 @@ class DrawsInOrder:
             (value,) = self._drawn([initial])
         self._creation.drew = True
         return value
-
-    def _may_be_passed_by(self) -> bool:
-        """Whether it is a branch that is traced, within the trace of the function."""
-        stack = dispatch.stack()
-        above = stack[stack.index(self._tracer) + 1 :] if self._creation.runs and self._tracer in stack else ()
-        return any(isinstance(x, Tracer) and x.optional for x in above)
 
     @contextlib.contextmanager
     def _in_place(self) -> Iterator[list[Any]]:

@@ -15,6 +15,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ControlFlowError
 from limelight.graph.ir import Graph, Value
 from limelight.staging.array_changes import hand_out_captured
+from limelight.staging.branch_state import settle
 from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.structured_outputs import Outputs, split
@@ -101,7 +102,13 @@ def variables_read(result: Any) -> Any:
 
 
 def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:
-    """Graph functions for `branches` that all take the same captures after their arguments, and those captures."""
+    """Graph functions for `branches` that all take the same captures after their arguments, and those captures.
+
+    Warns of variables that some of them have made and others do not use (`branch_state`).
+    """
+    optional = [traced.tracer for traced in branches if traced.tracer.optional]
+    if optional:
+        settle(optional, tracing())
     union = {uid: handle for traced in branches for uid, (handle, _) in traced.tracer.captured.items()}
     return [GraphFunction(_graph(traced, union)) for traced in branches], list(union.values())
 

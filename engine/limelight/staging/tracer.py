@@ -75,6 +75,8 @@ class Tracer(dispatch.Interpreter):
         self.captured: dict[int, tuple[Any, Value]] = {}  # by uid: what is captured, and the input that stands for it
         self.scope: str = scope
         self.calls: ModuleCalls = calls or ModuleCalls()
+        self.perhaps: set[int] = set()  # uids of what is captured, and used in some branches only
+        self.made: list[Any] = []  # the variables that it has made, if it is a branch (`branch_state`)
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
         self.changed_in_place: list[tuple[Value, source_line.Source | None]] = []  # by `x += y`; new tensors, here
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what

@@ -106,13 +106,13 @@ def where_bound(tree: ast.Module, filename: str, path: str) -> str:
 
 
 def line_of_binding(tree: ast.Module, name: str) -> int:
-    r"""The first line of a cell that binds a name, other than by `with ... as`; 0 for none.
+    r"""The first line of a cell that binds or deletes a name, other than by `with ... as`; 0 for none.
 
     >>> line_of_binding(ast.parse("x = 1\nfor y in x: pass"), "y")
     2
     """
     entered = {id(x.optional_vars) for x in ast.walk(tree) if isinstance(x, ast.withitem)}
-    names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)]
+    names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load)]
     return min([x.lineno for x in names if x.id == name and id(x) not in entered], default=0)
 
 

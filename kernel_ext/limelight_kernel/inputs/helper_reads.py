@@ -1,8 +1,9 @@
 """What does a helper function of the notebook read when it runs?
 
 A staged cell must be traced again when a helper that it calls is redefined in another cell, and also when a helper of
-that helper is. So the names that the notebook's own functions and classes read belong to the cell's inputs. Code that
-was imported is taken as it is.
+that helper is. So the names that the notebook's own functions and classes read belong to the cell's inputs, wherever
+the functions are kept: in lists and dictionaries, attributes, closures, as defaults. Code that was imported is taken as
+it is.
 """
 
 from __future__ import annotations
@@ -10,12 +11,20 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
-from limelight.staging.function import Function
+import numpy as np
 
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.staging.function import Function
+from limelight.user_code.names_read import contents
+
+MOST_OBJECTS = 200  # that one value is looked through for functions
 MOST_MEMBERS = 200  # a class with more of them is no helper written in a cell
 MOST_LAYERS = 20  # a wrapper that wraps itself must not hang the cell
 
@@ -24,7 +33,7 @@ def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
     """The global names that `value`'s code reads, when it is written in the notebook whose globals are `namespace`.
 
     `value` may be a function, a staged function, a bound method, a partial, a class written in a cell or an instance
-    of one.
+    of one, or a container or a closure that leads to such.
 
     >>> scale = 2.0
     >>> def helper(x):
@@ -32,9 +41,12 @@ def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
     >>> sorted(reads_of(helper, helper.__globals__))
     ['scale']
     """
-    names: set[str] = set(getattr(value, "reads", ())) if isinstance(value, Function) else set()  # a staged cell's
-    for function in _functions(value, namespace):
-        names |= global_loads(function.__code__)
+    names: set[str] = set()
+    for x in _leads_to(value, namespace.get("__name__")):
+        if isinstance(x, Function):
+            names |= set(getattr(x, "reads", ()))  # a staged cell's
+        for function in _functions(x, namespace):
+            names |= global_loads(function.__code__)
     return frozenset(name for name in names if name in namespace)
 
 
@@ -65,6 +77,40 @@ def _functions(value: object, namespace: Mapping[str, Any]) -> Iterator[Function
             for member in list(vars(base).values())[:MOST_MEMBERS]:
                 inner = member.fget if isinstance(member, property) else member
                 yield from (f for f in _layers(inner) if isinstance(f, FunctionType) and f.__globals__ is namespace)
+
+
+def _leads_to(value: object, module: str | None) -> Iterator[object]:
+    """`value`, and what is kept in it, but for plain data; the first `MOST_OBJECTS` of them."""
+    met: dict[int, object] = {}
+    waiting = deque([value])
+    while waiting and len(met) < MOST_OBJECTS:
+        x = waiting.popleft()
+        if id(x) not in met:
+            met[id(x)] = x
+            yield x
+            waiting += [part for part in _parts(x, module) if not isinstance(part, _DATA)]
+
+
+def _parts(x: object, module: str | None) -> Iterable[object]:
+    """What `x` keeps: elements, what a function closes over and has as defaults, attributes of the notebook's objects."""
+    if isinstance(x, dict | list | tuple | set | frozenset | deque):
+        elements = x.values() if isinstance(x, dict) else x
+        return itertools.islice(elements, MOST_OBJECTS)
+    if isinstance(x, FunctionType):
+        cells = [contents(cell) for cell in x.__closure__ or ()]
+        return [*cells, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+    if isinstance(x, functools.partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if inspect.ismethod(x):
+        return [x.__func__, x.__self__]
+    if isinstance(x, Function) and not hasattr(x, "reads"):
+        return [x.python_function]
+    if isinstance(x, SimpleNamespace) or (type(x).__module__ == module and not isinstance(x, type)):
+        return itertools.islice(getattr(x, "__dict__", {}).values(), MOST_OBJECTS)
+    return ()
+
+
+_DATA = (Tensor, Resource, np.ndarray, np.generic, CellType, bool, int, float, complex, str, bytes, type(None))
 
 
 def _layers(value: object) -> Iterator[object]:

@@ -14,13 +14,15 @@ from limelight_kernel.inputs.cell_names import Names, analyse
 from limelight_kernel.inputs.helper_reads import reads_of
 
 _DATA = (Tensor, Resource, np.ndarray, np.generic)
-_PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, type(None))
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 class NamesRead:
     """What a cell reads and writes, through the notebook's helper functions as they are now.
 
-    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers.
+    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers, and containers
+    of these for the same containers. What is put into one leads to another trace, and each trace to another analysis.
     """
 
     def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
@@ -36,6 +38,10 @@ class NamesRead:
             self._names = analyse(self._tree, self._indirect)
             self._by_helpers = frozenset(name for _, reads in self._met.values() for name in reads)
         return self._names
+
+    def look_again(self) -> None:
+        """Has the cell analysed anew when it is asked next."""
+        self._names = None
 
     @property
     def by_helpers(self) -> frozenset[str]:
@@ -55,7 +61,8 @@ class NamesRead:
         kind = type(value)
         if isinstance(value, _DATA) or kind in _PLAIN:
             return kind, frozenset()
-        return value, reads_of(value, space)
+        reads = reads_of(value, space)
+        return (value, reads) if reads or kind not in _CONTAINERS else (kind, reads)
 
     def _still_holds(self) -> bool:
         for name, (stood_for, reads) in self._met.items():

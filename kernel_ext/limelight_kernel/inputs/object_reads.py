@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import enum
 import io
+import os
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -78,12 +79,16 @@ class Way(NamedTuple):
         return owner if isinstance(owner, list | dict) else MISSING
 
 
+_STEPS_ON: Final = frozenset(["send", "throw", "close", "__next__"])
+
+
 class Consumed(NamedTuple):
-    """An iterator of the notebook's whose items the code takes, and the line where."""
+    """An iterator of the notebook's whose items the code takes, and the line where; `by` this method of it, if any."""
 
     name: str
     value: Any
     line: Source
+    by: str = ""
 
 
 def refuse_consumed(consumed: Consumed | None) -> None:
@@ -94,13 +99,17 @@ def refuse_consumed(consumed: Consumed | None) -> None:
     if consumed is None:
         return
     what = "generator" if isinstance(consumed.value, types.GeneratorType) else type(consumed.value).__name__
-    message = (
+    steps = (
+        f"`{consumed.name}` is a {what}, which `{consumed.name}.{consumed.by}(...)` has go on: a staged cell would do "
+        "that while it is traced alone. Do it in a cell without %%stage, or keep what it remembers in an ll.Variable"
+    )
+    takes = (
         f"`{consumed.name}` is a {what}, whose items are gone once they are taken: a staged cell would take them while "
         f"it is traced alone. Write `items = list({consumed.name})` in a cell above and go through `items`, or take "
         f"`item = next({consumed.name})` there and read `item` here"
     )
     line = consumed.line
-    raise StagedSyntaxError(message, (line.file, line.line, 1, line.text))
+    raise StagedSyntaxError(steps if consumed.by else takes, (line.file, line.line, 1, line.text))
 
 
 class ObjectReads:
@@ -184,7 +193,11 @@ class ObjectReads:
         found = list(reads(self._body, inputs, {**self._namespace, **inputs}))
         called = Counter((read.code, read.use.chain) for read in found if read.use.how == "call")
         for read in found:
-            if read.use.how != "read" or read.value is MISSING or _is_foreign(read):
+            if read.use.how != "read" or read.value is MISSING:
+                continue
+            if read.value is os.getenv:
+                yield Way("os.environ", None, os.environ, ())
+            if _is_foreign(read):
                 continue
             self._note_consumed(read)
             key = (read.code, read.use.chain)
@@ -199,15 +212,21 @@ class ObjectReads:
                 yield way
 
     def _note_consumed(self, read: Read) -> None:
+        chain = read.use.chain
         if self.consumed is None and _is_iterator(read.value):
-            self.consumed = Consumed(str(read.use.chain), read.value, read.line)
+            self.consumed = Consumed(str(chain), read.value, read.line)
+        elif self.consumed is None and chain.steps and chain.steps[-1][1] in _STEPS_ON and _is_iterator(read.base):
+            owner = chain._replace(steps=chain.steps[:-1])
+            self.consumed = Consumed(str(owner), read.base, read.line, chain.steps[-1][1])
 
     def _way(self, read: Read, inputs: Mapping[str, Any], owners: Mapping[int, str], is_called: bool) -> Way | None:
         """The way to what is read; None where it is an input anyway, or nothing that changes.
 
-        What an object that `is_called` reads of itself is read in its own code.
+        What an object that `is_called` reads of itself is read in its own code; where a method of the library's is
+        called, as in `metrics.values()`, its code is not read, and may hand out all that the object holds.
         """
         chain, value = _whole(read)
+        is_called = is_called and chain == read.use.chain
         if _is_method(value):
             return None
         if chain.name in inputs and read.start is inputs[chain.name]:
@@ -302,8 +321,8 @@ def _is_library(value: Any) -> bool:
 
 
 def _is_foreign(read: Read) -> bool:
-    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14."""
-    if not read.module:
+    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14; `os.environ` is not."""
+    if not read.module or isinstance(read.value, _CHANGES) or isinstance(read.base, _CHANGES):
         return False
     file = getattr(sys.modules.get(read.module), "__file__", None)
     return read.module.partition(".")[0] == "limelight" or file is None or not is_users(file)
@@ -321,12 +340,15 @@ def _whole(read: Read) -> tuple[Chain, Any]:
     return chain, x
 
 
+_CHANGES = (list, dict, set, MutableMapping)
 _AS_A_WHOLE = (np.ndarray, np.generic, Tensor, Resource, str, bytes)
 _ADDS = frozenset(["append", "extend", "add", "update", "insert", "appendleft", "extendleft", "discard", "clear"])
 """Methods of containers that do not tell what is in them."""
 
 
 def _is_method(value: Any) -> bool:
+    if isinstance(value, types.FunctionType) and not is_users(value.__code__.co_filename):
+        return True
     return isinstance(value, _NO_VALUES) or _is_library(value)
 
 

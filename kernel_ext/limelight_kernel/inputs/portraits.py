@@ -8,8 +8,11 @@ portrait that `lends` leaves out the tensors that another can stand for while a 
 from __future__ import annotations
 
 import argparse
+import contextvars
 import hashlib
+import itertools
 import operator
+import os
 import sys
 import types
 from collections import deque
@@ -30,6 +33,7 @@ _CODE: Final = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodD
 _MOST_BYTES: Final = 1 << 22
 _DEEPEST: Final = 6
 _SAMPLES: Final = 1 << 16
+_ENVIRONMENT: Final = type(os.environ)
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
 
 
@@ -151,6 +155,10 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
         return (*value, *dict.values(value), *_attributes(value))
     if isinstance(value, bytearray):
         return (bytes(value),)
+    if isinstance(value, contextvars.ContextVar):
+        return (value.get(None),)
+    if isinstance(value, _ENVIRONMENT):
+        return tuple(itertools.chain.from_iterable(value.items()))
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, types.FunctionType):

@@ -44,7 +44,8 @@ class OutputTemplate:
 
     recipes: dict[str, Recipe]
     writes: tuple[Write | ArrayWrite, ...]
-    deleted: frozenset[str]
+    deleted: frozenset[str]  # those that each run deletes
+    sometimes_deleted: frozenset[str]  # those that are deleted where the run does not assign them
     names: list[str]
     changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
@@ -72,7 +73,8 @@ class OutputTemplate:
         for apply in [write.prepared(run) for write in self.writes]:
             apply()
         result = values.pop(RESULT)
-        return Made(values, self.deleted, result)
+        gone = {name for name in self.sometimes_deleted if made.get(name, UNASSIGNED) is UNASSIGNED}
+        return Made(values, self.deleted | gone, result)
 
 
 def split_outputs(
@@ -105,7 +107,16 @@ def split_outputs(
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
         *into_arrays,
     ]
-    template = OutputTemplate(recipes, tuple(writes), made.deleted, book.names, _words(changed), unconnected, made.lost)
+    template = OutputTemplate(
+        recipes,
+        tuple(writes),
+        made.deleted,
+        made.deletable.intersection({*made.sometimes, *made.lost}),
+        book.names,
+        _words(changed),
+        unconnected,
+        made.lost,
+    )
     return template, tuple(book.tensors)
 
 

@@ -23,7 +23,7 @@ class Made:
     """What a run of a body made: the names it assigned, those it deleted, the value of its last expression.
 
     `sometimes` has, of names that only some runs of the graph assign, the tensors that say whether one has; `lost` has
-    those of which nothing can say so, with the reason.
+    those of which nothing can say so, with the reason. `deletable`: the names that it has a `del` for.
     """
 
     assigned: dict[str, Any]
@@ -31,6 +31,7 @@ class Made:
     result: Any
     sometimes: Mapping[str, Any] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
+    deletable: frozenset[str] = frozenset()
 
 
 def execute(
@@ -77,7 +78,8 @@ def execute(
     sometimes = {name: x for name, x in doubtful.items() if isinstance(x, AssignedIfRun)}
     assigned.update((name, x.value) for name, x in sometimes.items())
     lost = {name: x.why for name, x in doubtful.items() if name not in sometimes}
-    return Made(assigned, deleted, result, {name: x.assigned for name, x in sometimes.items()}, lost)
+    flags = {name: x.assigned for name, x in sometimes.items()}
+    return Made(assigned, deleted, result, flags, lost, frozenset(deletes))
 
 
 def _run(shell: InteractiveShell, cell: Cell) -> Any:

@@ -398,6 +398,7 @@ class StagedCell(Function):
     def _note_trace(self, entry: Any) -> None:
         """A new trace is in the cache: its template is kept (even if its first run fails), its fix is for a cell."""
         self._body.used = entry
+        self._names_read.look_again()  # a function may have been put into a container, which reads other names
         if self._body.last is not None:
             self._templates[entry] = self._body.last
             self._describe(entry)

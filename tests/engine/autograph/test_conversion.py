@@ -2,6 +2,7 @@
 
 # ruff: noqa: SIM108  # the statements are what is tested
 
+import ast
 import dataclasses
 import functools
 import pickle
@@ -387,3 +388,18 @@ def test_values_that_are_no_tensors_may_go_through_unchanged():
         return y if name == "abb" else -y
 
     assert staged(f)(ll.constant(3.0)).item() == 6.0
+
+
+def test_nodes_that_all_trees_share_stay_as_they_are():
+    """Notes on these would lead from each tree to all that were converted before, and copies of it would copy them."""
+
+    def f(x, n):
+        for i in range(n):
+            if x > i and not n < 2:
+                x = -x if x > 3.0 else x - 1
+        return x
+
+    assert ll.function(f, autograph=True)(ll.constant(2.0), 2).item() == 1.0
+    shared = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    tree = ast.parse("x = -y + 1\nfor i in not x and y > 2: del x")
+    assert [vars(node) for node in ast.walk(tree) if isinstance(node, shared) and vars(node)] == []

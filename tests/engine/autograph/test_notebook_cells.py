@@ -41,6 +41,41 @@ def test_names_are_those_of_the_notebook():
     assert sorted(k for k in found if k != "__builtins__") == ["x", "y"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("total = (t := x * 2.0).sum() + t", {"t": 4.0, "total": 8.0}),
+        ("y = max((n := 3), 2) + n", {"n": 3, "y": 6}),
+        ("y = [a := 2, n := 3][(n := 1)] + a + n", {"a": 2, "n": 1, "y": 6}),
+        ("y = len(names := [k := 1, 2]) + k", {"k": 1, "y": 3}),
+        ("y = 2 + ((n := 3) in [3, 4]) + n", {"n": 3, "y": 6}),
+        ("y = 3 in (both := [n := 3, 4])\ny = y + len(both)", {"n": 3, "y": 3}),
+        ("y = not (n := 0)", {"n": 0, "y": True}),
+        ("if (y := x * 3.0) > 5.0:\n    y = (z := y) - 1.0\nelse:\n    z = y", {"y": 5.0, "z": 6.0}),
+    ],
+)
+def test_assignments_within_expressions(text, expected):
+    assert cell(text, x=2.0)[1] == expected
+
+
+@pytest.mark.parametrize("text", ["if x > 5.0:\n    q = x\ndel q", "if x > 5.0:\n    q = x\ndel (x, q)"])
+def test_a_name_that_a_run_has_not_assigned_cannot_be_deleted(text):
+    assert cell(text, x=6.0)[1] == {}
+    with pytest.raises(UnboundLocalError, match="`q` has no value here.*only in the `if` branch"):
+        cell(text, x=2.0)
+    with pytest.raises(UnboundLocalError, match="`q` has no value here"):
+        ll.function(deleting, autograph=True)(ll.constant(2.0))
+    assert ll.function(deleting, autograph=True)(ll.constant(6.0)).item() == 7.0
+
+
+def deleting(x):
+    if x > 5.0:
+        q = x
+    x = x + 1.0
+    del q
+    return x
+
+
 LOOP = """
 import math
 

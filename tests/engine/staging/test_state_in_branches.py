@@ -1,8 +1,9 @@
-"""Weights that are made while a branch is traced: they are drawn whether or not a run takes it, and that is said."""
+"""Weights that are made while a branch is traced: they are there whether or not a run takes it, and that is said."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,21 +32,101 @@ def by_if(net: Any, taken: bool) -> Any:
     return f
 
 
-@pytest.mark.parametrize("staged", [by_cond, by_switch, by_if])
-def test_a_draw_in_a_branch_is_told_of(staged: Any) -> None:
-    with pytest.warns(UserWarning, match="drawn while a branch is traced"):
+def by_and(net: Any, taken: bool) -> Any:
+    return ll.function(lambda x: (ll.sum(x) > 0.0) == taken and ll.any(net(x) > 0.0), autograph=True)
+
+
+BRANCHES = [by_cond, by_switch, by_if, by_and]
+
+
+@pytest.mark.parametrize("staged", BRANCHES)
+def test_weights_made_in_a_branch_are_told_of(staged: Any) -> None:
+    with pytest.warns(UserWarning, match="is made while a branch is traced.*the random numbers that follow are others"):
         staged(ll.nn.Dense(2), True)(X)
-    for net in (ll.nn.Dense(2, kernel_initializer="ones"), ll.nn.Dense(2)):
-        if net.kernel_initializer.__name__ != "ones":
-            net(X)  # as the warning says
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            staged(net, False)(X)
+    with pytest.warns(UserWarning, match=r"is made while a branch is traced.*first runs\. For the same in both"):
+        staged(ll.nn.Dense(2, kernel_initializer="ones"), True)(X)
+    net = ll.nn.Dense(2)
+    net(X)  # as the warning says
+    says_nothing(staged(net, False), X)
+
+
+def says_nothing(f: Callable[..., Any], *args: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return f(*args)
+
+
+def positive(x: Any) -> Any:
+    return ll.sum(x) > 0.0
+
+
+def nested(net: Any, x: Any) -> Any:
+    return ll.cond(ll.max(x) > 5.0, lambda: net(x) * 2.0, lambda: net(x) * 3.0)
+
+
+IN_ALL: dict[str, Callable[[Any, Any], Any]] = {
+    "cond": lambda net, x: ll.cond(positive(x), lambda: net(x), lambda: -net(x)),
+    "switch": lambda net, x: ll.switch(ll.astype(ll.sum(x), ll.int32) - 6, [lambda: net(x), lambda: -net(x)]),
+    "nested": lambda net, x: ll.cond(positive(x), lambda: nested(net, x), lambda: -net(x)),
+    "twice": lambda net, x: ll.cond(positive(x), lambda: net(x) + nested(net, x), lambda: -net(x)),
+    "staged within": lambda net, x: ll.cond(positive(x), lambda: ll.function(net)(x), lambda: -net(x)),
+    "loop within": lambda net, x: ll.cond(
+        positive(x), lambda: ll.scan(lambda c, i: (c + net(x), i), ll.zeros((2, 2)), ll.arange(2))[0], lambda: -net(x)
+    ),
+}
+
+
+@pytest.mark.parametrize("branches", IN_ALL.values(), ids=IN_ALL)
+def test_what_each_branch_uses_is_as_in_eager_code(branches: Any) -> None:
+    found = {}
+    for run in (lambda f: f, ll.function):
+        ll.random.seed(3)
+        net = ll.nn.Sequential(ll.nn.Dense(4), ll.nn.BatchNorm(), ll.nn.Dense(2))
+        y = says_nothing(run(lambda x, net=net: branches(net, x)), X)
+        found[run is ll.function] = [*ll.reshape(y, -1).tolist(), ll.random.normal(()).item()]
+    assert found[True] == pytest.approx(found[False], rel=1e-5)
+
+
+IN_SOME: dict[str, Callable[[Any, Any], Any]] = {
+    "a branch within": lambda net, x: ll.cond(
+        positive(x), lambda: net(x), lambda: ll.cond(ll.max(x) > 5.0, lambda: net(x), lambda: x[:, :2])
+    ),
+    "one of three": lambda net, x: ll.switch(
+        ll.astype(ll.sum(x), ll.int32) - 6, [lambda: net(x), lambda: x[:, :2], lambda: -net(x)]
+    ),
+    "other draws first": lambda net, x: ll.cond(
+        positive(x), lambda: net(x), lambda: ll.random.normal((2, 2)) + net(x)
+    ),
+    "another order": lambda net, x: ll.cond(
+        positive(x),
+        lambda: net[0](x)[:, :2] + net[1](x),
+        lambda: net[1](x) + net[0](x)[:, :2],
+    ),
+}
+
+
+@pytest.mark.parametrize("branches", IN_SOME.values(), ids=IN_SOME)
+def test_what_only_some_branches_use_is_told_of(branches: Any) -> None:
+    net = ll.nn.Sequential(ll.nn.Dense(3), ll.nn.Dense(2))
+    with pytest.warns(UserWarning, match="is made while a branch is traced"):
+        ll.function(lambda x: branches(net, x))(X)
+
+
+def test_a_variable_of_ones_own_is_told_of() -> None:
+    class Counting(ll.Module):
+        count = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.count is None:
+                self.count = ll.Variable(0.0)
+            return x + self.count
+
+    counting = Counting()
+    with pytest.warns(UserWarning, match="a variable is made while a branch is traced.*outside of the branch"):
+        ll.function(lambda x: ll.cond(positive(x), lambda: counting(x), lambda: x))(X)
 
 
 def test_a_draw_in_a_loop_is_not() -> None:
     net = ll.nn.Dense(2)
     f = ll.function(lambda x: ll.scan(lambda c, i: (c + net(x), i), ll.zeros((2, 2)), ll.arange(2))[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        f(X)
+    says_nothing(f, X)

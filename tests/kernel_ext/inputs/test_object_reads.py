@@ -11,7 +11,7 @@ from limelight.staging.guards import HITS
 CLASSES = """
 from collections import deque
 from types import SimpleNamespace
-import argparse, importlib, sys
+import argparse, contextvars, importlib, os, sys
 class Config:
     kind = 1.0
     def __init__(self):
@@ -46,6 +46,10 @@ holder = SimpleNamespace(cfg=cfg, table={"k": 1.0}, flags=np.array([1.0, 2.0]), 
 window, names, raw = deque([ll.ones(2), ll.ones(2)], maxlen=2), {"a"}, bytearray(b"ab")
 get, inc = counter()
 configs = [Config(), Config()]
+by_name = {"a": Config(), "b": Config()}
+scale = contextvars.ContextVar("scale", default=2.0)
+def of_all(): return [c.rate for c in holder.named.values()]
+holder.named = by_name
 key = "rate"
 x = ll.ones(2)
 def rate_of(c): return c.rate
@@ -73,6 +77,14 @@ WAYS = [
     ("x * float(raw[0])", "raw[0] = 7", "raw"),
     ("x * get()", "inc()", "`get.n` 1.0 -> 2.0"),
     ("x * sum([c.rate for c in configs])", "configs[1].rate = 5.0", "`configs[...]`"),
+    ("x * sum([c.rate for c in by_name.values()])", "by_name['b'].rate = 5.0", "`by_name[...]`"),
+    ("x * max(sorted(c.rate for _, c in by_name.items()))", "by_name['b'].rate = 5.0", "`by_name[...]`"),
+    ("x * sum(of_all())", "by_name['a'].rate = 5.0", "`holder.named`"),
+    ("x * scale.get()", "token = scale.set(5.0)", "`scale`"),
+    ("x * float(os.environ['LIMELIGHT_TEST'])", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
+    ("x * float(os.environ.get('LIMELIGHT_TEST', '0'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
+    ("x * float(os.getenv('LIMELIGHT_TEST'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
+    ("x * len(sys.argv)", "sys.argv.append('more')", "`sys.argv`"),
     ("at_default(x)", "cfg.rate = 5.0", "`at_default.__defaults__`"),
     ("x * float(cfg.t.ndim)", "cfg.t = ll.zeros((2, 2))", "`cfg.t`"),
     ("x * holder.flags.T[0]", "holder.flags[0] = 5.0", "`holder.flags`"),
@@ -87,7 +99,9 @@ WAYS = [
 
 
 @pytest.fixture
-def notebook(run):
+def notebook(run, monkeypatch):
+    monkeypatch.setenv("LIMELIGHT_TEST", "2")
+    monkeypatch.setattr(sys, "argv", ["notebook"])
     run("%load_ext limelight")
     run("import limelight as ll\nimport numpy as np")
     run(CLASSES)
@@ -209,6 +223,16 @@ def test_iterators_are_refused_and_keep_their_items(notebook, made, taken, what)
     assert "in a cell above" in str(ran.error)
     assert notebook("len(list(it))").value == 3
     assert notebook("'y' in dir()").value is False
+
+
+@pytest.mark.parametrize("taken", ["y = averager.send(x)", "y = averager.__next__()", "y = x\naverager.close()"])
+def test_generators_are_not_led_on(notebook, taken):
+    notebook("def average():\n    total = 0.0\n    while True:\n        total = total + (yield total)")
+    notebook("averager = average()\nstart = next(averager)")
+    ran = notebook(f"%%stage -q\n{taken}", fails=True)
+    assert "is a generator, which `averager." in str(ran.error)
+    assert "in a cell without %%stage" in str(ran.error)
+    assert notebook("averager.send(2.0)").value == 2.0
 
 
 def test_names_of_the_history_are_inputs(notebook):
