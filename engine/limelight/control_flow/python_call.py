@@ -22,7 +22,7 @@ from limelight.core.op import Op, TapedVariant, defop
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, beside, wrap
 from limelight.core.variable import Resource
-from limelight.errors import ArgumentError, DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
+from limelight.errors import DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
 from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
 from limelight.user_code import source_line
 
@@ -31,6 +31,8 @@ class PythonCall:
     """A Python function as the parameter of a node, with the specs of its results."""
 
     __limelight_leaf__ = True
+    of_user = True
+    """Whether what the function raises reaches the caller as it is; an error of the library's own names the node."""
 
     def __init__(
         self, function: Callable[..., Any], specs: tuple[TensorSpec, ...], single: bool, device: Device = CPU0
@@ -50,13 +52,14 @@ class PythonCall:
         try:
             result = self.function(*tensors)
         except Exception as error:
-            mark_user_error(error)
+            if self.of_user:
+                mark_user_error(error)
             raise
         return tuple(map(self._checked, self._listed(result), self.specs))
 
     def placed_on(self, device: Device) -> PythonCall:
         """The same for a node that runs on `device`."""
-        return PythonCall(self.function, self.specs, self.single, device)
+        return type(self)(self.function, self.specs, self.single, device)
 
     def tensors(self, payloads: Sequence[Any]) -> list[Any]:
         """The operands of the node as tensors."""
@@ -101,6 +104,12 @@ class PythonCall:
 
     def __repr__(self) -> str:
         return f"python {self.name}"
+
+
+class LibraryCall(PythonCall):
+    """A call of a function of the library's own."""
+
+    of_user = False
 
 
 def in_graph(call: PythonCall, inputs: Sequence[Any]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from limelight.control_flow.python_call import PythonCall, in_graph
+from limelight.control_flow.python_call import LibraryCall, PythonCall, in_graph
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
@@ -24,7 +24,7 @@ from limelight.core.eager import read_as_operand
 from limelight.core.eager.entry_points import structured
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
-from limelight.core.spec import TensorSpec
+from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.errors import ShapeError
 from limelight.ops.index.take import take
@@ -33,6 +33,8 @@ from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 
 _SIZES = TensorSpec((None,), dtypes.int64)
+_KEEP_SHAPE = frozenset(["check_numerics", "full_like"])
+"""Ops whose results have the shape of their operands, and which executors do not fuse as going element by element."""
 
 
 class UnrankedTensor(Tensor):
@@ -42,7 +44,7 @@ class UnrankedTensor(Tensor):
     __limelight_leaf__ = False
     __limelight_fields__ = ("_flat", "_lengths")
     __limelight_name__ = "tensor of unknown rank"
-    __limelight_advice__ = "; write ll.ensure_shape(y, (None, 3)) of it, with as many axes as it has, and it is like others"
+    __limelight_advice__ = ": write ll.ensure_shape(y, (None, 3)), with a size or None an axis"
     _flat: Any
     """Its elements, a vector in row-major order."""
     _lengths: Any
@@ -58,8 +60,10 @@ class UnrankedTensor(Tensor):
                 "the gradient with respect to a tensor of unknown rank: take it with respect to the result of "
                 "ll.ensure_shape, or of ll.reshape"
             )
+        if len(getattr(_lengths, "shape", (None,))) != 1:
+            return _rows(_flat, _lengths)
         if type(_flat) is Tensor and type(_lengths) is Tensor:
-            return reshape(_flat, tuple(_lengths.tolist()))
+            return _joined(_flat, _lengths)
         if isinstance(_flat, np.ndarray) and isinstance(_lengths, np.ndarray):
             return _flat.reshape(_lengths)
         made = object.__new__(cls)
@@ -74,15 +78,15 @@ class UnrankedTensor(Tensor):
 
     @property
     def shape(self) -> Shape:
-        refuse(self, "its shape")
+        refuse(self, ".shape")
 
     @property
     def ndim(self) -> int:
-        refuse(self, "its number of axes")
+        refuse(self, ".ndim")
 
     @property
     def spec(self) -> TensorSpec:
-        refuse(self, "its shape")
+        refuse(self, ".shape")
 
     @property
     def size(self) -> int | None:
@@ -153,7 +157,7 @@ def _compute(op: Op, attrs: tuple[Any, ...], run: Callable[..., Any], inputs: tu
     over_all = op.attrs[:2] == ("axis", "keepdims") and attrs[0] is None and attrs[1] is False
     if over_all and len(inputs) == 1:
         return run(first._flat)
-    if op.elementwise:
+    if op.elementwise or op.name in _KEEP_SHAPE:
         flats, lengths = _side_by_side(op, inputs)
         results = run(*flats)
         return tuple([unranked(x, lengths) for x in results]) if op.multiple else unranked(results, lengths)
@@ -172,18 +176,18 @@ def _with_rank(x: UnrankedTensor, shape: Shape) -> Tensor:
         return lengths
 
     spec = TensorSpec((len(shape),), dtypes.int64)
-    (lengths,) = in_graph(PythonCall(ensure_shape, (spec,), single=True), [x._lengths])
+    (lengths,) = in_graph(LibraryCall(ensure_shape, (spec,), single=True), [x._lengths])
     return reshape(x._flat, lengths)
 
 
 def _side_by_side(op: Op, inputs: tuple[Any, ...]) -> tuple[list[Any], Any]:
     """The operands of an op that goes element by element, as vectors of one length or scalars; the result's sizes."""
-    operands = [x if isinstance(x, (bool, int, float, complex)) else as_tensor(x) for x in inputs]
-    wide = [i for i, x in enumerate(operands) if isinstance(x, UnrankedTensor) or getattr(x, "ndim", 0)]
+    operands: list[Any] = [x if isinstance(x, (bool, int, float, complex)) else as_tensor(x) for x in inputs]
+    wide = [i for i, x in enumerate(operands) if isinstance(x, UnrankedTensor) or (isinstance(x, Tensor) and x.ndim)]
     parts = {i: _parts(operands[i]) for i in wide}
     lengths = parts[wide[0]][1]
     if any(not _are_same(parts[i][1], lengths) for i in wide):
-        places, lengths = _meeting(op, [parts[i][1] for i in wide])
+        places, lengths = _meeting(op, [parts[i] for i in wide])
         parts = {i: (take(parts[i][0], at), lengths) for i, at in zip(wide, places, strict=True)}
     return [parts[i][0] if i in parts else x for i, x in enumerate(operands)], lengths
 
@@ -199,20 +203,21 @@ def _are_same(x: Any, y: Any) -> bool:
     return x is y or (values and x._value is y._value)
 
 
-def _meeting(op: Op, lengths: Sequence[Any]) -> tuple[list[Any], Any]:
-    """For shapes that broadcast, given as their sizes: which element of each stands where, and the common sizes.
+def _meeting(op: Op, parts: Sequence[tuple[Any, Any]]) -> tuple[list[Any], Any]:
+    """For operands whose shapes broadcast: which element of each stands where, and the common sizes.
 
-    An operand of one element has it at each place. Raises ShapeError, at run time, where they do not broadcast.
+    Raises ShapeError, at run time, where they do not broadcast.
     """
+    types = [flat.dtype for flat, _ in parts]
 
-    def broadcast(*sizes: Any) -> list[Any]:
-        given = [tuple(x.tolist()) for x in sizes]
-        common: Any = shapes.broadcast(op.name, *given)
+    def broadcast(*lengths: Any) -> list[Any]:
+        given = [tuple(x.tolist()) for x in lengths]
+        common: Any = shapes.broadcast(op.name, *given, of=list(map(known, given, types)))
         numbered = [np.arange(prod(shape)).reshape(shape) for shape in given]
         return [*[np.broadcast_to(x, common).ravel() for x in numbered], np.array(common, np.int64)]
 
-    call = PythonCall(broadcast, (_SIZES,) * (len(lengths) + 1), single=False)
-    *places, common = in_graph(call, lengths)
+    call = LibraryCall(broadcast, (_SIZES,) * (len(parts) + 1), single=False)
+    *places, common = in_graph(call, [lengths for _, lengths in parts])
     return places, common
 
 
@@ -242,6 +247,20 @@ class OpenRankCall(PythonCall):
 
     def placed_on(self, device: Device) -> PythonCall:
         return OpenRankCall(self._call.placed_on(device), self._open_inputs)
+
+
+def _rows(flat: Any, lengths: Any) -> Tensor:
+    """Such tensors of several steps or examples, stacked. Raises ShapeError in a trace, and where shapes differ."""
+    if type(flat) is Tensor and type(lengths) is Tensor:
+        sizes = lengths.numpy()
+        leading = sizes.shape[:-1]
+        shapes_of_rows = {tuple(row) for row in sizes.reshape((-1, sizes.shape[-1])).tolist()}
+        if len(shapes_of_rows) == 1:
+            return reshape(flat, (*leading, *shapes_of_rows.pop()))
+    raise ShapeError(
+        "tensors of unknown rank cannot be stacked, as the steps of a scan or the examples of a batch are: return "
+        "ll.ensure_shape(y, (None, 3)) of each, with a size or None for each axis"
+    )
 
 
 def _joined(flat: Tensor, lengths: Any) -> Tensor:

@@ -132,13 +132,14 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
                 return structured[type(x)](op, (), run, (x,))
             if (read := _reader()) is not None:
                 return run(read(x))
-        chosen = op
-        if of_complex is not None:
-            x = as_tensor(x)
-            chosen = of_complex if x.dtype.kind == "c" else op
+        chosen, x = (op, x) if of_complex is None else _of_kind(op, of_complex, as_tensor(x))
         return apply(chosen, prepare(chosen, (x,)))
 
     return run
+
+
+def _of_kind(op: Op, of_complex: Op, x: Tensor) -> tuple[Op, Tensor]:
+    return of_complex if x.dtype.kind == "c" else op, x
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
@@ -213,18 +214,17 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
             beside = _beside_scalar(op, kernel, weak, x, y)
             if beside is not None:
                 return beside
-            if type(x) in readable or type(y) in readable:
-                if (compute := structured.get(type(x)) or structured.get(type(y))) is not None:
-                    return compute(op, (), run, (x, y))
-                if (read := _reader()) is not None:
-                    return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        return _unusual(op, reflected, x, y)
+            if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
+                return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
+        return _unusual(op, reflected, run, x, y)
 
     return run
 
 
-def _unusual(op: Op, reflected: str, x: Any, y: Any) -> Any:
+def _unusual(op: Op, reflected: str, run: Callable[..., Any], x: Any, y: Any) -> Any:
     """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
+    if type(x) in structured or type(y) in structured:
+        return (structured.get(type(x)) or structured[type(y)])(op, (), run, (x, y))
     return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
 
 
@@ -363,7 +363,7 @@ _operators: Final[dict[str, Callable[..., Any]]] = {}
 def _reader() -> Callable[[Any], Tensor] | None:
     """What reads variables, so that the op takes the short way after all.
 
-    None where an interpreter that is no observer has to see the variables themselves.
+    None where an interpreter that is no observer has to see the variables themselves, as in a trace.
     """
     if not active:
         return _read_value
