@@ -237,6 +237,9 @@ class Module:
             *inputs: for each argument of a call its shape, with None for sizes that vary, a `ll.TensorSpec` (a shape is
                 one of float32), or a tensor or array for its type.
 
+        Returns:
+            None, as of what changes its object, and as the `build` of a layer of yours does: make the module first.
+
         Raises:
             ArgumentError: an input is none of these.
             ShapeError, DTypeError: the module does not take such arguments. Then it is as it was.

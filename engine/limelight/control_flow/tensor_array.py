@@ -153,12 +153,13 @@ class TensorArray:
         value = self._element("write", value)
         array = self._shaped("write", value.shape)
         array, place = array._grown("write", index)
-        if dispatch.active or not _is_on_host(place, value, array._rows):
+        before = array._unwritten  # first: another thread that makes them replaces the elements before it drops these
+        rows = array._rows
+        length = 1 if before is None else before.length + 1
+        often = length > _LEAST_PUT_DOWN + 2 * (rows.shape[0] or 0)  # the same places again and again
+        if dispatch.active or often or not _is_on_host(place, value, rows):
             return array._with(array.rows.at[place].set(value))
-        length = 1 if array._unwritten is None else array._unwritten.length + 1
-        if length > _LEAST_PUT_DOWN + 2 * (array._rows.shape[0] or 0):  # the same places again and again
-            return array._with(array.rows.at[place].set(value))
-        return type(array)._made(array._rows, _Write(array._unwritten, place, np.array(value._data), length))
+        return type(array)._made(rows, _Write(before, place, np.array(value._data), length))
 
     def read(self, index: TensorLike) -> Tensor:
         """Element `index`. Raises OutOfBoundsError where there is none, ArgumentError where nothing is written yet."""

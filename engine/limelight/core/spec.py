@@ -16,7 +16,8 @@ class TensorSpec:
 
     Args:
         shape: the sizes, a number or several, None for one that is unknown; () for a scalar. None in place of all where
-            not even their number is known: for an `input_signature`, which then has a trace for each rank.
+            not even their number is known: for an `input_signature`, which then has a trace for each rank, and for
+            results of `py_func`.
         dtype: the dtype; float32.
         name: what a signature calls the argument; by default the parameter's name.
 

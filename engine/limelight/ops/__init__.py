@@ -86,6 +86,7 @@ from limelight.ops.reduce.reductions import *  # noqa: F403
 from limelight.ops.reduce.statistics import *  # noqa: F403
 from limelight.ops.shape.broadcast import *  # noqa: F403
 from limelight.ops.shape.concat import *  # noqa: F403
+from limelight.ops.shape.ensure_shape import *  # noqa: F403
 from limelight.ops.shape.flip import *  # noqa: F403
 from limelight.ops.shape.pad import *  # noqa: F403
 from limelight.ops.shape.repeat import *  # noqa: F403

@@ -132,6 +132,7 @@ def check_branches_agree(op: str, branches: Sequence[Traced]) -> None:
             raise ControlFlowError(
                 f"{op}: the branches return different structures: {_structure_words(first, other)}, "
                 f"{_structure_words(other, first)}; return the same keys, and as many values, from each"
+                f"{nest.advice(first.outputs.structure) or nest.advice(other.outputs.structure)}"
             )
         for path, x, y in zip(first.outputs.paths("output"), first.specs, other.specs, strict=True):
             if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and (x.dtype != y.dtype or x.rank != y.rank):

@@ -127,14 +127,20 @@ def _called(frame: FrameType, instruction: int, said: str) -> Any:
     if call is None:
         return None
     function = _value(call.func, frame)
-    if function is None and isinstance(call.func, ast.Attribute):  # of a result: of a tensor, most likely
-        tensor = vars(sys.modules["limelight"])["Tensor"]
-        function = inspect.getattr_static(tensor, call.func.attr, None)
+    if function is None and isinstance(call.func, ast.Attribute):  # of a result, whose class Python names
+        function = inspect.getattr_static(_class_named(said.rpartition(".")[0]), call.func.attr, None)
     if inspect.isclass(function):
         function = inspect.getattr_static(function, said.rpartition(".")[2], None)
     if isinstance(function, MethodType):
         function = function.__func__
     return function if inspect.isfunction(function) and function.__qualname__ == said else None
+
+
+def _class_named(name: str) -> Any:
+    """The engine's class of that name, as far as it is imported; without one Tensor, whose methods ops attach."""
+    modules = [module for home, module in list(sys.modules.items()) if home.partition(".")[0] == "limelight"]
+    classes = [vars(module).get(name or "Tensor") for module in modules]
+    return next(filter(inspect.isclass, classes), None)
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:

@@ -7,6 +7,7 @@ own names, within a time that is given, and looks at nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import time
@@ -21,6 +22,7 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
@@ -149,10 +151,7 @@ def _step_to(holder: Any, held: Any) -> str | None:
             return next((f".{name}" for name in attributes if getattr(holder, name) is held), None)
     if getattr(holder, "__dict__", None) is held:
         return ""
-    for name in _slots_of(type(holder)):
-        if getattr(holder, name, None) is held:
-            return f".{name}"
-    return None
+    return next((step for item, step in _slots(holder) if item is held), None)
 
 
 def _step_into_generator(holder: Any, held: Any) -> str | None:
@@ -168,14 +167,6 @@ def _is_namespace(dictionary: dict[Any, Any]) -> bool:
     """Whether a dictionary is the attributes of an object."""
     owners = [owner for owner in gc.get_referrers(dictionary) if not isinstance(owner, dict)]
     return any(getattr(owner, "__dict__", None) is dictionary for owner in owners)
-
-
-def _slots_of(kind: type) -> list[str]:
-    names = []
-    for base in kind.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else list(slots)
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
 # From the user's own names on
@@ -346,8 +337,19 @@ def _parts_of_object(value: Any, thorough: bool) -> Iterator[tuple[Any, str]]:
         namespace = dict(getattr(value, "__dict__", {}))
         yield from [(item, f".{name}") for name, item in namespace.items()]
         if not isinstance(value, type):
-            slots = [(getattr(value, name, None), f".{name}") for name in _slots_of(own)]
-            yield from [(item, step) for item, step in slots if item is not None]
+            yield from _slots(value)
+
+
+def _slots(value: Any) -> Iterator[tuple[Any, str]]:
+    """What stands in the slots of an object, past properties of the same names in its class, which might do anything.
+
+    (A tensor of a trace explains itself instead of giving its data, and asks here who holds it.)
+    """
+    for kind in type(value).__mro__:
+        for name, slot in vars(kind).items():
+            if type(slot) is MemberDescriptorType:
+                with contextlib.suppress(AttributeError):  # nothing stands there
+                    yield slot.__get__(value), f".{name}"
 
 
 def _is_open(kind: type, thorough: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,6 +262,26 @@ def test_a_loop_of_writes_copies_the_elements_once():
     for _ in range(10_000):  # the same place again and again keeps no more than twice as many
         array = array.write(0, 1.0)
         assert array._unwritten is None or array._unwritten.length <= 2100
+
+
+def test_a_write_loses_none_that_another_thread_makes_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    """At each read of the elements in turn another thread asks for them, and so makes the writes put down so far."""
+    slot: Any = ll.TensorArray._rows
+    countdown = 0
+
+    def rows(array: Any) -> Any:
+        nonlocal countdown
+        countdown -= 1
+        value = slot.__get__(array)
+        if countdown == 0:
+            array.rows  # noqa: B018  # as the other thread does
+        return value
+
+    monkeypatch.setattr(ll.TensorArray, "_rows", property(rows, slot.__set__))
+    for place in range(1, 20):
+        array = ll.TensorArray(ll.float32, 3).write(0, 1.0)
+        countdown = place
+        assert array.write(1, 2.0).stack().tolist() == [1.0, 2.0, 0.0], place
 
 
 def test_writes_that_were_put_down_are_there_for_tapes_and_traces():

@@ -153,8 +153,10 @@ graph inner
     assert np.array_equal(plan.build(graph)(X)[0], np.tanh(X) + X)
 
 
-def test_numpys_warnings_are_not_the_users() -> None:
-    run = built("%1: f32[3] = log(%0)", "%2: f32[3] = divide(%0, %0)", "return %1, %2")
+@pytest.mark.parametrize("name", base.names())
+def test_numpys_warnings_are_not_the_users(name: str) -> None:
+    lines = ["input %0: f32[3]  x", "%1: f32[3] = log(%0)", "%2: f32[3] = divide(%0, %0)", "return %1, %2"]
+    run = base.get(name).build(parse("graph g\n" + "".join(f"  {line}\n" for line in lines)))
     with np.errstate(all="warn"), warnings.catch_warnings():
         warnings.simplefilter("error")  # as pytest has it; on top of it what importing limelight adds
         warnings.filterwarnings(

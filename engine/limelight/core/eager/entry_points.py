@@ -127,15 +127,19 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
                 if observer is not None:
                     observer.observe(recipes, x, (), x._uid, 0, t)
                 return t
-        if type(x) in readable and (read := _reader()) is not None:
-            return run(read(x))
-        chosen = op
-        if of_complex is not None:
-            x = as_tensor(x)
-            chosen = of_complex if x.dtype.kind == "c" else op
+        if type(x) in readable:
+            if type(x) in structured:
+                return structured[type(x)](op, (), run, (x,))
+            if (read := _reader()) is not None:
+                return run(read(x))
+        chosen, x = (op, x) if of_complex is None else _of_kind(op, of_complex, as_tensor(x))
         return apply(chosen, prepare(chosen, (x,)))
 
     return run
+
+
+def _of_kind(op: Op, of_complex: Op, x: Tensor) -> tuple[Op, Tensor]:
+    return of_complex if x.dtype.kind == "c" else op, x
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
@@ -165,8 +169,11 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
                 if observer is not None:
                     observer.observe(recipes, x, attrs, x._uid, 0, t)
                 return t
-        if type(x) in readable and (read := _reader()) is not None:
-            return run(read(x), *attrs)
+        if type(x) in readable:
+            if type(x) in structured:
+                return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
+            if (read := _reader()) is not None:
+                return run(read(x), *attrs)
         return apply(op, prepare(op, (x,)), attrs)
 
     return run
@@ -209,13 +216,15 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
                 return beside
             if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
                 return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        return _unusual(op, reflected, x, y)
+        return _unusual(op, reflected, run, x, y)
 
     return run
 
 
-def _unusual(op: Op, reflected: str, x: Any, y: Any) -> Any:
+def _unusual(op: Op, reflected: str, run: Callable[..., Any], x: Any, y: Any) -> Any:
     """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
+    if type(x) in structured or type(y) in structured:
+        return (structured.get(type(x)) or structured[type(y)])(op, (), run, (x, y))
     return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
 
 
@@ -283,8 +292,7 @@ def _variadic(op: Op) -> Callable[..., Any]:
         arrays = []
         for x in inputs:
             if type(x) is not Tensor or x._device is not CPU0:
-                values = _with_values(inputs)
-                return apply(op, prepare(op, inputs), attrs) if values is None else run(values, *attrs)
+                return _unusual_inputs(op, run, inputs, attrs)
             a = x._data
             if a.dtype is not shared:
                 if shared is not None:
@@ -322,8 +330,7 @@ def _general(op: Op) -> Callable[..., Any]:
     def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
         arrays = _arrays(inputs, needs)
         if arrays is None:
-            values = _with_values(inputs)
-            return apply(op, prepare(op, inputs), attrs) if values is None else run(values, *attrs)
+            return _unusual_inputs(op, run, inputs, attrs)
         observer = None
         if active:
             observer = local.observer if observable else None
@@ -347,13 +354,16 @@ def _general(op: Op) -> Callable[..., Any]:
 
 readable: Final[set[type]] = set()
 """Classes of operands that are used as their value is (see `read_as_operand`)."""
+structured: Final[dict[type, Callable[..., Any]]] = {}
+"""Those of them that are no value but a structure of several, with what computes for them: `compute(op, attrs, run,
+inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
 _operators: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def _reader() -> Callable[[Any], Tensor] | None:
     """What reads variables, so that the op takes the short way after all.
 
-    None where an interpreter that is no observer has to see the variables themselves.
+    None where an interpreter that is no observer has to see the variables themselves, as in a trace.
     """
     if not active:
         return _read_value
@@ -367,13 +377,17 @@ def _read_value(variable: Any) -> Tensor:
     return value
 
 
-def _with_values(inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The operands with values for variables; None where there are none, or where there is no reader."""
+def _unusual_inputs(op: Op, run: Callable[..., Any], inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """The slow way of an entry for many operands: once more with values for variables, or with all made ready."""
     for x in inputs:
         if type(x) in readable:
-            read = _reader()
-            return None if read is None else tuple([read(x) if type(x) in readable else x for x in inputs])
-    return None
+            for one in inputs:
+                if type(one) in structured:
+                    return structured[type(one)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
+            if (read := _reader()) is not None:
+                return run(tuple([read(x) if type(x) in readable else x for x in inputs]), *attrs)
+            break
+    return apply(op, prepare(op, inputs), attrs)
 
 
 def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:

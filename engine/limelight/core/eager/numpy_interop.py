@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dispatch
+from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
 from limelight.errors import DTypeError, LimelightError
 
@@ -131,7 +132,7 @@ def _numpy_name(func: Any) -> str:
 def is_symbolic(*xs: Any) -> bool:
     """Whether one of them is a tensor of a trace, which has no value."""
     symbolic = sys.modules["limelight.staging.symbolic"].SymbolicTensor  # which is built upon this
-    return any(isinstance(x, symbolic) for x in xs)
+    return any(isinstance(x, symbolic) or type(x) in structured for x in xs)
 
 
 def _py_func_advice(name: str) -> str:

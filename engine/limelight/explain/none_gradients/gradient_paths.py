@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from limelight.autodiff import INEXACT, GradientTape
 from limelight.autodiff.gradient_cuts import Edge, GradientCut, edge_of
-from limelight.control_flow.py_func import Recording, lost_at
+from limelight.control_flow.python_call import Recording, lost_at
 from limelight.core.op import Op
 from limelight.explain.none_gradients.op_history import Step
 from limelight.graph.effects import effects_of

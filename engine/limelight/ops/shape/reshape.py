@@ -42,7 +42,7 @@ def shape_of(x: TensorLike, /) -> Tensor:
     >>> ll.shape_of(ll.zeros((2, 3))).tolist()
     [2, 3]
     """
-    return _shape_of((x if hasattr(x, "shape") else as_tensor(x),))
+    return _shape_of((x if isinstance(x, Tensor) or hasattr(x, "shape") else as_tensor(x),))
 
 
 # reshape

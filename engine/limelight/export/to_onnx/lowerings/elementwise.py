@@ -44,7 +44,7 @@ def _compare(site: Site, x: Var, y: Var) -> Var:
     return ~result if site.node.op.name == "not_equal" else result
 
 
-@lowers("identity", "stop_gradient", "positive", "to_device", "check_numerics", "conj", "real")
+@lowers("identity", "stop_gradient", "positive", "to_device", "check_numerics", "conj", "real", "ensure_shape")
 def _as_it_is(site: Site, x: Var, *params: Any) -> Var:
     return x
 
