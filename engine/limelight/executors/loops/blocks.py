@@ -47,7 +47,7 @@ def in_runs(instructions: Sequence[Instruction | Mark], results: Iterable[Buffer
         instructions: those of a table.
         results: buffers that are seen outside of it.
     """
-    if not any([one[2][0] >= SMALLEST for one in instructions if type(one) is Instruction]):
+    if not any(one[2][0] >= SMALLEST for one in instructions if type(one) is Instruction):
         return list(instructions)
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
