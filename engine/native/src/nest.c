@@ -6,6 +6,7 @@
 #define MOST_WORK 65536  /* elements: a nest is not interrupted */
 #define LONG_ENOUGH 64   /* elements in a row for which NumPy's loop is the quicker one */
 #define WIDEST 4         /* accumulators beside one another */
+#define FEW 256          /* elements that are in the cache, in whatever order they come */
 
 #define AT(type, x) (*(type *)(x))
 
@@ -183,6 +184,9 @@ NestFunction nest_arrange(const NestFunctions *functions, NestAxis axes[], int c
     }
     const NestAxis width = has_width ? axes[count - 2] : (NestAxis){1, {0, 0, 0}};
     const NestAxis rows = count - 1 - has_width ? axes[0] : (NestAxis){1, {0, 0, 0}};
+    if (rows.strides[1] < along.strides[1] && rows.length * along.length * width.length > FEW) {
+        return NULL; /* NumPy's loop goes along the memory */
+    }
     axes[0] = rows;
     axes[1] = along;
     axes[2] = width;

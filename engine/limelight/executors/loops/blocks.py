@@ -15,9 +15,9 @@ from limelight.executors.loops.control_marks import Mark
 from limelight.executors.loops.instructions import Instruction
 from limelight.executors.loops.layout import Buffer, View
 
-BLOCK: Final = 4096
-"""Elements of a block: three operands of 4 bytes each fill a first-level cache of 48 KiB."""
-SMALLEST: Final = 4 * BLOCK
+BLOCK: Final = 1024
+"""Elements of a block: a handful of operands fit into a first-level cache of 32 KiB, in 4 or 8 bytes each."""
+SMALLEST: Final = 8 * BLOCK
 """Elements of an array that is worth it."""
 
 
