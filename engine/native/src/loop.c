@@ -14,6 +14,7 @@ static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands,
     loop->inputs = inputs;
     loop->dims = 1;
     loop->nests = NULL;
+    loop->copies = 0;
     return loop;
 }
 
@@ -99,6 +100,7 @@ PyObject *loop_of_copy(PyObject *Py_UNUSED(self), PyObject *args)
     }
     Loop *loop = new_loop(function, NULL, 2, 1);
     if (loop != NULL) {
+        loop->copies = from == to;
         loop->itemsizes[0] = number_size(from);
         loop->itemsizes[1] = number_size(to);
     }

@@ -23,6 +23,7 @@ typedef struct {
     int dims;            /* 1 + core dimensions */
     int itemsizes[MOST_OPERANDS];
     const NestFunctions *nests; /* NULL for most */
+    int copies;                 /* elements as they are */
 } Loop;
 
 extern PyTypeObject LoopType;

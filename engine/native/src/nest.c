@@ -192,3 +192,101 @@ NestFunction nest_arrange(const NestFunctions *functions, NestAxis axes[], int c
     axes[2] = width;
     return functions->reduce;
 }
+
+/* Two lines of the cache hold the elements of a row or column of a tile. */
+#define TILE 16
+#define MOST_COPIED (1 << 20) /* elements, which take a millisecond or two */
+#define FEWEST_COPIED 1024
+
+static npy_intp smaller(npy_intp a, npy_intp b)
+{
+    return a < b ? a : b;
+}
+
+#define TRANSPOSE(name, type)                                                                                \
+    static void name(char *const args[], const NestAxis axes[])                                              \
+    {                                                                                                        \
+        const npy_intp m = axes[1].length, n = axes[2].length;                                               \
+        const npy_intp step = axes[1].strides[0], step_to = axes[1].strides[1], across = axes[2].strides[0]; \
+        for (npy_intp i = 0; i < axes[0].length; i++) {                                                      \
+            const char *from = args[0] + i * axes[0].strides[0];                                             \
+            char *to = args[1] + i * axes[0].strides[1];                                                     \
+            for (npy_intp row = 0; row < m; row += TILE) {                                                   \
+                for (npy_intp column = 0; column < n; column += TILE) {                                      \
+                    const npy_intp last_row = smaller(row + TILE, m), last = smaller(column + TILE, n);      \
+                    for (npy_intp j = row; j < last_row; j++) {                                              \
+                        type *const out = (type *)(to + j * step_to);                                        \
+                        for (npy_intp k = column; k < last; k++) {                                           \
+                            memcpy(out + k, from + j * step + k * across, sizeof(type));                     \
+                        }                                                                                    \
+                    }                                                                                        \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+TRANSPOSE(transpose_4, npy_uint32)
+TRANSPOSE(transpose_8, npy_uint64)
+
+/* Rows that lie in one piece in both. */
+#define COPY_ROWS(name, type)                                                                                \
+    static void name(char *const args[], const NestAxis axes[])                                              \
+    {                                                                                                        \
+        const npy_intp n = axes[2].length;                                                                   \
+        for (npy_intp i = 0; i < axes[0].length; i++) {                                                      \
+            for (npy_intp j = 0; j < axes[1].length; j++) {                                                  \
+                const char *from = args[0] + i * axes[0].strides[0] + j * axes[1].strides[0];                \
+                type *to = (type *)(args[1] + i * axes[0].strides[1] + j * axes[1].strides[1]);              \
+                for (npy_intp k = 0; k < n; k++) {                                                           \
+                    memcpy(to + k, from + k * (npy_intp)sizeof(type), sizeof(type));                         \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+COPY_ROWS(rows_4, npy_uint32)
+COPY_ROWS(rows_8, npy_uint64)
+
+/* Puts the axis along which the elements of an operand lie one after the other at a place; 0 where there is none. */
+static int put_dense(NestAxis axes[], int count, int at, int operand, npy_intp itemsize)
+{
+    for (int i = 0; i < count; i++) {
+        if (axes[i].strides[operand] == itemsize && axes[i].length > 1) {
+            const NestAxis other = axes[i];
+            axes[i] = axes[at];
+            axes[at] = other;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+NestFunction nest_of_copy(NestAxis axes[], int count, npy_intp itemsize)
+{
+    npy_intp work = 1;
+    for (int i = 0; i < count; i++) {
+        work *= axes[i].length;
+        if (axes[i].strides[0] < 0 || axes[i].strides[1] <= 0) {
+            return NULL;
+        }
+    }
+    if (count < 2 || count > NEST_AXES || work > MOST_COPIED ||
+        (itemsize != 4 && itemsize != 8)) {
+        return NULL;
+    }
+    const int small = itemsize == 4;
+    if (!put_dense(axes, count, count - 1, 1, itemsize)) {
+        return NULL;
+    }
+    const int is_rows = axes[count - 1].strides[0] == itemsize;
+    if (!is_rows && (work < FEWEST_COPIED || !put_dense(axes, count - 1, count - 2, 0, itemsize))) {
+        return NULL;
+    }
+    while (count < NEST_AXES) {
+        insert_axis_of_one(axes, count++, 0);
+    }
+    if (is_rows) {
+        return small ? rows_4 : rows_8;
+    }
+    return small ? transpose_4 : transpose_8;
+}

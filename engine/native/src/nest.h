@@ -32,4 +32,8 @@ const NestFunctions *nest_functions(const char *ufunc, int type);
  * says which function runs it. NULL where NumPy's loop is to be called. `itemsize` is that of all operands. */
 NestFunction nest_arrange(const NestFunctions *functions, NestAxis axes[], int count, int in_place, npy_intp itemsize);
 
+/* The same for a copy of elements of that many bytes from the first operand to the second one (the strides of a third
+ * are nobody's): where one runs along the memory when the other one does not, it goes by tiles. */
+NestFunction nest_of_copy(NestAxis axes[], int count, npy_intp itemsize);
+
 #endif
