@@ -15,29 +15,72 @@
         (void)data;                                                                      \
         const char *from = args[0];                                                      \
         char *to = args[1];                                                              \
-        if (steps[0] == (bytes) && steps[1] == (bytes)) {                                \
-            memmove(to, from, (size_t)dims[0] * (bytes));                                \
+        const npy_intp n = dims[0], step = steps[0], step_to = steps[1];                 \
+        if (step == (bytes) && step_to == (bytes)) {                                     \
+            memmove(to, from, (size_t)n * (bytes));                                      \
             return;                                                                      \
         }                                                                                \
-        for (npy_intp i = 0; i < dims[0]; i++, from += steps[0], to += steps[1]) {       \
+        if (step_to == (bytes)) {                                                        \
+            for (npy_intp i = 0; i < n; i++, from += step) {                             \
+                memcpy(to + i * (bytes), from, (bytes));                                 \
+            }                                                                            \
+            return;                                                                      \
+        }                                                                                \
+        for (npy_intp i = 0; i < n; i++, from += step, to += step_to) {                  \
             memcpy(to, from, (bytes));                                                   \
         }                                                                                \
     }
 
-#define WHERE(bytes)                                                                     \
+/* A choice by bits, since half of all branches would be guessed wrong. */
+#define CHOOSE(type, to, condition, x, y)                                                \
+    {                                                                                    \
+        type a, b;                                                                       \
+        memcpy(&a, (x), sizeof(type));                                                   \
+        memcpy(&b, (y), sizeof(type));                                                   \
+        const type mask = (type)(0 - (type)(*(condition) != 0));                         \
+        a = (type)((a & mask) | (b & (type)~mask));                                      \
+        memcpy((to), &a, sizeof(type));                                                  \
+    }
+
+/* One element each, or one for all, of arrays in one piece: with constant strides compilers vectorise it. */
+#define CHOOSE_ALL(type, step_x, step_y)                                                 \
+    for (npy_intp i = 0; i < n; i++) {                                                   \
+        CHOOSE(type, to + i * (npy_intp)sizeof(type), condition + i, x + i * (step_x), y + i * (step_y)) \
+    }
+
+#define WHERE(bytes, type)                                                               \
     LOOP(where_##bytes)                                                                  \
     {                                                                                    \
         (void)data;                                                                      \
         const char *condition = args[0], *x = args[1], *y = args[2];                     \
         char *to = args[3];                                                              \
-        for (npy_intp i = 0; i < dims[0]; i++) {                                         \
-            memcpy(to, *condition ? x : y, (bytes));                                     \
-            condition += steps[0], x += steps[1], y += steps[2], to += steps[3];         \
+        const npy_intp n = dims[0], step = steps[0], step_x = steps[1], step_y = steps[2], step_to = steps[3]; \
+        if (step == 1 && step_to == (bytes) && step_x == (bytes) && step_y == (bytes)) { \
+            CHOOSE_ALL(type, (bytes), (bytes))                                           \
+        } else if (step == 1 && step_to == (bytes) && step_x == (bytes) && step_y == 0) { \
+            CHOOSE_ALL(type, (bytes), 0)                                                 \
+        } else if (step == 1 && step_to == (bytes) && step_x == 0 && step_y == (bytes)) { \
+            CHOOSE_ALL(type, 0, (bytes))                                                 \
+        } else {                                                                         \
+            for (npy_intp i = 0; i < n; i++) {                                           \
+                CHOOSE(type, to + i * step_to, condition + i * step, x + i * step_x, y + i * step_y) \
+            }                                                                            \
         }                                                                                \
     }
 
+LOOP(where_16)
+{
+    (void)data;
+    const char *condition = args[0], *x = args[1], *y = args[2];
+    char *to = args[3];
+    for (npy_intp i = 0; i < dims[0]; i++) {
+        memcpy(to, *condition ? x : y, 16);
+        condition += steps[0], x += steps[1], y += steps[2], to += steps[3];
+    }
+}
+
 COPY(1) COPY(2) COPY(4) COPY(8) COPY(16)
-WHERE(1) WHERE(2) WHERE(4) WHERE(8) WHERE(16)
+WHERE(1, npy_uint8) WHERE(2, npy_uint16) WHERE(4, npy_uint32) WHERE(8, npy_uint64)
 
 #define CAST(from, source, to, target, expression)                                       \
     LOOP(cast_##from##_##to)                                                             \
@@ -45,7 +88,15 @@ WHERE(1) WHERE(2) WHERE(4) WHERE(8) WHERE(16)
         (void)data;                                                                      \
         const char *x = args[0];                                                         \
         char *y = args[1];                                                               \
-        for (npy_intp i = 0; i < dims[0]; i++, x += steps[0], y += steps[1]) {           \
+        if (steps[0] == sizeof(source) && steps[1] == sizeof(target)) {                  \
+            for (npy_intp i = 0; i < dims[0]; i++) {                                     \
+                const source value = ((const source *)x)[i];                             \
+                ((target *)y)[i] = (target)(expression);                                 \
+            }                                                                            \
+            return;                                                                      \
+        }                                                                                \
+        const npy_intp n = dims[0], step = steps[0], step_to = steps[1];                 \
+        for (npy_intp i = 0; i < n; i++, x += step, y += step_to) {                      \
             const source value = *(const source *)x;                                     \
             *(target *)y = (target)(expression);                                         \
         }                                                                                \

@@ -13,6 +13,8 @@ static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands,
     loop->operands = operands;
     loop->inputs = inputs;
     loop->dims = 1;
+    loop->nests = NULL;
+    loop->copies = 0;
     return loop;
 }
 
@@ -79,6 +81,8 @@ PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
                 Py_RETURN_NONE;
             }
         }
+        const int alike = count == 3 && types[0] == types[1] && types[1] == types[2];
+        loop->nests = alike && !ufunc->core_enabled ? nest_functions(ufunc->name, types[0]) : NULL;
         return (PyObject *)loop;
     }
     Py_RETURN_NONE;
@@ -96,6 +100,7 @@ PyObject *loop_of_copy(PyObject *Py_UNUSED(self), PyObject *args)
     }
     Loop *loop = new_loop(function, NULL, 2, 1);
     if (loop != NULL) {
+        loop->copies = from == to;
         loop->itemsizes[0] = number_size(from);
         loop->itemsizes[1] = number_size(to);
     }

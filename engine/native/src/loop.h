@@ -6,6 +6,7 @@
 #ifndef LIMELIGHT_LOOP_H
 #define LIMELIGHT_LOOP_H
 
+#include "nest.h"
 #include "numpy_api.h"
 
 #define MOST_OPERANDS 4
@@ -21,6 +22,8 @@ typedef struct {
     int inputs;
     int dims;            /* 1 + core dimensions */
     int itemsizes[MOST_OPERANDS];
+    const NestFunctions *nests; /* NULL for most */
+    int copies;                 /* elements as they are */
 } Loop;
 
 extern PyTypeObject LoopType;

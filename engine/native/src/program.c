@@ -170,6 +170,46 @@ static Instruction *append(Program *program, PyObject *item, int more, Loop **lo
     return in;
 }
 
+/* Makes of a call that has been checked a nest, where that is quicker. */
+static int become_nest(Program *program, Instruction *in, const Loop *loop)
+{
+    if ((loop->nests == NULL && !loop->copies) || in->axes == 0 || in->axes > NEST_AXES) {
+        return 0;
+    }
+    const int n = in->operands;
+    const npy_intp *dims = in->words + 2 * n, *steps = dims + 1, *outer = steps + n, work = in->work;
+    npy_intp words[6] = {0};
+    NestAxis axes[NEST_AXES + 1] = {{0, {0, 0, 0}}};
+    memcpy(words, in->words, 2 * (size_t)n * sizeof(npy_intp));
+    for (int i = 0; i < in->axes; i++, outer += 1 + n) {
+        axes[i].length = outer[0];
+        memcpy(axes[i].strides, outer + 1, (size_t)n * sizeof(npy_intp));
+    }
+    axes[in->axes].length = dims[0];
+    memcpy(axes[in->axes].strides, steps, (size_t)n * sizeof(npy_intp));
+    const int in_place = words[0] == words[4] && words[1] == words[5];
+    const NestFunction nest = n == 2 ? nest_of_copy(axes, in->axes + 1, loop->itemsizes[0])
+                                     : nest_arrange(loop->nests, axes, in->axes + 1, in_place, loop->itemsizes[0]);
+    if (nest == NULL) {
+        return 0;
+    }
+    if (n == 2) { /* a nest has three operands */
+        words[4] = words[2];
+        words[5] = words[3];
+    }
+    program->used = (size_t)((char *)in - program->memory);
+    in = program_reserve(program, NEST, 6 + NEST_WORDS);
+    if (in == NULL) {
+        return -1;
+    }
+    in->nest = nest;
+    in->work = work;
+    in->operands = 3;
+    memcpy(in->words, words, sizeof(words));
+    memcpy(in->words + 6, axes, NEST_WORDS * sizeof(npy_intp));
+    return 0;
+}
+
 static void note_item(Program *program)
 {
     program->targets[program->items++] = (npy_intp)program->used;
@@ -180,7 +220,7 @@ int program_append(Program *program, PyObject *item, const Memory *memory)
     Loop *loop;
     note_item(program);
     Instruction *in = append(program, item, 0, &loop);
-    return in == NULL ? -1 : check(in, loop, memory);
+    return in == NULL || check(in, loop, memory) < 0 ? -1 : become_nest(program, in, loop);
 }
 
 /* Appends one instruction of a run: (instruction, advances). */

@@ -9,6 +9,8 @@
  * CALL: calls a loop, or as often as its outer axes have positions. Place and offset of each operand; the loop's dims;
  * its steps; and for each outer axis its length and a stride for each operand.
  *
+ * NEST: a call over axes by a loop of our own (see nest.h). Place and offset of each operand; three axes.
+ *
  * RUN: the instructions behind it go block by block through their elements, so that what one writes is in the cache for
  * the next. The elements of a block, those of all, and the number of instructions. Each of these has, in place of axes,
  * what its operands advance by for each element: 0 where there is memory for one block only, or one element for all.
@@ -25,7 +27,7 @@
  *
  * Targets are the numbers of instructions while a program is written, and bytes from its begin afterwards.
  */
-typedef enum { CALL, RUN, GUARD, BRANCH, JUMP, BEGIN, AGAIN } Kind;
+typedef enum { CALL, NEST, RUN, GUARD, BRANCH, JUMP, BEGIN, AGAIN } Kind;
 
 /* A place that is another part of memory in each step: `base` is the place of the whole, from whose `offset` on steps are
  * `stride` bytes apart. */
@@ -39,7 +41,10 @@ typedef struct {
 #define WORDS_OF_ROW 4
 
 typedef struct {
-    PyUFuncGenericFunction function;
+    union {
+        PyUFuncGenericFunction function;
+        NestFunction nest;
+    };
     void *data;
     npy_intp work;                   /* about how many elements it touches */
     unsigned int words_used;

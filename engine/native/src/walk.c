@@ -50,6 +50,13 @@ static void call(const Instruction *in, char *const slots[])
     }
 }
 
+static void call_nest(const Instruction *in, char *const slots[])
+{
+    const npy_intp *word = in->words;
+    char *args[3] = {slots[word[0]] + word[1], slots[word[2]] + word[3], slots[word[4]] + word[5]};
+    in->nest(args, (const NestAxis *)(word + 6));
+}
+
 static const Instruction *following(const Instruction *in)
 {
     return (const Instruction *)((const char *)(in->words + in->words_used));
@@ -115,6 +122,9 @@ ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[
         switch (in->kind) {
         case CALL:
             call(in, slots);
+            break;
+        case NEST:
+            call_nest(in, slots);
             break;
         case RUN:
             in = run_blocks(in, slots, &pace);

@@ -7,7 +7,7 @@ the nodes. A read is the plan's, which takes no time, but for one of a value ass
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from limelight.core.shapes import is_static
@@ -49,6 +49,10 @@ class Assignments:
     def origin(self, value: Value) -> Value:
         """The value that this one is: that which was assigned, for what an assignment or a read returns."""
         return self._origins.get(value, value)
+
+    def others(self, results: Mapping[Value, Any]) -> list[tuple[Value, Value]]:
+        """What assignments and reads return, each with the one of these results that it is."""
+        return [(value, origin) for value, origin in self._origins.items() if origin in results]
 
     def lowered(self, node: Node, array: Callable[[Value], TracedArray]) -> TracedArray:
         """The variable's value after the node.

@@ -9,18 +9,19 @@ written: so the numbers stay what they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from limelight.executors.loops.control_marks import Mark
 from limelight.executors.loops.instructions import Instruction
-from limelight.executors.loops.layout import Buffer
+from limelight.executors.loops.layout import Buffer, View
 
-BLOCK: Final = 4096
-"""Elements of a block: three operands of 4 bytes each fill a first-level cache of 48 KiB."""
-SMALLEST: Final = 4 * BLOCK
+BLOCK: Final = 1024
+"""Elements of a block: a handful of operands fit into a first-level cache of 32 KiB, in 4 or 8 bytes each."""
+SMALLEST: Final = 8 * BLOCK
 """Elements of an array that is worth it."""
 
 
+@final
 class Run(NamedTuple):
     """Instructions that go block by block.
 
@@ -34,6 +35,10 @@ class Run(NamedTuple):
     total: int
     scratch: frozenset[Buffer]
 
+    @property
+    def operands(self) -> list[View]:
+        return [x for one in self.members for x in one.operands]
+
 
 def in_runs(instructions: Sequence[Instruction | Mark], results: Iterable[Buffer]) -> list[Instruction | Mark | Run]:
     """The instructions in their order, those of a run as one.
@@ -42,7 +47,7 @@ def in_runs(instructions: Sequence[Instruction | Mark], results: Iterable[Buffer
         instructions: those of a table.
         results: buffers that are seen outside of it.
     """
-    if not any(_total(one) for one in instructions):
+    if not any(one[2][0] >= SMALLEST for one in instructions if type(one) is Instruction):
         return list(instructions)
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}

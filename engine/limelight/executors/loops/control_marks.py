@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from limelight.executors.loops.instructions import AnyInstruction, Choice, Guard, Instruction, Repetition
 from limelight.executors.loops.layout import Buffer, View
@@ -15,6 +15,7 @@ class Label:
     __slots__ = ()
 
 
+@final
 class Mark(NamedTuple):
     """What is no call of a loop.
 

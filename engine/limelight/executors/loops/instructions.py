@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class NotLowered(Exception):  # noqa: N818  # no error: the plan's kernel runs t
     """Why a node is not in a table."""
 
 
+@final
 class Instruction(NamedTuple):
     """A call of a loop, or as many as `axes` has positions: see the README of limelight-native.
 
@@ -74,6 +75,7 @@ class Instruction(NamedTuple):
         return self.operands[-1:]
 
 
+@final
 class Guard(NamedTuple):
     """The table is left, and the plan runs its nodes, if the condition, a boolean, is false."""
 
@@ -88,6 +90,7 @@ class Guard(NamedTuple):
         return ()
 
 
+@final
 class Choice(NamedTuple):
     """One of two lists of instructions.
 
@@ -107,6 +110,7 @@ class Choice(NamedTuple):
         return (self.condition, *inner, *self.written)
 
 
+@final
 class Repetition(NamedTuple):
     """Instructions that run again and again.
 

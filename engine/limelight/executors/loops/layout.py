@@ -26,7 +26,7 @@ class Buffer:
         row: what it is a part of, for a row of a loop: another part in each step.
     """
 
-    __slots__ = ("array", "nbytes", "offset", "place", "row", "same", "value")
+    __slots__ = ("array", "nbytes", "row", "same", "value")
 
     def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
         self.nbytes = nbytes
@@ -34,8 +34,6 @@ class Buffer:
         self.array = array
         self.row = row
         self.same: Buffer | None = None  # the buffer that it turned out to be a part of: see `root`
-        self.place = -1  # of the table, when it is made
-        self.offset = 0
 
     @property
     def is_made(self) -> bool:

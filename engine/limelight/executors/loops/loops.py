@@ -73,11 +73,12 @@ class _Otherwise:
     """
 
     def __init__(self, stretch: FinishedStretch, name: str) -> None:
-        self._graph = stretch.graph(name)
+        self._stretch = stretch
+        self._name = name
 
     @cached_property
     def _run(self) -> Callable[..., tuple[Any, ...]]:
-        return plan.build(self._graph)
+        return plan.build(self._stretch.graph(self._name))
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
         return self._run(*payloads)

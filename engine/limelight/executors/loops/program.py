@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from limelight.executors.loops import native_loops
-from limelight.executors.loops.arena import place_buffers
+from limelight.executors.loops.arena import Arena
 from limelight.executors.loops.blocks import BLOCK, Run, in_runs
 from limelight.executors.loops.control_marks import Label, Mark, in_order
 from limelight.executors.loops.instructions import AnyInstruction, Instruction
@@ -14,6 +14,8 @@ from limelight.executors.loops.layout import Buffer, Sizes, View
 
 _ROWS_IN: Final = ("begin", "again")
 Item: TypeAlias = Instruction | Mark | Run
+Where: TypeAlias = dict[Buffer, tuple[int, int]]
+"""The place of each buffer, and its offset there."""
 
 
 class Write(NamedTuple):
@@ -49,120 +51,135 @@ def table(
         writes: their assignments, in program order.
     """
     order = in_order(instructions)
-    constants = dict.fromkeys([x.buffer for one in order for x in one.operands if x.buffer.array is not None])
-    places: list[Buffer | None] = [None if x is None else x.buffer for x in inputs]
-    places += [*constants, *[x.buffer for x in results]]
-    arena = len(places)
-    rows = list(dict.fromkeys([row for one in order if isinstance(one, Mark) for row in one.rows]))
-    for place, buffer in enumerate([*places, None, *rows]):
-        if buffer is not None:
-            buffer.place = place
-    items: list[Item] = in_runs(order, [x.buffer for x in results])
-    nbytes = _place_others(items, arena)
-    targets = _targets(items)
+    items = in_runs(order, [x.buffer for x in results])
+    last = {x[0]: i for i, item in enumerate(items) for x in item.operands}
+    constants = [buffer for buffer in last if buffer.array is not None]
+    places = [*[None if x is None else x.buffer for x in inputs], *constants, *[x.buffer for x in results]]
+    rows = list(dict.fromkeys([row for item in items if type(item) is Mark for row in item.rows]))
+    where: Where = {buffer: (i, 0) for i, buffer in enumerate([*places, None, *rows]) if buffer is not None}
+    arena = Arena()
+    written = _Writer(where, arena, len(places), items).written(last)
     return native_loops.native().Table(
         tuple([None if x is None else _spec(x) for x in inputs]),
         tuple([buffer.array for buffer in constants]),
         tuple([_spec(view) for view in results]),
-        nbytes,
-        [_written(item, targets) for item in items if not _is_label(item)],
+        arena.nbytes,
+        written,
         otherwise,
         tuple([row.nbytes for row in rows]),
-        sum(isinstance(item, Mark) and item.name == "begin" for item in items),
+        sum(type(item) is Mark and item.name == "begin" for item in items),
         tuple(storages),
         tuple(map(tuple, writes)),
     )
-
-
-def _place_others(items: Sequence[Item], arena: int) -> int:
-    """Gives the buffers that have no place theirs in the arena; returns its size."""
-    mine = [
-        [x.buffer for x in (item.operands if type(item) is Instruction else _operands(item)) if x.buffer.place < 0]
-        for item in items
-    ]
-    begun: dict[int, int] = {}
-    loops: list[tuple[int, int]] = []
-    for i, item in enumerate(items):
-        if type(item) is Instruction:
-            continue
-        if isinstance(item, Run):
-            for buffer in item.scratch:
-                buffer.nbytes = buffer.nbytes // item.total * BLOCK
-        elif item.name == "begin":  # type: ignore[union-attr]  # a mark
-            begun[item.counter] = i  # type: ignore[union-attr]
-        elif item.name == "again":  # type: ignore[union-attr]
-            loops.append((begun[item.counter], i))  # type: ignore[union-attr]
-    nbytes = place_buffers(mine, loops)
-    for buffer in {buffer for buffers in mine for buffer in buffers}:
-        assert buffer.is_made, "an input that no node of the stretch has"
-        buffer.place = arena
-    return nbytes
-
-
-def _operands(item: Item) -> Sequence[View]:
-    return [x for one in item.members for x in one.operands] if isinstance(item, Run) else item.operands
-
-
-def _is_label(item: Item) -> bool:
-    return isinstance(item, Mark) and item.name == "label"
-
-
-def _targets(items: Sequence[Item]) -> dict[Label, int]:
-    """The number of the instruction behind each label."""
-    targets: dict[Label, int] = {}
-    number = 0
-    for item in items:
-        if isinstance(item, Mark) and item.name == "label":
-            assert item.label is not None
-            targets[item.label] = number
-        else:
-            number += 1
-    return targets
 
 
 def _spec(view: View) -> tuple[int, Sizes, Sizes]:
     return (view.dtype.num, view.shape, view.strides)
 
 
-def _written(item: Item, targets: dict[Label, int]) -> tuple[Any, ...]:
-    """An item as the table takes it: see the README of limelight-native."""
-    if type(item) is Instruction:
-        return _written_call(item)
-    if isinstance(item, Run):
-        return _written_run(item)
-    return _written_mark(item, targets) if isinstance(item, Mark) else _written_call(item)
+class _Writer:
+    """Writes items as the table takes them (see the README of limelight-native), and finds places in the arena.
 
+    A buffer has its place from the first item that it is in to the last one. A result never lies where an operand of
+    its own instruction does.
 
-def _written_call(one: Instruction) -> tuple[Any, ...]:
-    loop, views, dims, steps, axes = one
-    words: list[int] = []
-    for x in views:
-        buffer = x.buffer
-        words += (buffer.place, buffer.offset + x.offset)
-    return (loop, tuple(words), dims, steps, axes)
+    Args:
+        where: the buffers that have a place, to which those of the arena are added.
+        arena: where the others are.
+        place: that of the arena.
+        items: what is written.
+    """
 
+    def __init__(self, where: Where, arena: Arena, place: int, items: Sequence[Item]) -> None:
+        self._where = where
+        self._arena = arena
+        self._place = place
+        self._items = items
+        self._scratch: dict[Buffer, int] = {}  # the bytes of buffers of which a block is enough
+        self._targets: dict[Label, int] = {}
 
-def _written_run(run: Run) -> tuple[Any, ...]:
-    members = []
-    for one in run.members:
-        advances = [0 if x.buffer in run.scratch else step for x, step in zip(one.operands, one.steps, strict=True)]
-        members.append((_written_call(one._replace(dims=(BLOCK,))), tuple(advances)))
-    return (BLOCK, run.total, tuple(members))
+    def written(self, last: dict[Buffer, int]) -> list[tuple[Any, ...]]:
+        """All items.
 
+        Args:
+            last: the last item of each buffer.
+        """
+        items, where = self._items, self._where
+        if not all(type(item) is Instruction for item in items):
+            self._look_ahead(last)
+        ending: dict[int, list[Buffer]] = {}
+        for buffer, i in last.items():
+            if buffer not in where:
+                ending.setdefault(i, []).append(buffer)
+        tuples: list[tuple[Any, ...]] = []
+        for i, item in enumerate(items):
+            words: list[int] = []
+            for x in item.operands:
+                at = where.get(x[0]) or self._new(x[0])
+                words += (at[0], at[1] + x[1])
+            if type(item) is Instruction:
+                tuples.append((item[0], tuple(words), item[2], item[3], item[4]))
+            elif type(item) is Run:
+                tuples.append(self._run(item))
+            elif item.name != "label":
+                tuples.append(self._mark(item, words))
+            if i in ending:
+                for buffer in ending[i]:
+                    self._arena.give_back(self._nbytes(buffer), where[buffer][1])
+        return tuples
 
-def _written_mark(mark: Mark, targets: dict[Label, int]) -> tuple[Any, ...]:
-    words: list[int] = []
-    if mark.name in ("guard", "branch"):
-        (condition,) = mark.operands
-        words += [condition.buffer.place, condition.buffer.offset + condition.offset]
-    elif mark.name in _ROWS_IN:
-        words.append(mark.counter)
-        words += [mark.steps] if mark.name == "again" else []
-    if mark.label is not None:
-        words.append(targets[mark.label])
-    for buffer in mark.rows:
-        row = buffer.row
-        assert row is not None
-        base = row.buffer.root
-        words += [buffer.place, base.place, base.offset + row.offset, row.stride]
-    return (mark.name, *words)
+    def _nbytes(self, buffer: Buffer) -> int:
+        return self._scratch.get(buffer) or buffer.nbytes
+
+    def _new(self, buffer: Buffer) -> tuple[int, int]:
+        assert buffer.is_made, "an input that no node of the stretch has"
+        at = self._where[buffer] = (self._place, self._arena.take(self._nbytes(buffer)))
+        return at
+
+    def _look_ahead(self, last: dict[Buffer, int]) -> None:
+        """Finds targets and scratch buffers; what was there when a loop began is there until it ends.
+
+        For the next step may need it. Inner loops come before those around them.
+        """
+        first: dict[Buffer, int] = {}
+        begun: dict[int, int] = {}
+        number = 0
+        for i, item in enumerate(self._items):
+            for x in item.operands:
+                first.setdefault(x[0], i)
+            if type(item) is Run:
+                self._scratch.update({buffer: buffer.nbytes // item.total * BLOCK for buffer in item.scratch})
+            elif type(item) is Mark and item.label is not None and item.name == "label":
+                self._targets[item.label] = number
+                continue
+            elif type(item) is Mark and item.name == "begin":
+                begun[item.counter] = i
+            elif type(item) is Mark and item.name == "again":
+                start = begun[item.counter]
+                inside = {x[0] for one in self._items[start : i + 1] for x in one.operands}
+                last.update({buffer: max(i, last[buffer]) for buffer in inside if first[buffer] <= start})
+            number += 1
+
+    def _run(self, run: Run) -> tuple[Any, ...]:
+        members = []
+        for one in run.members:
+            words = [word for x in one.operands for word in (self._where[x[0]][0], self._where[x[0]][1] + x[1])]
+            advances = [0 if x[0] in run.scratch else step for x, step in zip(one.operands, one.steps, strict=True)]
+            members.append(((one.loop, tuple(words), (BLOCK,), one.steps, one.axes), tuple(advances)))
+        return (BLOCK, run.total, tuple(members))
+
+    def _mark(self, mark: Mark, operands: list[int]) -> tuple[Any, ...]:
+        words: list[int] = []
+        if mark.name in ("guard", "branch"):
+            words += operands
+        elif mark.name in _ROWS_IN:
+            words.append(mark.counter)
+            words += [mark.steps] if mark.name == "again" else []
+        if mark.label is not None:
+            words.append(self._targets[mark.label])
+        for buffer in mark.rows:
+            row = buffer.row
+            assert row is not None
+            place, offset = self._where[row.buffer.root]
+            words += [self._where[buffer][0], place, offset + row.offset, row.stride]
+        return (mark.name, *words)

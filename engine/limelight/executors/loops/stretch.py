@@ -8,6 +8,8 @@ lie in C order unless it is known that they do not. What does not fit at run tim
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Any, Final
 
 from limelight.core.op import Op
@@ -16,7 +18,7 @@ from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
-from limelight.executors.loops.lowering import Lowering, constant, lowered, never
+from limelight.executors.loops.lowering import Lowering, constant, lowered, lowered_as_before, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.effects import WRITES
@@ -38,49 +40,63 @@ class Stretch:
 
     def __init__(self, lowering: Lowering, layouts: Mapping[Value, Sizes]) -> None:
         self.nodes: list[Node] = []
-        self.arrays: dict[Value, TracedArray] = {}
+        self.views: dict[Value, View] = {}
         self.assignments = Assignments()
         self._lowering = lowering
         self._layouts = layouts
         self._instructions = Instructions()
-        self._spans: dict[Node, tuple[int, int]] = {}
+        self._ends: list[int] = []  # for each node the number of the instruction behind its own
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        op = node.op
-        concerns_variable = op.effect is not None and self.assignments.knows(node)
-        reason = never(node, self.arrays, self._lowering, concerns_variable)
-        if reason:
-            return reason
-        start = len(self._instructions.list)
+        views = self.views
         try:
-            if concerns_variable:
-                arrays = [self.assignments.lowered(node, self.array)]
-            else:
-                known, array = self.arrays, self.array
-                operands = [known[x] if x in known else array(x) for x in node.inputs]
-                arrays = lowered(node, operands, self._instructions, self._lowering)
-        except NotLowered as refusal:
-            reason = str(refusal)
-        except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
-            reason = f"its kernel raises {type(error).__name__} when it is traced"
-        if reason:
-            del self._instructions.list[start:]
-            return reason
-        if len(arrays) == 1:  # nearly always
-            self.arrays[node.outputs[0]] = arrays[0]
+            operands = [views[x] for x in node.inputs]
+        except KeyError:  # from outside
+            results = None
         else:
-            self.arrays.update(zip(node.outputs, arrays, strict=True))
-        if concerns_variable:
-            self.assignments.note(node, arrays[0])
-        self._spans[node] = (start, len(self._instructions.list))
+            results = lowered_as_before(node, operands, self._instructions)
+        if results is None:
+            start = len(self._instructions.list)
+            taken = self._lowered(node)
+            if isinstance(taken, str):
+                del self._instructions.list[start:]
+                return taken
+            results = taken
+        if len(results) == 1:  # nearly always
+            views[node.outputs[0]] = results[0]
+        else:
+            views.update(zip(node.outputs, results, strict=True))
+        self._ends.append(len(self._instructions.list))
         self.nodes.append(node)
         return ""
 
-    def array(self, value: Value) -> TracedArray:
+    def _lowered(self, node: Node) -> list[View] | str:
+        """The results of a node whose instructions have been appended; or why a table cannot have it."""
+        concerns_variable = node.op.effect is not None and self.assignments.knows(node)
+        reason = never(node, self.views, self._lowering, concerns_variable)
+        if reason:
+            return reason
+        try:
+            if concerns_variable:
+                new = self.assignments.lowered(node, self._array)
+                self.assignments.note(node, new)
+                return [new.view]
+            operands = [self._view(x) for x in node.inputs]
+            results = lowered_as_before(node, operands, self._instructions)
+            return lowered(node, operands, self._instructions, self._lowering) if results is None else results
+        except NotLowered as refusal:
+            return str(refusal)
+        except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
+            return f"its kernel raises {type(error).__name__} when it is traced"
+
+    def _array(self, value: Value) -> TracedArray:
+        return TracedArray(self._view(value), self._instructions)
+
+    def _view(self, value: Value) -> View:
         """What stands for an operand; one from outside becomes an input."""
-        array = self.arrays.get(value)
-        if array is None:
+        view = self.views.get(value)
+        if view is None:
             node = value.node
             if node is not None and node.op is constant_op:
                 view = self._instructions.constant(constant(node))
@@ -91,8 +107,8 @@ class Stretch:
                 strides = self._layouts.get(value) or contiguous(shape, spec.dtype.itemsize)
                 extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
                 view = View(Buffer(extent, value=value), 0, shape, strides, spec.dtype)
-            array = self.arrays[value] = TracedArray(view, self._instructions)
-        return array
+            self.views[value] = view
+        return view
 
     # What becomes of it
 
@@ -102,76 +118,89 @@ class Stretch:
         Args:
             outside: whether a value is used outside of these nodes.
         """
-        left, results = self._divided({value for node in self.nodes for value in node.outputs if outside(value)})
-        assigned = [value for _, value, _ in self.assignments.list]
-        results += [value for value in dict.fromkeys(assigned) if value not in results]
-        inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
-        guards = {i for node in inside if guard_of(node.op) for i in range(*self._spans[node])}
-        buffers = [self.arrays[value].view.buffer for value in results]
-        instructions, numbers = self._needed_instructions(buffers, guards)
-        if sum(map(length, instructions)) < FEWEST or not results:
+        if len(self._instructions.list) == 0:
             return None
-        return FinishedStretch(self, inside, left, results, instructions, numbers)
+        made = [value for node in self.nodes for value in node.outputs]
+        left, results = self._divided(made, set(filter(outside, made)))
+        kept = set(results)
+        results += [
+            value for value in dict.fromkeys([value for _, value, _ in self.assignments.list]) if value not in kept
+        ]
+        inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
+        keep = self._needed_instructions([self.views[value].buffer for value in results], inside)
+        instructions = [self._instructions.list[i] for i in keep]
+        if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
+            return None
+        return FinishedStretch(self, inside, left, results, instructions, keep)
 
-    def _divided(self, wanted: set[Value]) -> tuple[list[Node], list[Value]]:
+    def _divided(self, made: list[Value], wanted: set[Value]) -> tuple[list[Node], list[Value]]:
         """The nodes whose results are views that others see, which the plan makes anew; and what the table returns.
 
         What an assignment returns is what was assigned: these values have one result (`Assignments.origin`).
         """
-        made = [value for node in self.nodes for value in node.outputs]
-        origin = self.assignments.origin
+        origin, views = self.assignments.origin, self.views
         wanted = {origin(value) for value in wanted}
         assigned = {value for _, value, _ in self.assignments.list}
         wanted |= assigned
-        owners: dict[Buffer, Value] = {self.arrays[value].view.buffer: value for value in assigned}
-        for value in made:
-            if value in wanted and self.arrays[value].view.is_whole:
-                owners.setdefault(self.arrays[value].view.buffer, value)
+        owners: dict[Buffer, Value] = {views[value].buffer: value for value in assigned}
+        for value in [value for value in made if value in wanted]:
+            if views[value].is_whole:
+                owners.setdefault(views[value].buffer, value)
         left: list[Node] = []
+        inside = set(made)
         for node in reversed(self.nodes):
+            if wanted.isdisjoint(node.outputs):
+                continue
             seen = [value for value in node.outputs if value in wanted]
             for value in seen:
-                if self.arrays[value].view.is_whole:
-                    owners.setdefault(self.arrays[value].view.buffer, value)
-            if all(owners.get(self.arrays[value].view.buffer) is value for value in seen):
+                if views[value].is_whole:
+                    owners.setdefault(views[value].buffer, value)
+            if all(owners.get(views[value].buffer) is value for value in seen):
                 continue
             left.append(node)
             wanted.difference_update(seen)
             for value in seen:
-                if owners.get(self.arrays[value].view.buffer) is value and value not in assigned:
-                    del owners[self.arrays[value].view.buffer]
-            wanted.update(origin(x) for x in node.inputs if x in self.arrays and x.node in self._spans)
+                if owners.get(views[value].buffer) is value and value not in assigned:
+                    del owners[views[value].buffer]
+            wanted.update(origin(x) for x in node.inputs if x in inside)
         return left[::-1], [value for value in made if value in wanted]
 
-    def _needed_instructions(
-        self, buffers: Iterable[Buffer], guards: Container[int]
-    ) -> tuple[list[AnyInstruction], dict[int, range]]:
-        """The instructions that these buffers and guards need, and the new numbers of each."""
+    def _needed_instructions(self, buffers: Iterable[Buffer], inside: Sequence[Node]) -> list[int]:
+        """The numbers of the instructions that these buffers need, and the guards of these nodes."""
         needed = set(buffers)
         keep: list[int] = []
-        for i in range(len(self._instructions.list) - 1, -1, -1):
-            one = self._instructions.list[i]
+        guards = self._guards_of(inside)
+        every = self._instructions.list
+        for i in range(len(every) - 1, -1, -1):
+            one = every[i]
             if type(one) is Instruction:  # nearly always
-                is_needed = one.operands[-1].buffer in needed
+                views = one[1]
+                if views[-1][0] not in needed:
+                    continue
+            elif i not in guards if isinstance(one, Guard) else all(x.buffer not in needed for x in one.written):
+                continue
             else:
-                is_needed = i in guards if isinstance(one, Guard) else any(x.buffer in needed for x in one.written)
-            if is_needed:
-                for x in one.operands:
-                    needed.add(x.buffer)
-                keep.append(i)
+                views = one.operands
+            for x in views:
+                needed.add(x[0])
+            keep.append(i)
         keep.reverse()
-        numbers: dict[int, range] = {}
-        number = 0
-        for i in keep:
-            one = self._instructions.list[i]
-            n = 1 if type(one) is Instruction else length(one)
-            numbers[i] = range(number, number + n)
-            number += n
-        return [self._instructions.list[i] for i in keep], numbers
+        return keep
 
-    def span(self, node: Node, numbers: Mapping[int, range]) -> list[int]:
-        """The numbers of the instructions of a node, in the table that it became."""
-        return [number for i in range(*self._spans[node]) if i in numbers for number in numbers[i]]
+    def _guards_of(self, nodes: Sequence[Node]) -> set[int]:
+        if not any(isinstance(one, Guard) for one in self._instructions.list):
+            return set()
+        guarding = [node for node in nodes if guard_of(node.op)]
+        spans = self.spans()
+        return {i for node in guarding for i in spans[node]}
+
+    def spans(self) -> dict[Node, range]:
+        """The numbers of the instructions of each node."""
+        return {node: range(i, j) for node, i, j in zip(self.nodes, [0, *self._ends], self._ends, strict=False)}
+
+    def length_of(self, number: int) -> int:
+        """How many instructions of a table one is."""
+        return length(self._instructions.list[number])
 
 
 class FinishedStretch:
@@ -183,7 +212,7 @@ class FinishedStretch:
         left: those that the plan runs as well, since their results are views that others see.
         results: the values that the table returns.
         instructions: of the table.
-        numbers: the numbers of each instruction of `stretch` in the table.
+        keep: the numbers of these among the instructions of `stretch`.
     """
 
     def __init__(
@@ -193,24 +222,35 @@ class FinishedStretch:
         left: list[Node],
         results: list[Value],
         instructions: list[AnyInstruction],
-        numbers: dict[int, range],
+        keep: list[int],
     ) -> None:
         self.nodes = nodes
         self.left = left
         self.results = results
         self.instructions = instructions
-        self.arrays = stretch.arrays
-        self.origin = stretch.assignments.origin
+        self.views = stretch.views
+        self.assignments = stretch.assignments
         self._stretch = stretch
-        self._numbers = numbers
+        self._keep = keep
         inner = {value for node in nodes for value in node.outputs}
-        used = dict.fromkeys(x for node in nodes for x in node.inputs if x not in inner)
+        used = dict.fromkeys([x for node in nodes for x in node.inputs if x not in inner])
         self.constants = [x.node for x in used if x.node is not None and x.node.op is constant_op]
         self.inputs = [x for x in used if x.node is None or x.node.op is not constant_op]
 
     def instructions_of(self, node: Node) -> list[int]:
         """The numbers of the instructions that run a node; none for one that is a view, or known beforehand."""
-        return self._stretch.span(node, self._numbers)
+        return [number for i in self._spans[node] for number in self._numbers.get(i, ())]
+
+    @cached_property
+    def _spans(self) -> dict[Node, range]:
+        return self._stretch.spans()
+
+    @cached_property
+    def _numbers(self) -> dict[int, range]:
+        """The numbers of each instruction of the stretch in the table."""
+        lengths = [self._stretch.length_of(i) for i in self._keep]
+        ends = list(accumulate(lengths))
+        return {i: range(end - n, end) for i, n, end in zip(self._keep, lengths, ends, strict=True)}
 
     def graph(self, name: str) -> Graph:
         """The same nodes as a graph of their own."""
@@ -218,13 +258,12 @@ class FinishedStretch:
 
     def op(self, otherwise: Callable[..., tuple[Any, ...]], number: int) -> Op:
         """An op whose kernel is the table, which calls `otherwise` with arrays that it was not made for."""
-        arrays = [self.arrays.get(value) for value in self.inputs]
         storages = [i for i, value in enumerate(self.inputs) if isinstance(value.spec, VariableSpec)]
-        assigned = self._stretch.assignments.list
+        assigned = self.assignments.list
         writes = [Write(self.inputs.index(v), self.results.index(x), swap) for v, x, swap in assigned]
         made = table(
-            [None if array is None else array.view for array in arrays],
-            [self.arrays[value].view for value in self.results],
+            [self.views.get(value) for value in self.inputs],
+            [self.views[value] for value in self.results],
             self.instructions,
             otherwise,
             storages,
@@ -259,7 +298,7 @@ def _needed_nodes(nodes: Sequence[Node], results: Iterable[Value], always: Conta
     wanted = set(results)
     needed = []
     for node in reversed(nodes):
-        if node in always or not wanted.isdisjoint(node.outputs):
+        if not wanted.isdisjoint(node.outputs) or node in always:
             wanted.update(node.inputs)
             needed.append(node)
     return needed[::-1]

@@ -8,7 +8,9 @@ stretch is as long as can be. The stretch ends where a node needs something that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, NamedTuple
 
 from limelight.executors.loops.layout import Sizes, is_contiguous
@@ -64,11 +66,8 @@ class _Writer:
         self._otherwise = otherwise
         self._lowering = Lowering(KernelCalls(specialised))
         self._layouts: dict[Value, Sizes] = {}
-        self._users: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for value in node.inputs:
-                self._users.setdefault(value, []).append(node)
-        self._outputs = set(graph.outputs)
+        self._uses = Counter(chain.from_iterable([node.inputs for node in graph.nodes]))
+        self._uses.update(graph.outputs)
         self._open()
 
     def _open(self) -> None:
@@ -114,7 +113,8 @@ class _Writer:
 
     def close(self) -> None:
         """Ends the open stretch, and begins another one."""
-        finished = self._stretch.finish(self._is_used_outside)
+        uses, inside = self._uses, Counter(chain.from_iterable([node.inputs for node in self._stretch.nodes]))
+        finished = self._stretch.finish(lambda value: uses.get(value, 0) != inside.get(value, 0))
         if finished is None:
             for node in self._stretch.nodes:
                 self.reasons[node] = "too few nodes beside it could run in a table"
@@ -124,9 +124,6 @@ class _Writer:
         for node in self._behind:
             self.rewriter.keep(node)
         self._open()
-
-    def _is_used_outside(self, value: Value) -> bool:
-        return value in self._outputs or any(user not in self._inside for user in self._users.get(value, ()))
 
     def _write(self, finished: FinishedStretch) -> None:
         rewriter = self.rewriter
@@ -138,18 +135,16 @@ class _Writer:
         self.stretches[table] = finished
         made = dict(zip(finished.results, table.outputs, strict=True))
         left = set(finished.left)
+        for value, origin in (*zip(made, made, strict=True), *finished.assignments.others(made)):
+            if value.node not in left:
+                rewriter.substitute(value, made[origin])
         for node in self._stretch.nodes:
-            if node in left:
-                continue
-            for value in node.outputs:
-                result = made.get(finished.origin(value))
-                if result is not None:
-                    rewriter.substitute(value, result)
-            rewriter.drop(node, by=table if node.op.effect is not None else None)
+            if (node.op.effect is not None or node.op.higher_order) and node not in left:
+                rewriter.drop(node, by=table if node.op.effect is not None else None)
         for node in finished.left:
             self.reasons[node] = "it is a view, which others see"
             rewriter.keep(node)
         for value in (*finished.results, *[value for node in finished.left for value in node.outputs]):
-            view = finished.arrays[value].view
+            view = finished.views[value]
             if not is_contiguous(view.shape, view.strides, view.dtype.itemsize):
                 self._layouts[value] = view.strides

@@ -9,6 +9,7 @@ import pytest
 
 import limelight as ll
 from limelight.executors import base
+from limelight.executors.loops import templates
 from limelight.executors.loops.templates import Template
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
@@ -54,5 +55,25 @@ def test_a_second_node_of_a_pattern_is_not_traced(monkeypatch: pytest.MonkeyPatc
         return original(self, *args)
 
     monkeypatch.setattr(Template, "applied", counted)
+    templates.forget()
     by("loops", lambda x: [ll.sin(ll.sin(ll.sin(ll.sin(x))))])
     assert len(applied) == 3
+
+
+def test_later_graphs_have_the_patterns_of_earlier_ones() -> None:
+    """A graph of known patterns traces no kernel."""
+    templates.forget()
+    function = lambda x: [ll.cos(x) * ll.sum(x, axis=0), x[1:], x[:1] + 1.0]  # noqa: E731
+    wanted = by("loops", function)
+    kept = dict(templates._known)
+    assert kept
+    assert by("loops", function) == wanted == by("plan", function)
+    assert templates._known == kept
+
+
+def test_templates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "MOST_KEPT", 4)
+    templates.forget()
+    for n in range(1, 7):
+        assert by("loops", lambda x, n=n: [ll.sin(x[:n]) * 2.0]) == by("plan", lambda x, n=n: [ll.sin(x[:n]) * 2.0])
+        assert len(templates._known) <= 4

@@ -1,0 +1,100 @@
+"""Calls over short axes, which tables make as loops of their own: NumPy's numbers to the bit, whatever the axes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from limelight.executors.loops import native_loops
+
+UFUNCS = [np.add, np.subtract, np.multiply, np.divide]
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-40]
+LENGTHS = [1, 2, 3, 4, 5, 8]
+ROUNDS = 200 if os.environ.get("LIMELIGHT_TESTS") == "full" else 20
+
+
+def numbers(random: Any, n: int, dtype: str) -> Any:
+    array = random.standard_normal(n).astype(dtype)
+    array[random.random(n) < 0.1] = random.choice(SPECIAL)
+    return array
+
+
+def run(ufunc: Any, x: Any, y: Any, out: Any, lengths: Any, steps: Any) -> Any:
+    """One instruction over these axes, the last one the loop's own; `out` is None where the first operand is."""
+    (*outer, n), (*outer_steps, step) = lengths, steps
+    axes = tuple(word for length, row in zip(outer, outer_steps, strict=True) for word in (length, *row))
+    loop = native_loops.ufunc_loop(ufunc, bytes([x.dtype.num] * 3))
+    copy = native_loops.copy_loop(x.dtype.num, x.dtype.num)
+    spec = [(one.dtype.num, one.shape, one.strides) for one in (x, y, x if out is None else out)]
+    fill = [(copy, (0, 0, 2, 0), (len(x),), (x.itemsize,) * 2, ())] if out is None else []
+    places = (2, 0, 1, 0, 2, 0) if out is None else (0, 0, 1, 0, 2, 0)
+    table = native_loops.native().Table(
+        tuple(spec[:2]), (), tuple(spec[2:]), 0, [*fill, (loop, places, (n,), tuple(step), axes)], print
+    )
+    return table(x, y)[0]
+
+
+def by_calls(ufunc: Any, arrays: Any, lengths: Any, steps: Any) -> None:
+    """The same with a call of NumPy's function for each position of the outer axes."""
+    item, n = arrays[0].itemsize, lengths[-1]
+    for position in itertools.product(*map(range, lengths[:-1])):
+        views = []
+        for k, array in enumerate(arrays):
+            start = sum(i * row[k] for i, row in zip(position, steps, strict=False)) // item
+            views.append(np.lib.stride_tricks.as_strided(array[start:], (n,), (steps[-1][k],)))
+        ufunc(*views[:2], out=views[2])
+
+
+def laid_out(random: Any, lengths: Any, item: int, kept: Any) -> tuple[int, list[int]]:
+    """The elements of an array that has those axes that are kept, in some order of memory, and its strides."""
+    strides, n = [0] * len(lengths), 1
+    for axis in random.permutation(len(lengths)):
+        if kept[axis]:
+            strides[axis], n = n * item, n * lengths[axis]
+    return n, strides
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
+def test_elements_are_those_of_numpy(ufunc: Any, dtype: str) -> None:
+    random = np.random.default_rng(1)
+    item = np.dtype(dtype).itemsize
+    for _ in range(ROUNDS):
+        rank = random.integers(2, 5)
+        lengths = [int(n) for n in random.choice(LENGTHS, rank)]
+        lengths[random.integers(rank)] *= int(random.choice([1, 10]))
+        sizes, columns = zip(
+            *[laid_out(random, lengths, item, random.random(rank) < share) for share in (0.7, 0.7, 2.0)], strict=True
+        )
+        x, y, out = (numbers(random, n, dtype) for n in sizes)
+        steps = list(zip(*columns, strict=True))
+        found = run(ufunc, x, y, out, lengths, steps)
+        with np.errstate(all="ignore"):
+            by_calls(ufunc, (x, y, out), lengths, steps)
+        np.testing.assert_array_equal(found, out)
+        assert found[~np.isnan(out)].tobytes() == out[~np.isnan(out)].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
+def test_what_is_taken_in_comes_in_the_order_of_the_calls(ufunc: Any, dtype: str) -> None:
+    random = np.random.default_rng(2)
+    item = np.dtype(dtype).itemsize
+    for _ in range(ROUNDS):
+        rank = random.integers(2, 4)
+        lengths = [int(n) for n in random.choice(LENGTHS, rank)]
+        kept = np.ones(rank, bool)
+        kept[random.integers(rank - 1)] = False
+        n, strides = laid_out(random, lengths, item, kept)
+        m, others = laid_out(random, lengths, item, np.ones(rank, bool))
+        x, y = numbers(random, n, dtype), numbers(random, m, dtype)
+        steps = list(zip(strides, others, strides, strict=True))
+        found = run(ufunc, x, y, None, lengths, steps)
+        with np.errstate(all="ignore"):
+            by_calls(ufunc, (x, y, x), lengths, steps)
+        np.testing.assert_array_equal(found, x)
+        assert found[~np.isnan(x)].tobytes() == x[~np.isnan(x)].tobytes()
