@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,5 +64,7 @@ def _folder() -> Iterator[Path]:
     if chosen is not None:
         yield chosen
         return
+    import tempfile  # noqa: PLC0415  # and much with it
+
     with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
         yield Path(folder)

@@ -6,7 +6,6 @@ the compiled program, which draws and assigns nothing, beside a call of the othe
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -48,7 +47,7 @@ class Comparison:
         quick, other = self._seconds
         if not other or len(other) < len(quick):
             return None
-        times = [statistics.median(found) for found in (quick, other)]
+        times = [float(np.median(found)) for found in (quick, other)]
         hopeless = len(other) > 1 and min(other) > HOPELESS * max(quick)
         if len(other) < ROUNDS and not hopeless:
             return None

@@ -99,8 +99,7 @@ class TieredRun:
         self._spent += self._means.clock() - begin
         self._runs += 1
         if self._runs == FIRST_LOOK and self._spent < FIRST_LOOK * SHORTEST:
-            each = self._spent / FIRST_LOOK * 1e6
-            self._keep(f"a run takes {each:.2g} µs, less than a call of a compiled program")
+            self._keep("its runs are too short to gain")
         elif self._spent >= self._due:
             self._ask()
         return results

@@ -7,12 +7,14 @@ and whatever goes wrong in it goes wrong elsewhere.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from limelight.executors.xla import disk_cache, exported_program
+
+if TYPE_CHECKING:
+    import subprocess
 
 _SCRIPT: Final = exported_program.__file__
 
@@ -38,6 +40,8 @@ class CompilerProcess:
         """Puts the compiled program into the folder. Raises CompilationError, and StoppedError after `stop`."""
         if not sys.executable:
             raise CompilationError("Python does not know its own program, and so cannot start another process")
+        import subprocess  # noqa: PLC0415  # and much with it
+
         command = [sys.executable, "-P", _SCRIPT, str(folder), str(disk_cache.MOST_BYTES)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._running = subprocess.Popen(

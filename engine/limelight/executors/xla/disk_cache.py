@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib
 import importlib.util
 import os
-import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -84,6 +82,9 @@ def folder() -> Path | None:
 @functools.cache
 def _processor() -> str:
     """A short name for what machine code of this processor needs: its kind, and what it can do."""
+    import hashlib  # noqa: PLC0415  # when something is compiled
+    import platform  # noqa: PLC0415
+
     can = platform.processor() or platform.node()
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
         can = next((line for line in lines if line.startswith(("flags", "Features"))), can)

@@ -157,7 +157,7 @@ def test_runs_shorter_than_a_call_of_a_program_are_left_alone(world: World) -> N
     f, entry = staged()
     for _ in range(FIRST_LOOK):
         f(X)
-    assert entry.tier_progress == "kept on plan: a run takes 5 µs, less than a call of a compiled program"
+    assert entry.tier_progress == "kept on plan: its runs are too short to gain"
     assert not isinstance(entry.function.run, TieredRun)
 
 
