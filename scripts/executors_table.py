@@ -30,7 +30,8 @@ _HEAD: Final = """\
 
 A staged function runs on an executor, which `ll.config.executor(name)` chooses for what is traced from then on.
 
-- `"plan"`, the default, is one Python function that calls NumPy, CuPy or JAX.
+- `"plan"`, the default, is one Python function that calls NumPy, CuPy or JAX. Where no executor is named, a function
+  that runs for long may go on [compiled](tiers.md).
 - `"loops"` runs stretches of a graph with known sizes as tables of NumPy's own inner loops, without Python between
   them, on the CPU. It needs the package limelight-native. What no table runs is left to the plan, in the same trace.
 - `"step"` runs one node after the other and keeps all values: the stepper and the hunt for NaN use it.

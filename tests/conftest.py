@@ -30,6 +30,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("limelight")
 
 
+os.environ.setdefault("LIMELIGHT_COMPILATION_CACHE", "0")  # nothing is left in a user's folder, or found there
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thin", type=int, metavar="N", help="of each test's parameters at most N sets, spread evenly")
 
@@ -113,6 +116,16 @@ def why_no_gpu() -> str | None:
         return None if cupy.cuda.runtime.getDeviceCount() else "CuPy sees no GPU"
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"CuPy cannot use the GPU: {error}"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_compiled_by_itself() -> Iterator[None]:
+    """However long a function runs in all: tests shall not depend on the clock."""
+    from limelight.executors import base
+
+    pinned = base.pinned.set_globally(True)
+    yield
+    base.pinned.withdraw(pinned)
 
 
 @pytest.fixture

@@ -1,11 +1,20 @@
 """Settings of the whole process: `ll.config`."""
 
 from limelight.core.devices import set_virtual_devices
-from limelight.executors.setting import executor
+from limelight.executors.setting import deterministic, executor
+from limelight.executors.xla.disk_cache import compilation_cache
 from limelight.optimise.setting import optimiser
 from limelight.staging.run_eagerly import run_functions_eagerly
 from limelight.user_code import hints
 from limelight.user_code.tracebacks import show_library_frames
 
-__all__ = ["executor", "optimiser", "run_functions_eagerly", "set_virtual_devices", "show_library_frames"]
+__all__ = [
+    "compilation_cache",
+    "deterministic",
+    "executor",
+    "optimiser",
+    "run_functions_eagerly",
+    "set_virtual_devices",
+    "show_library_frames",
+]
 __dir__ = hints.listing(__all__)

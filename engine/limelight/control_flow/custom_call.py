@@ -148,7 +148,7 @@ class CustomPair(Pair):
     def __init__(self, name: str, joint: Joint, error: Exception | None) -> None:
         names = [f"x{i}" for i in range(len(joint.inputs))]
         self._graph = prune(extract(name, joint.inputs, joint.forward, joint.outputs, names))[0]
-        self._executor = None  # that of the trace in which it is
+        self._executor, self._compiles = None, False  # those of the trace in which it is
         self.function = GraphFunction(self._graph)
         self.error = error
         self.n_outputs = len(joint.outputs)

@@ -43,7 +43,8 @@ class Runnable(Protocol):
     """A graph that can be run: `runnable(*payloads)` is the tuple of its outputs' payloads.
 
     `output_devices` says where these are; `source` is the generated code that runs, None where there is none. One that
-    leaves a graph to another executor has the name of that as `tier`, and why as `refusal`.
+    leaves a graph to another executor has the name of that as `tier`, and why as `refusal`; one that may come to run it
+    otherwise says in `progress` how far that is.
     """
 
     output_devices: tuple[Device, ...]
@@ -82,11 +83,19 @@ class Executor(Protocol):
         """The node at which a runnable of this executor was when an error passed its frame `tb`; None for others."""
 
 
+class Automatic(str):
+    """The name of an executor that nobody asked for: functions traced for it are compiled once that is worth it."""
+
+    __slots__ = ()
+
+
 DEFAULT: Final = "plan"
 COMPILED: Final = "xla"
 """The one that compiles, which is there where JAX is installed."""
-chosen: Final = Scoped("executor", DEFAULT)
+chosen: Final[Scoped[str]] = Scoped("executor", Automatic(DEFAULT))
 """The name of the executor that functions traced from now on ask for."""
+pinned: Final = Scoped("deterministic", False)
+"""Whether functions stay on the executor on which they run now."""
 _executors: Final[dict[str, Executor]] = {}
 
 

@@ -26,12 +26,14 @@ class executor(SettingScope[str]):  # noqa: N801  # used as a function
 
     As a `with` block it holds for what this thread does in the block, and ends with it.
 
-    "plan", the default, writes a Python function that calls NumPy. "loops" runs stretches of nodes with known sizes as
-    tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit for bit; it needs the
-    package limelight-native. "auto" is "loops" where that is installed, else "plan". "xla" compiles a program for
-    each set of shapes, which takes a second or more and is then quick; it needs JAX. "step" runs one node after the
-    other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare. `F.trace_cache[0].tier` says
-    which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.
+    "plan" writes a Python function that calls NumPy. It is the default, with one difference: a function for which no
+    executor was named is compiled in the background once it has run for long enough, if JAX is installed, and goes on
+    compiled where that is measured to be faster (`F.trace_cache[0].tier_progress`). "loops" runs stretches of nodes
+    with known sizes as tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit
+    for bit; it needs the package limelight-native. "auto" is "loops" where that is installed, else the default. "xla"
+    compiles a program for each set of shapes, which takes a second or more and is then quick; it needs JAX. "step" runs
+    one node after the other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare.
+    `F.trace_cache[0].tier` says which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.
 
     Raises:
         ArgumentError: there is no such executor, or it needs a package that is not installed.
@@ -50,11 +52,33 @@ class executor(SettingScope[str]):  # noqa: N801  # used as a function
         return f"<executor: {self._value}>"
 
 
+class deterministic(SettingScope[bool]):  # noqa: N801  # used as a function
+    """Functions stay on the executor on which they run now, so that the same calls give the same bits.
+
+    Otherwise a function that has run for seconds may go on compiled (see `ll.config.executor`), and its results then
+    differ by rounding; when that is depends on the clock. Random numbers are the same in any case. As a `with` block it
+    holds for what this thread does in the block.
+
+    Args:
+        on: whether they stay. True.
+
+    >>> import limelight as ll
+    >>> with ll.config.deterministic():
+    ...     y = ll.function(lambda x: x + 1.0)(ll.constant(1.0))
+    """
+
+    def __init__(self, on: bool = True) -> None:
+        super().__init__(base.pinned, bool(on), sys._getframe(1))
+
+    def __repr__(self) -> str:
+        return f"<deterministic: {self._value}>"
+
+
 def checked(name: str) -> str:
     """The name of the executor that `name` stands for; raises ArgumentError where there is none."""
     known = base.names()
     if name == AUTO:
-        return LOOPS if LOOPS in known else base.DEFAULT
+        return base.Automatic(LOOPS if LOOPS in known else base.DEFAULT)
     if name in known:
         return name
     if name == LOOPS:

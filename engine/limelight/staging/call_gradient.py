@@ -58,6 +58,7 @@ class Pair:
         self.apart = apart
         self._graph = function.graph
         self._executor: str | None = function.executor
+        self._compiles = function.compiles
         self._watched = watched
         self.n_outputs = len(function.graph.outputs)
         self._backward: dict[tuple[tuple[bool, ...], tuple[bool, ...]], tuple[GraphFunction, tuple[int, ...]]] = {}
@@ -133,7 +134,7 @@ class Pair:
         outputs = [*joint.outputs, *[value for value in residuals if value not in named]]
         name, names = f"forward_{self._graph.name}", self._graph.input_names
         graph = Graph(name, joint.inputs, joint.forward, outputs, input_names=names)
-        return GraphFunction(pruned(graph), self._executor)
+        return GraphFunction(pruned(graph), self._executor, self._compiles)
 
     def _build_backward(self, joint: Joint) -> tuple[GraphFunction, tuple[int, ...]]:
         residuals = _at(joint, self._places)
@@ -142,7 +143,7 @@ class Pair:
         names = [*(f"saved{i}" for i in range(len(residuals))), *(f"gradient{i}" for i in range(len(joint.seeds)))]
         name, outputs = f"backward_{self._graph.name}", [g for _, g in gradients]
         graph = take_over(name, inputs, joint.backward, outputs, names, _literals(joint))
-        return GraphFunction(pruned(graph), self._executor), tuple(i for i, _ in gradients)
+        return GraphFunction(pruned(graph), self._executor, self._compiles), tuple(i for i, _ in gradients)
 
 
 def _seed(tracer: Tracer, output: Any) -> Any:

@@ -147,6 +147,11 @@ class ConcreteFunction:
         return self.function.tier_reason
 
     @property
+    def tier_progress(self) -> str:
+        """How far it is on the way to be compiled: "compiling…", "compiled: 2.1 times as fast", "kept on plan: …"."""
+        return self.function.tier_progress
+
+    @property
     def graph(self) -> Graph:
         """The graph as traced."""
         return self.function.graph

@@ -66,7 +66,8 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         reduce_retracing: whether a second shape is traced for unknown sizes, which serve further shapes. False.
         jit_compile: True for one program of XLA for each set of shapes, compiled before its first run (needs JAX); what
             has no form there keeps to the plan, and `F.trace_cache[0].tier_reason` says why. False: never. None (the
-            default) leaves it to `ll.config.executor`.
+            default) leaves it to `ll.config.executor`; where that names none, a function that has run for long enough
+            is compiled in the background, and goes on compiled where that is measured faster.
         autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors are staged, from the source
             of `fn` and of your functions that it calls. False. What Python knows while tracing stays as it is: `for i
             in range(10)` is unrolled, `range(n)` for a tensor `n` is one loop in the graph. Gradients through an `if`

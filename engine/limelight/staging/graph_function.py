@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from limelight.core.recursion_limit import with_recursion_room
 from limelight.core.spec import Spec
 from limelight.executors import base as executors
 from limelight.executors.base import Runnable
+from limelight.executors.tiered.tiered_run import tiered
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.optimise.run_passes import Optimised, optimise
@@ -35,16 +37,18 @@ class GraphFunction:
 
     It is optimised and built when it is first run, so a function that is only differentiated, printed or called
     from another graph costs nothing more. `executor` is the name of what is to run it: by default of what has been
-    chosen for traces of now; what transformations make of a function is for the same one.
+    chosen for traces of now; what transformations make of a function is for the same one. One that `compiles` is
+    compiled in the background once it has run for long enough (`executors.tiered`).
     """
 
     __limelight_leaf__ = True
 
-    def __init__(self, graph: Graph, executor: str | None = None) -> None:
+    def __init__(self, graph: Graph, executor: str | None = None, compiles: bool = False) -> None:
         self.graph = graph
         self.name = graph.name
         self.id = next(_ids)
         self.executor = executor or executors.chosen.get()
+        self.compiles = compiles
         # what transformations made of it, shared by all callers: forward/backward pairs by watched inputs, batched
         # versions and versions with tangents by their kind and pattern
         self.pairs: dict[Any, Any] = {}
@@ -67,14 +71,23 @@ class GraphFunction:
         """Why another executor runs it than the one that was asked for; empty where that one does, or has not yet."""
         return str(getattr(self.__dict__.get("_built"), "refusal", ""))
 
+    @property
+    def tier_progress(self) -> str:
+        """How far it is on the way to be compiled, or why it is not; empty where nothing has been decided."""
+        return str(getattr(self.__dict__.get("_built"), "progress", ""))
+
     @cached_property
     def _built(self) -> Runnable:
-        return executors.get(self.executor).build(self.optimised.graph)
+        graph = self.optimised.graph
+        run = executors.get(self.executor).build(graph)
+        return tiered(graph, run, self.executor, _settling(weakref.ref(self))) if self.compiles else run
 
     @cached_property
     def run(self) -> Runnable:
         """What runs it for inputs on CPU:0, called with payloads; `run.output_devices` says where its results are."""
-        run = self._built
+        return self._with_room(self._built)
+
+    def _with_room(self, run: Runnable) -> Runnable:
         with_room = with_recursion_room(run, self.effects.depth)
         if with_room is not run:
             for name in ("output_devices", "source", "memory"):  # what a runnable has besides being called
@@ -103,5 +116,18 @@ class GraphFunction:
     def effects(self) -> Effects:
         return effects_of_graph(self.graph)
 
+    def settle(self, run: Runnable) -> None:
+        """Runs by this from now on: whoever has run it so far stands aside."""
+        self.__dict__["run"] = self._with_room(run)
+
     def __repr__(self) -> str:
         return f"<graph function {self.name}: {len(self.graph.nodes)} nodes>"
+
+
+def _settling(function: weakref.ref[GraphFunction]) -> Callable[[Runnable], None]:
+    def settle(run: Runnable) -> None:
+        alive = function()
+        if alive is not None:
+            alive.settle(run)
+
+    return settle

@@ -28,9 +28,11 @@ def check_flags(autograph: object, jit_compile: object) -> None:
 def executor_for(jit_compile: bool | None) -> str:
     """The executor of functions that are traced now: the chosen one, but as far as `jit_compile` says otherwise."""
     chosen = executors.chosen.get()
-    if jit_compile is None or (chosen == executors.COMPILED) == jit_compile:
+    if jit_compile is None:
         return chosen
-    return executors.COMPILED if jit_compile else executors.DEFAULT
+    if jit_compile:
+        return executors.COMPILED
+    return executors.DEFAULT if chosen == executors.COMPILED else str(chosen)  # no longer one that was not asked for
 
 
 def check_function(function: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from limelight.core.autograph_hook import unconverted
 from limelight.core.name_scopes import outer_scope
 from limelight.core.variable import Variable, lift, on_create
+from limelight.executors import base as executors
 from limelight.staging import argument_changes, explainer, sharing, structured_outputs
 from limelight.staging.array_changes import in_place
 from limelight.staging.concrete_function import ConcreteFunction
@@ -75,7 +76,8 @@ def trace(
         key = key._replace(shared=shared.words)
     where = str(stack[0]) if stack else "a library thread"
     outputs = outputs._replace(sharing=sharing.of(result)) if told else outputs
-    entry = ConcreteFunction(GraphFunction(graph), tracer.captures, outputs, key, paths, where)
+    function = GraphFunction(graph, compiles=isinstance(executors.chosen.get(), executors.Automatic))
+    entry = ConcreteFunction(function, tracer.captures, outputs, key, paths, where)
     entry.traced_from(callee.python_function, signature, snapshot)
     entry.lost_changes, entry.closed_over = changes.lost, frozenset(closed_over_now)
     entry.same_leaves = shared.leaves

@@ -1,7 +1,8 @@
 """Each op as XLA runs it: alone on the device XLA:0, and compiled on CPU:0 (`jit_compile`); where JAX is installed.
 
-By default some of the ops; `LIMELIGHT_JAX_CASES=all pytest tests/engine/ops/test_cases_in_jax.py` has them all, with
-all their cases, which takes minutes.
+By default some of the ops, for which JAX compiles for half a second each; another `LIMELIGHT_JAX_SEED` than 0 has
+others. `LIMELIGHT_JAX_CASES=all pytest tests/engine/ops/test_cases_in_jax.py` has them all, with all their cases, which
+takes minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from limelight.core import dtypes
 
 ALL = os.environ.get("LIMELIGHT_JAX_CASES") == "all"
 HAS_JAX = importlib.util.find_spec("jax") is not None
-SOME = CASES if ALL else thinned(CASES, op_of)[::16] if HAS_JAX else CASES[:1]
+SEED = int(os.environ.get("LIMELIGHT_JAX_SEED", "0"))
+
+
+def some(every):
+    """Each op once, and of these some; where there is no JAX, one that says so."""
+    return CASES if ALL else thinned(CASES, op_of)[SEED % every :: every] if HAS_JAX else CASES[:1]
+
+
 NOT_COMPILED = {
     **dict.fromkeys(("nonzero", "distinct", "repeat_places", "add_up_rows", "bincount", "histogram"), "has no form"),
     **dict.fromkeys(("segment_count", "arange_dynamic"), "has no form"),
@@ -53,7 +61,7 @@ def drawn_alike(run):
     return run()
 
 
-@each([(case,) for case in SOME])
+@each([(case,) for case in some(24)])
 def test_compiled_or_refused_in_words(case):
     tensors = inputs_of(case)
     wanted = drawn_alike(lambda: ll.function(case.call)(*tensors))
@@ -66,7 +74,7 @@ def test_compiled_or_refused_in_words(case):
         assert NOT_COMPILED[refused] in entry.tier_reason
 
 
-@each([(case,) for case in SOME])
+@each([(case,) for case in some(64)])
 def test_alone_on_the_device(case):
     tensors = inputs_of(case)
     wanted = drawn_alike(lambda: case.call(*tensors))

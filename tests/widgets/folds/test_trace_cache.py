@@ -132,3 +132,19 @@ def test_hits_are_seen_by_looking_at_the_counters_not_by_events(staged, network)
     fold.look()
     assert fold.since(mark)[0]["functions"][0]["hits"] == 9
     assert events.CacheHit not in CacheFold.kinds
+
+
+def test_how_far_a_function_is_compiled_is_seen_without_a_call(staged, network):
+    entry = staged.add(network)
+    fold = CacheFold((staged,), only=True)
+    said = []
+    for tier, progress in [
+        ("plan", ""),
+        ("plan", "compiling…"),
+        ("xla", "compiled: 2.1 times as fast"),
+        ("plan", "kept on plan: results differ"),
+    ]:
+        entry.tier, entry.tier_progress = tier, progress
+        fold.look()
+        said.append(fold.state()["functions"][0]["entries"][0]["tier"])
+    assert said == ["plan", "plan, compiling…", "xla, compiled: 2.1 times as fast", "kept on plan: results differ"]

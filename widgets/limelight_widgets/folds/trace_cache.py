@@ -46,7 +46,7 @@ class CacheFold:
         self._known: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[tuple[int, int], weakref.ref[Any]] = {}  # the entries that were described
         self._version = 1
-        self._hits = 0  # of all entries when they were last looked at
+        self._looked: Any = None  # hits of all entries and how far they are compiled, when they were last looked at
         self._newest: list[int] | None = None
         self._chosen: list[list[int]] = []
         self._diff: State | None = None
@@ -114,11 +114,12 @@ class CacheFold:
         return True
 
     def look(self) -> None:
-        """Takes notice of hits since the last look: the entries' own counters have them."""
+        """Takes notice of hits since the last look, and of what has been compiled: the entries themselves have it."""
         alive = [function for reference in self._known.values() if (function := reference()) is not None]
-        hits = sum(entry.hits for function in alive for entry in function.trace_cache)
-        if hits != self._hits:
-            self._hits = hits
+        entries = [entry for function in alive for entry in function.trace_cache]
+        looked = (sum(entry.hits for entry in entries), [tier_text(entry) for entry in entries])
+        if looked != self._looked:
+            self._looked = looked
             for function in alive:
                 self._functions[function.id]["stale"] = True
             self._version += 1
@@ -174,7 +175,7 @@ class CacheFold:
             if before is None or seen is None or seen() is not entry:
                 self._seen[function.id, entry.index] = weakref.ref(entry)
                 before = _described(entry, before)
-            fresh[entry.index] = before | {"hits": entry.hits, "tier": entry.tier, "state": "ready"}
+            fresh[entry.index] = before | {"hits": entry.hits, "tier": tier_text(entry), "state": "ready"}
         pending = {i: e for i, e in known["entries"].items() if e["state"] == "tracing" and i not in fresh}
         known["entries"] = fresh | pending
 
@@ -223,6 +224,12 @@ def arguments_text(entry: Any) -> str:
             objects += 1
     counted_objects = [f"+{objects}\u00a0object{'s' * (objects > 1)}"] if objects else []
     return ", ".join([*itertools.chain.from_iterable(named.values()), *counted_objects])
+
+
+def tier_text(entry: Any) -> str:
+    """What an entry runs on, and how far it is compiled: "plan, compiling…", "xla, compiled: 2.1 times as fast"."""
+    progress = getattr(entry, "tier_progress", "")
+    return progress if progress.startswith("kept on ") else ", ".join(filter(None, (entry.tier, progress)))
 
 
 def joined_arrows(reason: str) -> str:

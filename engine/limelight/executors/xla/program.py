@@ -17,13 +17,16 @@ import numpy as np
 
 from limelight import forking
 from limelight.core import backends, value_checks
+from limelight.core.op import Op
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
+from limelight.executors.xla import disk_cache
 from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, why_no_form
 from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorCell, HandedIn
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
+from limelight.ops.random._draws import Source
 
 _committing = threading.Lock()
 forking.renew_in_child(__name__, "_committing", threading.Lock)
@@ -52,13 +55,23 @@ class Program:
         graph: the graph.
         payloads: inputs as they are, whose shapes and dtypes count.
         on_host: for each output, whether it becomes an array of NumPy.
+        compile: compiles a function of arrays for their types; here and now, by default.
+        stop_if_told: is called at each node that is lowered, and may raise.
 
     Raises:
         NoFormError: a node has no form in the program.
     """
 
-    def __init__(self, graph: Graph, payloads: Sequence[Any], on_host: Sequence[bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        payloads: Sequence[Any],
+        on_host: Sequence[bool],
+        compile: Callable[[Callable[..., Any], Sequence[Any]], Any] | None = None,
+        stop_if_told: Callable[[], None] | None = None,
+    ) -> None:
         self._graph = graph
+        self._stop_if_told = stop_if_told
         specs = [value.spec for value in graph.inputs]
         self._tensors = [i for i, spec in enumerate(specs) if isinstance(spec, TensorSpec)]
         self._variables = [
@@ -71,9 +84,9 @@ class Program:
         self.refuses = False
         self._on_host = (*on_host, *[isinstance(payloads[i].array, np.ndarray) for i in self._written])
         with wide():
-            self._compile(payloads)
+            self._compile(payloads, compile or compiled_here)
 
-    def _compile(self, payloads: Sequence[Any]) -> None:
+    def _compile(self, payloads: Sequence[Any], compile: Callable[..., Any]) -> None:
         arrays = self._arrays(payloads)
         types = [jax().ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
         drawn: list[Any] = []
@@ -88,7 +101,7 @@ class Program:
             return self._traced(HandedIn(arrays[n:]), *arrays[:n])
 
         run.__name__ = self._graph.name if self._graph.name.isidentifier() else "graph"
-        self._compiled = jax().jit(run).lower(*types, *drawn).compile()
+        self._compiled = compile(run, [*types, *drawn])
         self._narrow = all(x.dtype.itemsize * (1 if x.dtype.kind != "c" else 0.5) <= 4 for x in [*types, *drawn])
 
     def _traced(self, draw: Any, *arrays: Any) -> tuple[Any, ...]:
@@ -104,7 +117,7 @@ class Program:
             for i in range(len(self._graph.inputs))
         ]
         with value_checks.keeps() as questions:
-            outputs = GraphLowering(CONTROL, why_no_form, draw).run(self._graph, inputs)
+            outputs = GraphLowering(CONTROL, self._why_no_form, draw).run(self._graph, inputs)
         results = [
             jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors
             for x, v in zip(outputs, self._graph.outputs, strict=True)
@@ -114,6 +127,11 @@ class Program:
         self.refuses = bool(questions)
         flag = [functools.reduce(jnp.logical_or, questions)] if questions else []
         return (*results, *assigned, *flag)
+
+    def _why_no_form(self, op: Op) -> str:
+        if self._stop_if_told is not None:
+            self._stop_if_told()
+        return why_no_form(op)
 
     def _arrays(self, payloads: Sequence[Any]) -> list[Any]:
         return [*[payloads[i] for i in self._tensors], *[payloads[i].array for i in self._variables]]
@@ -168,6 +186,23 @@ class Program:
             if self._assigned(payloads, arrays, brought):
                 return brought[: len(self._graph.outputs)]
 
+    def rehearse(self, payloads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """What a run would return now, and what the variables that it assigns would hold: nothing is drawn or assigned.
+
+        Raises RefusedValueError as a run does.
+        """
+        sources = {i: Source(payloads[i].array) for i in self._generators}
+        drawn = [x for draw in self.draws for x in draw.results(sources[draw.generator])]
+        results = list(self._run(*self._arrays(payloads), *drawn))
+        if self.refuses and bool(results.pop()):
+            raise RefusedValueError
+        brought, count = _brought(results, self._on_host), len(self._graph.outputs)
+        return brought[:count], brought[count:]
+
+    def values_of_variables(self, payloads: Sequence[Any]) -> list[Any]:
+        """What the variables that it assigns hold now."""
+        return [payloads[i].array for i in self._written]
+
     def _assigned(self, payloads: Sequence[Any], arrays: Sequence[Any], results: Sequence[Any]) -> bool:
         """Assigns all variables at once; False where another thread has assigned one of them since it was read."""
         if not self._written:
@@ -198,6 +233,13 @@ class Program:
             undo()
             raise RefusedValueError from error
         return drawn, undo
+
+
+def compiled_here(run: Callable[..., Any], types: Sequence[Any]) -> Any:
+    """A function of arrays as XLA compiles it for these types, or has done so earlier (`disk_cache`)."""
+    lowered = jax().jit(run).lower(*types)
+    with disk_cache.used(disk_cache.folder()):
+        return lowered.compile()
 
 
 def _brought(results: Sequence[Any], on_host: Sequence[bool]) -> tuple[Any, ...]:

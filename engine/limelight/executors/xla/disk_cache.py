@@ -1,0 +1,130 @@
+"""Compiled programs on disk: JAX's compilation cache, bounded, in the user's cache folder.
+
+What has been compiled once is then read in a twentieth of the time, by later processes too. The folder is
+`limelight/xla` in the user's cache folder (`~/.cache` on Linux), with a part for each kind of processor, since machine
+code of one may not run on another. The programs used longest ago give way above `MOST_BYTES`.
+`ll.config.compilation_cache` chooses another folder, or none.
+
+A program that has told JAX of a cache of its own keeps that, for our programs as well. Else JAX knows of ours only
+while we compile. Files in the folder are machine code: whoever may write to it may run code as its owner, as in any
+cache of compiled code, so the folder is the user's alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from limelight import forking
+from limelight.errors import ArgumentError
+from limelight.settings import Scoped, SettingScope
+
+MOST_BYTES: Final = 512 * 2**20
+ENVIRONMENT: Final = "LIMELIGHT_COMPILATION_CACHE"
+"""The environment variable: a folder, or 0 for none."""
+LEAST_SECONDS: Final = 0.5
+"""What is compiled in less is not written."""
+_chosen: Final[Scoped[bool | str]] = Scoped("compilation cache", True)
+_turn = threading.RLock()
+forking.renew_in_child(__name__, "_turn", threading.RLock)
+
+
+class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a function
+    """Where programs of XLA are kept once they are compiled, for later processes, too.
+
+    As a `with` block it holds for what this thread does in the block. The environment variable
+    LIMELIGHT_COMPILATION_CACHE says the same for a whole process: a folder, or 0 for none.
+
+    Args:
+        where: a folder; True for the one in the user's cache folder, the default; False for none.
+
+    Raises:
+        ArgumentError: `where` is neither a path nor True or False.
+
+    >>> import limelight as ll
+    >>> with ll.config.compilation_cache(False):
+    ...     f = ll.function(lambda x: x + 1.0)  # compiled anew in each process
+    """
+
+    def __init__(self, where: bool | str | os.PathLike[str]) -> None:
+        if not isinstance(where, bool | str | os.PathLike):
+            raise ArgumentError(f"ll.config.compilation_cache takes a folder, True or False, got {where!r}")
+        value = where if isinstance(where, bool) else os.fspath(where)
+        super().__init__(_chosen, value, sys._getframe(1))
+
+    def __repr__(self) -> str:
+        return f"<compilation cache: {folder() or 'none'}>"
+
+
+def folder() -> Path | None:
+    """Where programs are kept; None where they are not."""
+    where: bool | str = _chosen.get()
+    named = os.environ.get(ENVIRONMENT, "")
+    if where is True and named:
+        where = False if named == "0" else named
+    if where is False or importlib.util.find_spec("filelock") is None:  # without it JAX's cache would have no bound
+        return None
+    if where is True:
+        from platformdirs import user_cache_path  # noqa: PLC0415  # when something is compiled
+
+        return user_cache_path("limelight", appauthor=False) / "xla" / _processor()
+    return Path(where)
+
+
+@functools.cache
+def _processor() -> str:
+    """A short name for what machine code of this processor needs: its kind, and what it can do."""
+    import hashlib  # noqa: PLC0415  # when something is compiled
+    import platform  # noqa: PLC0415
+
+    can = platform.processor() or platform.node()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
+        can = next((line for line in lines if line.startswith(("flags", "Features"))), can)
+    digest = hashlib.sha256(f"{sys.platform} {platform.machine()} {can}".encode()).hexdigest()
+    return f"{platform.machine().lower()}-{digest[:12]}"
+
+
+@contextlib.contextmanager
+def used(where: Path | None, least_seconds: float = LEAST_SECONDS) -> Iterator[None]:
+    """While JAX compiles in the block, it looks for programs in `where`, and keeps there what took so long."""
+    config: Any = importlib.import_module("jax").config
+    if where is None or config.jax_compilation_cache_dir or not _made(where):
+        yield
+        return
+    settings = {
+        "jax_compilation_cache_dir": str(where),
+        "jax_compilation_cache_max_size": MOST_BYTES,
+        "jax_persistent_cache_min_compile_time_secs": least_seconds,
+    }
+    with _turn:
+        before = {name: getattr(config, name) for name in settings}
+        try:
+            for name, value in settings.items():
+                config.update(name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                config.update(name, value)
+            _forget()
+
+
+def _forget() -> None:
+    """Has JAX forget the folder, which it otherwise holds on to whatever its settings say."""
+    importlib.import_module("jax.experimental.compilation_cache.compilation_cache").reset_cache()
+
+
+def _made(where: Path) -> bool:
+    """Whether there is such a folder that can be written to, made now if need be."""
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(where, os.W_OK)

@@ -1,0 +1,146 @@
+"""The thread that compiles, the process that does it for it, and what the end of a program finds of both."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import limelight as ll
+from limelight.executors.tiered import candidate
+from limelight.executors.tiered.compile_cost import FELT, seconds_due
+from limelight.executors.tiered.compile_thread import CompileThread
+from limelight.executors.xla import compiler_process
+from limelight.executors.xla.compiler_process import CompilationError, CompilerProcess, StoppedError
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+jax_only = pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'")
+X = np.linspace(-1.0, 1.0, 6, dtype="float32")
+
+
+def test_jobs_run_one_after_the_other_and_the_thread_goes_when_there_are_none():
+    thread, done = CompileThread(), []
+    for i in range(5):
+        thread.submit(lambda process, i=i: done.append((i, threading.current_thread().name)))
+    running = thread._thread
+    if running is not None:
+        running.join()
+    assert done == [(i, "limelight compiles") for i in range(5)]
+    thread.submit(lambda process: done.append("again"))
+    running = thread._thread
+    if running is not None:
+        running.join()
+    assert done[-1] == "again"
+
+
+def test_after_its_end_nothing_begins():
+    thread, done = CompileThread(), []
+    thread.stop()
+    thread.submit(lambda process: done.append(1))
+    assert (thread._thread, done) == (None, [])
+    with pytest.raises(StoppedError):
+        thread.process.stop_if_told()
+
+
+def test_the_price_grows_with_the_graph_and_what_is_felt_is_a_small_share(monkeypatch):
+    def graph(n):
+        def chain(x):
+            for _ in range(n):
+                x = ll.tanh(x * 2.0)
+            return x
+
+        return ll.function(chain).get_concrete_function(ll.TensorSpec((3,))).graph
+
+    monkeypatch.setitem(sys.modules, "jax", sys)
+    short, long = (seconds_due(graph(n)) for n in (10, 1000))
+    assert short < long
+    monkeypatch.delitem(sys.modules, "jax")
+    assert seconds_due(graph(10)) > short + 0.5 * FELT, "JAX would have to be imported"
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("import sys; sys.stdin.buffer.read(); raise ValueError('no such thing')", "ValueError: no such thing"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "its process ended with status -9"),
+    ],
+)
+def test_what_goes_wrong_in_the_other_process_is_told(monkeypatch, tmp_path, script, words):
+    file = tmp_path / "compiler.py"
+    file.write_text(script)
+    monkeypatch.setattr(compiler_process, "_SCRIPT", str(file))
+    with pytest.raises(CompilationError, match=words):
+        CompilerProcess().compile(b"x", tmp_path)
+
+
+def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
+    file = tmp_path / "compiler.py"
+    file.write_text("import sys, time; sys.stdin.buffer.read(); time.sleep(600)")
+    monkeypatch.setattr(compiler_process, "_SCRIPT", str(file))
+    process, ended = CompilerProcess(), []
+
+    def compiles():
+        with pytest.raises(StoppedError):
+            process.compile(b"x", tmp_path)
+        ended.append(True)
+
+    thread = threading.Thread(target=compiles)
+    thread.start()
+    process.stop()
+    thread.join(60)
+    assert ended
+
+
+@jax_only
+def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_path):
+    v = ll.Variable(np.ones(6, "float32"))
+
+    def step(x):
+        noise = ll.random.normal((6,))
+        v.assign_add(ll.tanh(x) + noise)
+        return (v * x).sum(), noise
+
+    f = ll.function(step)
+    f(X)
+    function = f.trace_cache[0].function
+    with ll.config.compilation_cache(tmp_path):
+        program = candidate.compiled(function.optimised.graph, CompilerProcess())
+    assert len(list(tmp_path.glob("*-cache"))) == 1, "it was found there, and not compiled again"
+    payloads = [x._data for x in (ll.constant(X), *f.trace_cache[0].captures)]
+    before = v.numpy()
+    ll.random.seed(4)
+    wanted, values = program.rehearse(payloads)
+    np.testing.assert_array_equal(v.numpy(), before)
+    ll.random.seed(4)
+    results = program.runner()(*payloads)
+    for x, y in zip([*results, v.numpy()], [*wanted, *values], strict=True):
+        np.testing.assert_array_equal(x, y)
+    v.assign(before)
+    ll.random.seed(4)
+    for x, y in zip(f(X), results, strict=True):
+        np.testing.assert_allclose(x.numpy(), y, rtol=1e-5)
+
+
+@jax_only
+@pytest.mark.slow  # three processes import JAX
+def test_a_program_ends_as_it_would_while_something_is_compiled():
+    code = """
+import sys
+import limelight as ll
+from limelight.executors.tiered import compile_thread
+f = ll.function(lambda x: ll.tanh(x) * 2.0)
+f(1.0)
+f.trace_cache[0].function._built._due = 0.0
+f(1.0)
+print(f.trace_cache[0].tier_progress)
+process = compile_thread._threads[0].process
+while process._running is None:
+    pass
+sys.exit(3)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (3, "compiling…", "")
