@@ -110,6 +110,9 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
                 known.enter(y, t)
         return out
 
+    def watches(self, x: Any) -> bool:
+        return x._uid in self._tangents or super().watches(x)
+
     def value_left(self, x: Any) -> None:
         if x._uid in self._tangents:
             self._left = cut_of(None, (), (x,), (), source_line.place(_getframe(1)))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from limelight.autodiff.forward_mode import ForwardAccumulator
+from limelight.autodiff.gradient_cuts import departures_of
 from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import dtypes, nest, shapes
 from limelight.core.tensor import Tensor, as_tensor, constant
@@ -55,6 +56,8 @@ class GradCheck:
     ops: tuple[str, ...]  # those that were differentiated
     compared: int
     worst: Compared | None
+    read: tuple[str, ...] = ()
+    """The lines at which values that depend on the arguments left for Python or NumPy, where gradients end."""
 
     @property
     def ok(self) -> bool:
@@ -64,7 +67,8 @@ class GradCheck:
         ops = f" (ops: {', '.join(self.ops)})" if self.ops else ""
         if self.ok:
             return f"gradients of {self.function}{ops} agree with differences in {self.compared} numbers"
-        return f"gradients of {self.function}{ops} are wrong; worst at {self.worst}"
+        lines = f". Values were read as numbers at {', '.join(self.read)}: what comes of them has no gradient"
+        return f"gradients of {self.function}{ops} are wrong; worst at {self.worst}{lines if self.read else ''}"
 
     __repr__ = __str__
 
@@ -148,6 +152,7 @@ class _Check:
             )
         self.arrays = [_widened(self.leaves[i]) for i in self.places]
         self.ops: dict[str, None] = {}
+        self.read: dict[str, None] = {}  # lines
         self.compared = 0
         self.worst: dict[tuple[int, str], Compared] = {}  # by order and mode, in the order of checking
         if not _equal(self.values(self.function, self.arrays), self.values(self.function, self.arrays)):
@@ -180,6 +185,8 @@ class _Check:
             outputs = function(tensors)
         if function == self.function:
             self.ops |= dict.fromkeys(entry.op for entry in tape.entries)
+            for x in tensors:
+                self.read |= dict.fromkeys(map(str, departures_of(x._uid, tape._entries, tape._cuts)))
         gradients = tape.gradient(outputs, list(tensors), output_gradients=[constant(w) for w in weights])
         return [None if g is None else as_tensor(g) for g in gradients]
 
@@ -260,7 +267,7 @@ class _Check:
         name = getattr(self.fn, "__name__", None) or getattr(self.fn, "name", type(self.fn).__name__)
         wrong = [worst for worst in self.worst.values() if worst.error > 1.0]
         worst = wrong[0] if wrong else max(self.worst.values(), key=lambda c: c.error, default=None)
-        return GradCheck(str(name), tuple(self.ops), self.compared, worst)
+        return GradCheck(str(name), tuple(self.ops), self.compared, worst, tuple(self.read))
 
 
 def _is_inexact(x: Any) -> bool:

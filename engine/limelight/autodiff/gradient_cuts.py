@@ -52,13 +52,25 @@ def departure(cuts: Sequence[GradientCut]) -> Source | None:
     return next((each.source for each in reversed(cuts) if each.op is None), None)
 
 
+def departures_of(uid: int, entries: Iterable[TapeEntry], cuts: Sequence[GradientCut]) -> list[Source]:
+    """All the lines at which what depends on the value `uid` left for Python or NumPy, each once, earliest first."""
+    reached = _reached(uid, entries)
+    left = [each.source for each in cuts if each.op is None and reached.intersection(each.inputs)]
+    return list(dict.fromkeys(line for line in left if line is not None))
+
+
 def departure_of(uid: int, entries: Iterable[TapeEntry], cuts: Sequence[GradientCut]) -> Source | None:
-    """The same for what depends on the value `uid`."""
+    """The latest such line for what depends on the value `uid`."""
+    reached = _reached(uid, entries)
+    return departure([each for each in cuts if reached.intersection(each.inputs)])
+
+
+def _reached(uid: int, entries: Iterable[TapeEntry]) -> set[int]:
     reached = {uid}
     for edge in [edge_of(entry, keep=False) for entry in entries]:
         if reached.intersection(edge.inputs):
             reached.update(edge.outputs)
-    return departure([each for each in cuts if reached.intersection(each.inputs)])
+    return reached
 
 
 def cut_of(

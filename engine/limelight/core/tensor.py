@@ -26,6 +26,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import ObjectSpec, TensorSpec, known
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.user_code import equivalents, hints
+from limelight.user_code.implicit_conversion import warn_if_number_taken, warn_of_array_taken
 
 TensorLike: TypeAlias = "Tensor | complex | bool | Sequence[Any] | np.ndarray[Any, Any] | np.generic | Any"
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -124,6 +125,10 @@ class Tensor(metaclass=_TensorType):
             dispatch.current().value_left(self)
         return backends.read_only(backends.load(self._device.backend).to_numpy(self._data))
 
+    def _shown(self) -> np.ndarray[Any, Any]:
+        """`numpy()` for a text: nothing is computed from that, so nobody is told that a value has left."""
+        return backends.load(self._device.backend).to_numpy(self._data)
+
     def item(self) -> Any:
         """The only element, as a Python scalar."""
         return self._only_element("item()").item()
@@ -135,6 +140,8 @@ class Tensor(metaclass=_TensorType):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
             raise ValueError(f"a {self.dtype} tensor cannot be seen as {np.dtype(dtype)} without a copy")
+        if dispatch.active and dispatch.current().watches(self):
+            warn_of_array_taken(self.spec)
         array = self.numpy()
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
@@ -157,6 +164,8 @@ class Tensor(metaclass=_TensorType):
         return int(self._only_element("int()"))
 
     def __float__(self) -> float:
+        if dispatch.active and dispatch.current().watches(self):
+            warn_if_number_taken(self.spec)
         return float(self._only_element("float()"))
 
     def __complex__(self) -> complex:
@@ -186,10 +195,12 @@ class Tensor(metaclass=_TensorType):
         return (self[i] for i in range(len(self)))
 
     def __format__(self, form: str) -> str:
-        return format(self._only_element("format()").item(), form) if form else str(self)
+        if self.size != 1 and form:
+            self._only_element("format()")
+        return format(self._shown().item(), form) if form else str(self)
 
     def __repr__(self) -> str:
-        value = np.array2string(self.numpy(), separator=", ")
+        value = np.array2string(self._shown(), separator=", ")
         where = "" if self._device is CPU0 else f", device={self._device.short}"
         head = "ll.Tensor(\n" if self.ndim > 1 else "ll.Tensor("
         return f"{head}{value}, shape={shapes.show(self.shape)}, dtype={self.dtype.name}{where})"

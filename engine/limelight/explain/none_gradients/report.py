@@ -147,6 +147,10 @@ class _Question:
         said = f"every op from `{self.source_name}` to `{self.target_name}` was recorded, and differentiates"
         if own:
             said += "; if the gradient is None all the same, the gradient function of a custom_gradient returns None"
+        lines = dict.fromkeys(cut.source for cut in reach.cuts if cut.op is None and cut.source is not None)
+        if lines:
+            places = ", ".join(map(str, lines))
+            said += f"; but values were read as numbers at {places}: what was computed from those has no gradient"
         return self._say("connected", said, line=own[0].source if own else None)
 
     def _unwatched(self) -> WhyNone:
