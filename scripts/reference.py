@@ -129,7 +129,7 @@ def _first_sentence(value: Any) -> str:
 
 @functools.cache
 def _first_home() -> dict[int, str]:
-    """The one of the names of each function and class that has the entry: its own or the first; the others lead to it."""
+    """The name of each function and class that has the entry: its own or the first one; the others lead to it."""
     homes: dict[int, str] = {}
     named = public_names().items()
     for name, value in sorted(named, key=lambda one: one[0].rpartition(".")[2] != getattr(one[1], "__name__", "")):
