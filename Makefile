@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
-.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check bench array-api clean
+.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -66,6 +66,9 @@ docs: $(VENV)-docs/.installed-docs ## the documentation as a site, in artefacts/
 
 docs-check: $(READY) ## look at that site in a real browser (needs Node's packages: npm ci, in widgets/js)
 	$(RUN) scripts/documentation_check.py
+
+dist: docs $(READY) ## the source archive, with that site in it, and the wheel, in artefacts/dist
+	$(RUN) -m hatchling build --target sdist --target wheel --directory artefacts/dist
 
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
 	$(VENV)-bench/bin/python benchmarks/eager.py

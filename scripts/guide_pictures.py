@@ -7,6 +7,7 @@ static form to `docs/images`. They are drawn on a light card, so that they read 
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import os
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import limelight_widgets as views
+from limelight_widgets.figures import svg
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 IMAGES: Final = ROOT / "docs" / "images"
@@ -26,6 +28,13 @@ Names = dict[str, Any]
 
 PICTURES: Final[dict[str, tuple[str, Callable[[Names], Any]]]] = {
     "step.svg": ("README.md", lambda names: views.graph(names["step"], trace=0)),
+    "guide_arrays.svg": ("docs/guide/arrays.md", lambda names: TilePicture(waves(names["ll"]))),
+    "guide_numpy.svg": ("docs/guide/coming_from_numpy.md", lambda names: views.graph(names["misfit"])),
+    "guide_pytorch.svg": ("docs/guide/coming_from_pytorch.md", lambda names: views.graph(names["step"])),
+    "guide_keras.svg": ("docs/guide/coming_from_tensorflow_and_jax.md", lambda names: views.graph(names["mixed_step"])),
+    "guide_jax.svg": ("docs/guide/coming_from_tensorflow_and_jax.md", lambda names: views.graph(names["step"])),
+    "guide_randomness.svg": ("docs/guide/randomness.md", lambda names: TilePicture(draws(names["ll"]))),
+    "guide_debugging.svg": ("docs/guide/debugging.md", lambda names: with_nan(**names)),
     "guide_gradients.svg": ("docs/guide/gradients.md", lambda names: views.tape(recorded(names["ll"], names["w"]))),
     "guide_training.svg": ("docs/guide/training.md", lambda names: views.graph(names["step"])),
     "guide_model.svg": ("docs/guide/first_model.md", lambda names: views.graph(names["step"])),
@@ -53,6 +62,44 @@ def recorded(ll: Any, w: Any) -> Any:
     with ll.GradientTape() as tape:
         ll.sum(w**2)
     return tape
+
+
+def waves(ll: Any) -> Any:
+    """What the page on arrays shows as a tile: sin(x) cos(y), with a few NaN."""
+    x = ll.linspace(-4.0, 4.0, 64)
+    return (ll.sin(x)[None, :] * ll.cos(x)[:32, None]).at[4:8, 4:8].set(float("nan"))
+
+
+def draws(ll: Any) -> Any:
+    """What the page on randomness shows as a tile."""
+    return ll.random.Generator(0).normal((32, 64))
+
+
+def with_nan(ll: Any, entropy: Any, p: Any, **others: Any) -> Any:
+    """The graph of the entropy, with what each op made of the page's numbers."""
+    return views.graph(entropy, costs=ll.explain.costs(entropy, p), overlay="nan")
+
+
+class TilePicture:
+    """A tensor's tile, which is HTML, as a picture on a light card."""
+
+    def __init__(self, x: Any) -> None:
+        self.html = str(views.tensor_tile(x).html)
+
+    def save(self, path: Path) -> None:
+        """Its heading, its two images side by side, and its words, a line each."""
+        images = re.findall(r'<img src="([^"]+)" width="(\d+)" height="(\d+)"', self.html)
+        lines = re.split(r"<br>", re.sub(r"<img[^>]*>", "", self.html))
+        words = [html.unescape(re.sub(r"<[^>]+>", "", line)).replace("\u00a0", " ").strip() for line in lines]
+        heading, *told = filter(None, words)
+        body, left, below = [svg.label(heading, 16, 26, 13, font_weight="bold", font_family=svg.SANS)], 16, 40
+        for source, width, height in images:
+            body.append(svg.element("image", href=source, x=left, y=below, width=width, height=height))
+            left += int(width) + 16
+        below += max(int(height) for _, _, height in images)
+        body += [svg.label(line, 16, below + 22 + 18 * i, font_family=svg.SANS) for i, line in enumerate(told)]
+        size = max(left, 380), below + 36 + 18 * (len(told) - 1)
+        path.write_text(svg.document(*size, heading, told[-1], body), encoding="utf-8")
 
 
 def draw(name: str, folder: Path = IMAGES) -> Path:

@@ -29,12 +29,12 @@ def page() -> str:
 def _sections(magic: Any) -> Iterator[str]:
     for name in sorted(magic.magics["line"]):
         method = getattr(magic, magic.magics["line"][name])
-        summary, examples, plain = _described(method)
+        summary, examples, *others = _described(method)
         cell = name in magic.magics["cell"]
         yield f"## %{name}{f', %%{name}' if cell else ''}\n"
         yield f"{summary}\n"
         yield f"```\n{examples}\n```\n"
-        yield from [f"{plain}\n"] if plain else []
+        yield from (f"{other}\n" for other in others if other)
         yield "| Argument | What it does |\n| --- | --- |"
         yield "\n".join(_row(action) for action in method.parser._actions) + "\n"
 
@@ -48,8 +48,8 @@ def _row(action: Any) -> str:
     return f"| {f'{flags} `{value}`'.strip() if takes else flags} | {said} |"
 
 
-def _described(method: Any) -> tuple[str, str, str]:
-    """The first sentence of the help, its examples, and what is the same in plain Python."""
+def _described(method: Any) -> tuple[str, str, str, str]:
+    """The first sentence of the help, its examples, what is the same in plain Python, and what its NAME does."""
     written = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
     written = written.split("\n\n", 2)[2]
     summary = written.split("\n\n")[0].replace("\n", " ").strip()
@@ -57,8 +57,13 @@ def _described(method: Any) -> tuple[str, str, str]:
         "\n".join(line[4:] for line in block.rstrip().split("\n"))
         for block in re.findall(r"(?:^    .+\n?)+", written, flags=re.MULTILINE)
     )
-    plain = written.partition("From Python: ")[2].split("\n\n")[0].replace("\n", " ").strip()
-    return summary, examples, f"From Python: `{plain}`" if plain else ""
+    plain, called = (_told(written, begins) for begins in ("From Python: ", "As a callable: "))
+    return summary, examples, f"From Python: `{plain}`" if plain else "", called and f"As a callable: {called}"
+
+
+def _told(written: str, begins: str) -> str:
+    """The rest of the paragraph that begins so; "" where there is none."""
+    return " ".join(written.partition(begins)[2].split("\n\n")[0].split())
 
 
 def main() -> None:

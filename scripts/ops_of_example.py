@@ -18,16 +18,27 @@ from typing import Any, Final
 
 import limelight as ll
 from limelight.core.op import Op, all_ops
+from limelight.executors.xla.graph_lowering import why_no_form
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 READS: Final = {"constant", "read_variable", "identity"}
 """Ops that hand values on, which say nothing about a function."""
-BY_EXAMPLE: Final = ("limelight.ops", "limelight.nn", "limelight.linalg", "limelight.fft", "limelight.random")
+BY_EXAMPLE: Final = (
+    "limelight.ops", "limelight.nn", "limelight.linalg", "limelight.fft", "limelight.random", "limelight.optim",
+)  # fmt: skip
+STAGED_AS: Final = {"fori_loop": "while_loop", "map_fn": "scan"}
+"""What control flow becomes in a graph, where it has not the name of its op."""
 _MOST: Final = 6  # more ops than these are not told one by one
 
 
 def facts(value: Any) -> Iterator[tuple[str, str]]:
     """What the reference says of a function or a layer beside its docstring: titles and sentences."""
+    if str(getattr(value, "__module__", "")).startswith("limelight.control_flow"):
+        name = STAGED_AS.get(getattr(value, "__name__", ""), getattr(value, "__name__", ""))
+        if name in all_ops():
+            yield "Staged", f"one node, `{name}`, around the graphs of the functions that it is given"
+            yield "Runs on", "the devices of the ops in these; " + _executors([all_ops()[name]])
+        return
     ops = [op for op in ops_of(value) if op.name not in READS]
     if not ops:
         return
@@ -57,6 +68,7 @@ def ops_of(value: Any) -> list[Op]:
     # An example of a few lines, which the tests run, too; what it prints is compared there.
     parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", {}, "example", None, None)
     if parsed.examples:
+        parsed.globs.update(vars(sys.modules[value.__module__]))
         with ll.events.listen(note, ll.events.OpRan):
             doctest.DocTestRunner(verbose=False).run(parsed, out=lambda text: None)
     known = all_ops()
@@ -64,7 +76,7 @@ def ops_of(value: Any) -> list[Op]:
 
 
 def _codes(value: Any) -> Iterator[CodeType]:
-    function: Any = getattr(value, "call", None) if isinstance(value, type) else value
+    function: Any = getattr(value, "apply", getattr(value, "call", None)) if isinstance(value, type) else value
     function = inspect.unwrap(getattr(function, "__func__", function))  # draws are methods of the default generator
     if inspect.isfunction(function):
         yield function.__code__
@@ -100,14 +112,25 @@ def _runs_on(ops: list[Op]) -> str:
     special = sorted({name for op in ops for name in op.special})
     devices = "CPU (NumPy), GPU (CuPy), XLA (JAX)"
     kernels = f", with kernels of its own for {', '.join(special)}" if special else ""
+    if any(op.effect == "random" for op in ops):
+        kernels += ", all with numbers that the host draws"
+    if any(op.effect == "io" for op in ops):
+        devices, kernels = "the host", ""
+    return f"{devices}{kernels}; {_executors(ops)}"
+
+
+def _executors(ops: list[Op]) -> str:
+    """Which executors run the ops: `loops` leaves some to the plan, and graphs with others have no program of XLA."""
     apart = [op for op in ops if op.name in not_in_tables()]
-    if not apart:
-        tables = "`plan`, `step` and `loops`"
-    elif len(apart) == len(ops):
-        tables = "`plan` and `step`; `loops` has the plan run it"
-    else:
-        tables = f"`plan`, `step` and `loops`, which has the plan run {', '.join(f'`{op.name}`' for op in apart)}"
-    return f"{devices}{kernels}; executors {tables}"
+    refused = {op.name: why for op in ops if (why := why_no_form(op))}
+    names = ["`plan`", "`step`", *["`loops`"][: not apart], *["`xla`"][: not refused]]
+    told = [f"executors {', '.join(names[:-1])} and {names[-1]}"]
+    if len(apart) == len(ops):
+        told.append("`loops` has the plan run it")
+    elif apart:
+        told.append(f"`loops` has the plan run {', '.join(f'`{op.name}`' for op in apart)}")
+    told += [f"`xla` has the plan run it, as `{name}` {why}" for name, why in refused.items()]
+    return "; ".join(told)
 
 
 def _exports(form: str, ops: list[Op], refused: dict[str, str]) -> str:

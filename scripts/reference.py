@@ -1,7 +1,8 @@
 """The reference in Markdown, made of the docstrings and of what the ops say about themselves.
 
-Pages of `docs/reference` list public names in blocks that begin with three backticks and `names`. As the site is built,
-`expanded` puts an entry in the place of each name.
+Pages of `docs/reference` list public names between `<!-- names -->` and `<!-- end of names -->`, each in a line that
+`python scripts/reference.py` writes: its signature, and the first sentence of its docstring. To list a name, write
+"- `ll.name`" there, and run that. As the site is built, `expanded` puts a whole entry in the place of each line.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ PARTS: Final = (
     "widgets",
 )
 HIDDEN: Final = {"__version__", "__array_api_version__", "__array_namespace_info__"}
-_BLOCK: Final = re.compile(r"^```names\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK: Final = re.compile(r"^<!-- names -->\n(.*?)^<!-- end of names -->$", re.DOTALL | re.MULTILINE)
+_LISTED: Final = re.compile(r"^- `((?:ll|limelight)\.[\w.]+)", re.MULTILINE)
+_SENTENCE: Final = re.compile(r".+?[.](?=\s|$)")
 _SPACES: Final = re.compile(r"\s+")
 _PROMPT: Final = re.compile(r"(?:^|(?<=\n))((?:(?:>>>|\.\.\.)[^\n]*(?:\n(?!\n)[^\n]*)*\n?)+)")
 
@@ -72,7 +75,7 @@ def _is_of_the_engine(part: str, value: Any) -> bool:
 
 def names_on(text: str) -> list[str]:
     """The names that a page lists, in its order."""
-    return [name for block in _BLOCK.findall(text) for name in block.split()]
+    return [name for block in _BLOCK.findall(text) for name in _LISTED.findall(block)]
 
 
 def pages() -> dict[str, str]:
@@ -93,14 +96,43 @@ def resolved(name: str) -> Any:
 
 def expanded(text: str) -> str:
     """A page with an entry in the place of each name."""
-    return _BLOCK.sub(lambda block: "\n".join(entry(name) for name in block[1].split()), text)
+    return _BLOCK.sub(lambda block: "\n".join(entry(name) for name in _LISTED.findall(block[1])), text)
+
+
+def listed(text: str) -> str:
+    """A page with the lines of its names as they should be."""
+    return _BLOCK.sub(
+        lambda block: "<!-- names -->\n" + "".join(map(line, _LISTED.findall(block[1]))) + "<!-- end of names -->", text
+    )
+
+
+def line(name: str) -> str:
+    """What a page in the source tree says of a name: how it is called, and what it is."""
+    value = resolved(name)
+    if not callable(value):
+        return f"- `{name}`: {_constant(value)}"
+    is_error = isinstance(value, type) and issubclass(value, BaseException)
+    called = name if is_error else signatures(name, value, types=False)[-1]
+    home = _first_home().get(id(value), name)
+    told = _first_sentence(value) if home == name else f"The same as `{home}`."
+    return f"- `{called}`: {told}\n" if told else f"- `{called}`\n"
+
+
+def _first_sentence(value: Any) -> str:
+    """The first sentence of a docstring, in one line of Markdown."""
+    words = _line((inspect.getdoc(value) or "").split("\n\n")[0])
+    sentence = _SENTENCE.match(words)
+    parts = (sentence[0] if sentence else words).split("`")
+    parts[::2] = [part.replace("*", "\\*").replace("<", "&lt;") for part in parts[::2]]  # code stays as it is
+    return "`".join(parts)
 
 
 @functools.cache
 def _first_home() -> dict[int, str]:
-    """The first of the names of each function and class, which has the entry; the others lead to it."""
+    """The name of each function and class that has the entry: its own or the first one; the others lead to it."""
     homes: dict[int, str] = {}
-    for name, value in public_names().items():
+    named = public_names().items()
+    for name, value in sorted(named, key=lambda one: one[0].rpartition(".")[2] != getattr(one[1], "__name__", "")):
         homes.setdefault(id(value), name)
     return homes
 
@@ -136,13 +168,17 @@ def _constant(value: Any) -> str:
     )
 
 
-def signatures(shown: str, value: Any) -> list[str]:
-    """The calls that something takes, as they are written."""
+def signatures(shown: str, value: Any, types: bool = True) -> list[str]:
+    """The calls that something takes, as they are written; without annotations where `types` is false."""
     forms = get_overloads(value) if inspect.isfunction(value) and _takes_options(value) else []
     written = []
     for form in forms or [value]:
         try:
-            written.append(f"{shown}{_written(inspect.signature(form), returns=not isinstance(value, type))}")
+            called = inspect.signature(form)
+            if not types:
+                given = [p.replace(annotation=p.empty) for p in called.parameters.values()]
+                called = called.replace(parameters=given, return_annotation=called.empty)
+            written.append(f"{shown}{_written(called, returns=not isinstance(value, type))}")
         except (TypeError, ValueError):  # of a class that is written in C underneath
             written.append(shown)
     return list(dict.fromkeys(written))
@@ -256,3 +292,8 @@ def _paragraph(text: str) -> str:
 def entries_of(text: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The names of a page with what they stand for."""
     return ((name, resolved(name)) for name in names_on(text))
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        (REFERENCE / page).write_text(listed(text), encoding="utf-8")

@@ -42,6 +42,11 @@ def test_the_code_of_a_page_runs_and_prints_what_is_said(name, tmp_path, monkeyp
     assert _TIME.sub("Cost", printed.getvalue()) == _TIME.sub("Cost", said)
 
 
+def test_each_page_has_a_picture():
+    shown = {page for page, _ in guide_pictures.PICTURES.values()}
+    assert [name for name in PAGES if f"docs/guide/{name}" not in shown] == ["README.md", "glossary.md"]
+
+
 def test_each_page_is_listed():
     listed = _LINK.findall((GUIDE / "README.md").read_text(encoding="utf-8"))
     assert set(PAGES) - {"README.md"} <= set(listed)

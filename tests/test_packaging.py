@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
@@ -51,3 +54,22 @@ def test_the_source_distribution_holds_what_tests_read():
     read = {name for path in (ROOT / "tests").rglob("*.py") for name in known if f'"{name}"' in path.read_text("utf-8")}
     generated = {name for name in known if name.startswith((".venv", "artefacts", "dist"))}
     assert read - generated <= included | {"LICENSE"}
+
+
+def test_the_source_distribution_holds_the_site_where_it_was_built(tmp_path):
+    project = tmp_path / "project"
+    for name in ("pyproject.toml", "LICENSE", ".gitignore", "docs/package_index.md"):
+        (project / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, project / name)
+    assert not _site_in(project, tmp_path / "without")
+    (project / "artefacts/docs/html").mkdir(parents=True)
+    (project / "artefacts/docs/html/index.html").write_text("the site")
+    (project / "artefacts/pytest.xml").write_text("no part of it")
+    assert _site_in(project, tmp_path / "with") == ["artefacts/docs/html/index.html"]
+
+
+def _site_in(project, folder):
+    (archive,) = SdistBuilder(str(project)).build(directory=str(folder))
+    with tarfile.open(archive) as packed:
+        names = [name.partition("/")[2] for name in packed.getnames()]
+    return [name for name in names if name.startswith("artefacts")]

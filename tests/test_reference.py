@@ -25,6 +25,15 @@ def test_every_public_name_is_on_one_page():
     assert len(listed) > 550, "the walk has missed the pages"
 
 
+def test_pages_in_the_source_tree_say_how_each_name_is_called_and_what_it_is():
+    pages = reference.pages()
+    stale = [name for name, text in pages.items() if text != reference.listed(text)]
+    assert not stale, "run `python scripts/reference.py`"
+    lines = re.findall(r"^- `(?:ll|limelight)\..*$", "\n".join(pages.values()), re.MULTILINE)
+    assert [line for line in lines if not re.search(r"`: .+\.$", line)] == []
+    assert "- `ll.take(x, /, indices, axis=0)`: The slices of `x` at `indices` along `axis`" in pages["shapes.md"]
+
+
 def test_every_page_of_the_documentation_is_in_the_navigation():
     linked = set(re.findall(r"^[\w/]+$", SITE, flags=re.MULTILINE))
     written = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")}
@@ -55,11 +64,15 @@ def test_facts_are_those_of_the_ops_that_the_example_runs():
     assert dict(ops_of_example.facts(ll.nn.Dense))["Ops"] == "`matmul`, `add`, `relu` in the example"
     facts = dict(ops_of_example.facts(ll.multiply))
     assert facts["Gradient"].startswith("`x̄ = z̄ y*`")
-    assert facts["Runs on"].endswith("executors `plan`, `step` and `loops`")
+    assert facts["Runs on"] == "CPU (NumPy), GPU (CuPy), XLA (JAX); executors `plan`, `step`, `loops` and `xla`"
     assert facts["Exports"] == "ONNX yes; StableHLO yes"
     drawn = dict(ops_of_example.facts(ll.random.normal))
     assert drawn["Exports"].startswith("ONNX no: `random_normal` ")
     assert "`loops` has the plan run it" in drawn["Runs on"]
+    assert drawn["Runs on"].startswith("CPU (NumPy), GPU (CuPy), XLA (JAX), all with numbers that the host draws")
+    assert dict(ops_of_example.facts(ll.optim.SGD))["Runs on"]
+    assert "one node, `while_loop`" in dict(ops_of_example.facts(ll.fori_loop))["Staged"]
+    assert "`xla` has the plan run it" in dict(ops_of_example.facts(ll.py_func))["Runs on"]
     assert dict(ops_of_example.facts(ll.function)) == {}, "nothing is known of what runs code of the user's"
 
 

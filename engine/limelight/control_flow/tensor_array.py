@@ -62,7 +62,8 @@ class TensorArray:
         dtype: of the elements.
         size: how many; a number or an integer scalar.
         element_shape: the shape of an element. By default that of the first one written; `ll.while_loop` and `ll.scan`
-            need it before, loops that `autograph` converts do not.
+            need it before. Loops that `autograph` converts find it by themselves, but where the body has a `break` or a
+            `continue` before the write.
         dynamic_size: whether a write beyond the end makes the array longer. While tracing only a Python number as an
             index can do so. False.
 

@@ -74,8 +74,8 @@ def while_loop(
         cond: a function of the loop variables that returns one boolean.
         body: a function of the loop variables that returns their next values, with the same structure and dtypes.
         loop_vars: a tuple or list of tensors, or of nests of them.
-        maximum_iterations: a number from 0 on or an integer scalar; once it is reached, `cond` is not holds any more (a
-            negative one that is known only when a graph runs counts as 0). By default no limit.
+        maximum_iterations: a number from 0 on or an integer scalar; after so many iterations the loop ends, whatever
+            `cond` says (a negative one that is known only when a graph runs counts as 0). By default no limit.
         shape_invariants: shapes for the leaves of `loop_vars`, in a list or in their structure, with None for sizes
             that change. By default each variable keeps the shape that it has on entry.
         back_prop: whether gradients lead through the loop; if not, nothing is kept for them. True.

@@ -112,6 +112,10 @@ class StageMagic(LimelightMagic):
         Shows the cell, line by line: staged, fused, constant, dead, or run by Python while tracing only. A line unfolds
         to its ops, as traced and as they run, and what each pass did to them.
 
+        As a callable: NAME(x=value) runs the cell's graph with other inputs, and returns a pair, CellOutputs: outputs,
+        the names that the cell assigns, and result, its last expression (NAME(x=value).result). The notebook's own
+        names stay as they are; only the cell itself, when it is run, writes them.
+
         --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
 
         %stage lists the staged cells; %stage NAME shows one as it was traced last, and runs nothing.

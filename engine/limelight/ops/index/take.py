@@ -48,8 +48,9 @@ _take = entry_point(defop(
 
 
 def take(x: TensorLike, /, indices: TensorLike, axis: int = 0) -> Tensor:
-    """The slices of `x` at `indices` along `axis`; also called `gather`. Indices may repeat: their gradients add up.
+    """The slices of `x` at `indices` along `axis`. `ll.take` and `ll.gather` are one function.
 
+    Indices may repeat: their gradients add up.
     Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end.
     Raises OutOfBoundsError for one that is beyond it: it names the index, its position, and the size (JAX gives NaN,
     and TensorFlow on a GPU 0).
