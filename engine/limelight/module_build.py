@@ -89,12 +89,12 @@ def note_call(module: Any, args: tuple[Any, ...]) -> None:
 
     Beside the module, whose attributes stay what its author wrote.
     """
-    key, specs = id(module), cast(Any, ())
+    key, specs, noted = id(module), cast(Any, ()), _first_calls  # globals may be gone before the module is
     with contextlib.suppress(Exception):  # containers of users lead back to themselves, or raise when read
         leaves, structure = nest.flatten(args)
         if leaves and all(isinstance(x, Tensor) for x in leaves):
             specs = nest.unflatten(structure, [TensorSpec(x.shape, x.dtype) for x in leaves])
-    _first_calls[key] = ref(module, lambda _: _first_calls.pop(key, None)), specs
+    noted[key] = ref(module, lambda _: noted.pop(key, None)), specs
 
 
 def is_noted(module: Any) -> bool:
