@@ -9,7 +9,8 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -96,6 +97,7 @@ class CheckpointManager:
         self._background = background
         self._last_write = time.monotonic()
         self._known: dict[Path, SavedStep | None] = {}  # None for those that cannot be read
+        self._restored_last: Callable[[], RestoreStatus | None] = lambda: None
         self._written: int | None = None  # how many there have been; None before any is written
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -143,6 +145,7 @@ class CheckpointManager:
         before, self.step = self.step, self.step + 1 if step is None else _positive("step", step, least=0)
         if not force and not self._is_due(before):
             return None
+        self._warn_of_renamed()
         known = {name: _number(name, value) for name, value in metrics.items()}
         path = self.folder / f"checkpoint-{self.step}{SUFFIX}"
         if self._written is None:
@@ -234,8 +237,15 @@ class CheckpointManager:
         if saved is None:
             raise MissingCheckpointError(none)
         status = self.checkpoint.restore(saved.path, verify=verify)
+        self._restored_last = weakref.ref(status)
         self.step = saved.step
         return status
+
+    def _warn_of_renamed(self) -> None:
+        """Before weights that were not restored become the newest ones; an answer that was dropped has said it."""
+        status = self._restored_last()
+        if status is not None:
+            status.warn_of_renamed()
 
     def _records(self) -> list[SavedStep]:
         """What can be read in the folder, in the order in which it was written."""

@@ -258,8 +258,8 @@ class Restoration:
         self.ambiguous.append(said)
         warnings.warn(said, CheckpointWarning, stacklevel=2)
 
-    def warn_of_missing(self) -> None:
-        """Warns, once, of saved values that no object was given, unless that was said to be meant.
+    def warn_of_missing(self, why: str = "") -> None:
+        """Warns, once, of saved values that no object was given, and why, unless that was said to be meant.
 
         Those whose object has its value from a later restore were not lost.
         """
@@ -270,7 +270,7 @@ class Restoration:
         paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         said = (
-            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}. Where "
+            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}{why}. Where "
             "that is meant, write checkpoint.restore(path).expect_partial()"
         )
         if self._line is None:
