@@ -123,7 +123,7 @@ class Module:
         call = maybe_converted(self.call)
         result = module_calls.within(self, call, args, kwargs) if dispatch.active else call(*args, **kwargs)
         if not is_noted(self):
-            note_call(self, () if kwargs else args)
+            note_call(self, args, kwargs)
         return result
 
     def __limelight_signature__(self) -> inspect.Signature:
@@ -181,8 +181,13 @@ class Module:
         for name, value in vars(self).items():
             yield from _children(name, value)
 
-    def named_variables(self) -> Iterator[tuple[str, Variable]]:
+    def named_variables(self, trainable: bool | None = None) -> Iterator[tuple[str, Variable]]:
         """All variables below this module, each once, in the order of their attributes.
+
+        Args:
+            trainable: True for those that tapes watch alone, which are those of `trainable_variables` and of the
+                gradients of `tape.gradient(loss, module)`, in the same order; False for the others, as the statistics
+                of a `BatchNorm`; None for both.
 
         Yields:
             Pairs (path, variable): the paths of `edges`, joined by slashes.
@@ -192,6 +197,8 @@ class Module:
         >>> y = model(ll.ones((1, 3)))
         >>> [(path, v.shape) for path, v in model.named_variables()]
         [('layers/0/kernel', (3, 2)), ('layers/0/bias', (2,))]
+        >>> [path for path, _ in model.named_variables(trainable=False)]
+        []
         """
         seen: set[int] = set()
         pending: list[tuple[str, Any]] = list(reversed(list(self.edges())))
@@ -201,7 +208,8 @@ class Module:
                 continue
             seen.add(id(child))
             if isinstance(child, Variable):
-                yield path, child
+                if trainable is None or child.trainable == trainable:
+                    yield path, child
             else:
                 pending += [(f"{path}/{name}", x) for name, x in reversed(list(child.edges()))]
 
@@ -213,6 +221,8 @@ class Module:
     @property
     def parameter_count(self) -> int:
         """How many numbers the variables below this module hold, those that are not trained included; each counts once.
+
+        Of those that are trained, which other libraries call parameters, `summary()` has the number as `trainable`.
 
         Raises ArgumentError where a layer has no weights yet.
 
@@ -259,7 +269,7 @@ class Module:
         """A table of the modules below this one: attribute path, type, result, parameters and bytes.
 
         It prints as a table, and is a tree in a notebook. What is shared counts once. Results are known where the types
-        of the arguments are: from here, from `build`, or from a first call with tensors by position.
+        of the arguments are: from here, from `build`, or from a first call with tensors, arrays and plain values.
 
         Args:
             *inputs: as in `build`, which is done with them first.

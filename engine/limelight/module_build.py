@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 from weakref import ref
 
@@ -21,6 +21,7 @@ from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, DTypeError
 from limelight.staging.function import Function
 
+_PLAIN: Final = frozenset([bool, int, float, str, type(None)])
 Results = dict[int, list[str]]
 """What the calls of each module returned, in words, by the module's id."""
 
@@ -61,7 +62,7 @@ def types_told(inputs: Sequence[Any]) -> Iterator[None]:
         raise
 
 
-def traced_results(module: Any, specs: Sequence[Any]) -> Results:
+def traced_results(module: Any, specs: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> Results:
     """Traces a call of `module` on arguments of these types; returns the types that each module below it returned."""
     models = [module, *module.submodules]
     before = {id(m): vars(m)["_traced"] for m in models if "_traced" in vars(m)}
@@ -70,13 +71,13 @@ def traced_results(module: Any, specs: Sequence[Any]) -> Results:
     def note(called: Any, result: Any) -> None:
         results.setdefault(id(called), []).append(_words(result))
 
-    def call(*args: Any) -> Any:
+    def call(args: Any, by_name: Any) -> Any:
         results.clear()  # the trace that makes variables is followed by another
-        return module(*args)
+        return module(*args, **by_name)
 
     try:
         with told_of_results.override(note):
-            Function(call, name=f"a call of {type(module).__name__}").get_concrete_function(*specs)
+            Function(call, name=f"a call of {type(module).__name__}").get_concrete_function(tuple(specs), dict(by_name or {}))
     finally:
         for m in [module, *module.submodules]:
             if "_traced" in vars(m):  # no trace is kept, so layers may still be added
@@ -84,17 +85,19 @@ def traced_results(module: Any, specs: Sequence[Any]) -> Results:
     return results
 
 
-def note_call(module: Any, args: tuple[Any, ...]) -> None:
-    """Remembers the types of the arguments of a module's first call, if they are tensors, for its summary.
+def note_call(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Remembers the types of the arguments of a module's first call for its summary: of tensors, and plain values.
 
     Beside the module, whose attributes stay what its author wrote.
     """
-    key, specs = id(module), cast(Any, ())
+    key, specs, noted = id(module), cast(Any, ()), _first_calls  # globals may be gone before the module is
     with contextlib.suppress(Exception):  # containers of users lead back to themselves, or raise when read
-        leaves, structure = nest.flatten(args)
-        if leaves and all(isinstance(x, Tensor) for x in leaves):
-            specs = nest.unflatten(structure, [TensorSpec(x.shape, x.dtype) for x in leaves])
-    _first_calls[key] = ref(module, lambda _: _first_calls.pop(key, None)), specs
+        leaves, structure = nest.flatten((args, dict(kwargs)))
+        arrays = [isinstance(x, (Tensor, np.ndarray)) for x in leaves]
+        if any(arrays) and all(is_array or type(x) in _PLAIN for x, is_array in zip(leaves, arrays, strict=True)):
+            known = [TensorSpec(x.shape, x.dtype) if a else x for x, a in zip(leaves, arrays, strict=True)]
+            specs = nest.unflatten(structure, known)
+    noted[key] = ref(module, lambda _: noted.pop(key, None)), specs
 
 
 def is_noted(module: Any) -> bool:
@@ -110,13 +113,13 @@ def results_of_first_call(module: Any) -> Results:
     means that the results are not known.
     """
     args = _first_calls.get(id(module), (None, ()))[1]
-    rows = {x.shape[:1] for x in nest.leaves_of(args)}
-    open_rows = nest.map_structure(lambda x: TensorSpec((None, *x.shape[1:]), x.dtype), args) if len(rows) == 1 else ()
+    rows = {x.shape[:1] for x in nest.leaves_of(args) if isinstance(x, TensorSpec) and x.shape}
+    open_rows = nest.map_structure(_of_any_rows, args) if len(rows) == 1 else ()
     before = [(m, dict(vars(m)), _contents(m)) for m in [module, *module.submodules]] if args else []
-    for specs in filter(None, (open_rows if rows != {()} else (), args)):
+    for specs in filter(None, (open_rows, args)):
         try:
             with warnings.catch_warnings(action="ignore"):
-                return traced_results(module, specs)
+                return traced_results(module, *specs)
         except Exception:  # noqa: BLE001  # the user's code, run for a table alone
             continue
         finally:
@@ -127,6 +130,10 @@ def results_of_first_call(module: Any) -> Results:
                     container.clear()
                     container.update(items) if isinstance(container, dict) else container.extend(items)
     return {}
+
+
+def _of_any_rows(given: Any) -> Any:
+    return TensorSpec((None, *given.shape[1:]), given.dtype) if isinstance(given, TensorSpec) and given.shape else given
 
 
 def _contents(module: Any) -> list[tuple[Any, Any]]:

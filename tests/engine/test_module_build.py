@@ -217,3 +217,39 @@ def test_a_variable_of_two_modules_counts_once() -> None:
     a.other = b  # type: ignore[attr-defined]
     summary = a.summary()
     assert summary.parameters == sum(row.own.parameters for _, row in summary.root.walk()) == 1
+
+
+class Normed(ll.Module):
+    def __init__(self):
+        self.parts = ll.nn.Sequential(ll.nn.Dense(4), ll.nn.BatchNorm())
+
+    def call(self, x, training=False, *, scale=None):
+        return self.parts(x, training=training)
+
+
+@pytest.mark.parametrize(
+    "first_call",
+    [
+        lambda net: net(ll.ones((2, 3)), training=True),
+        lambda net: net(ll.ones((2, 3)), True),
+        lambda net: net(np.ones((2, 3), np.float32)),
+        lambda net: net(x=ll.ones((2, 3)), scale=ll.ones(())),
+    ],
+)
+def test_a_summary_knows_the_results_whatever_the_first_call_was_given(first_call):
+    net = Normed()
+    first_call(net)
+    assert [row.output for _, row in net.summary().root.walk()] == ["f32[?,4]"] * 4
+
+
+def test_the_names_of_trained_variables_go_with_the_gradients():
+    net = Normed()
+    with ll.GradientTape() as tape:
+        loss = ll.sum(net(ll.ones((2, 3)), training=True))
+    names = [name for name, _ in net.named_variables(trainable=True)]
+    assert names == [f"parts/layers/{end}" for end in ("0/kernel", "0/bias", "1/scale", "1/offset")]
+    assert len(tape.gradient(loss, net)) == len(names)
+    assert [name for name, _ in net.named_variables(trainable=False)] == [
+        "parts/layers/1/mean",
+        "parts/layers/1/variance",
+    ]

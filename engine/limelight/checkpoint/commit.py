@@ -329,9 +329,11 @@ def _put_back(before: Mapping[tuple[int, str], tuple[Any, int] | None]) -> None:
 
 
 def _forgets(key: tuple[int, str]) -> Callable[[Any], None]:
+    newest = _newest  # globals may be gone before the object is
+
     def forget(reference: Any) -> None:
-        entry = _newest.get(key)
+        entry = newest.get(key)
         if entry is not None and entry[0] is reference:
-            del _newest[key]
+            del newest[key]
 
     return forget

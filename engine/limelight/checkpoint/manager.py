@@ -9,7 +9,8 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -45,8 +46,9 @@ class CheckpointManager:
     """Keeps the last checkpoints of a run, and the best, and goes on where the run was.
 
     The default generator of `ll.random` is added to the objects, so that a run that was killed goes on with the same
-    draws; an iterator among them goes on with the same data. What was being written when it was killed is gone, and the
-    checkpoint before it is there.
+    draws. An iterator among them goes on in the middle of its pass; a dataset, over which a `for` goes in each epoch, with
+    the orders of the passes to come. What was being written when it was killed is gone, and the checkpoint before it is
+    there.
 
     Args:
         objects: what to save: a dictionary of objects by name, or a `Checkpoint`.
@@ -95,6 +97,7 @@ class CheckpointManager:
         self._background = background
         self._last_write = time.monotonic()
         self._known: dict[Path, SavedStep | None] = {}  # None for those that cannot be read
+        self._restored_last: Callable[[], RestoreStatus | None] = lambda: None
         self._written: int | None = None  # how many there have been; None before any is written
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -142,6 +145,7 @@ class CheckpointManager:
         before, self.step = self.step, self.step + 1 if step is None else _positive("step", step, least=0)
         if not force and not self._is_due(before):
             return None
+        self._warn_of_renamed()
         known = {name: _number(name, value) for name, value in metrics.items()}
         path = self.folder / f"checkpoint-{self.step}{SUFFIX}"
         if self._written is None:
@@ -233,8 +237,15 @@ class CheckpointManager:
         if saved is None:
             raise MissingCheckpointError(none)
         status = self.checkpoint.restore(saved.path, verify=verify)
+        self._restored_last = weakref.ref(status)
         self.step = saved.step
         return status
+
+    def _warn_of_renamed(self) -> None:
+        """Before weights that were not restored become the newest ones; an answer that was dropped has said it."""
+        status = self._restored_last()
+        if status is not None:
+            status.warn_of_renamed()
 
     def _records(self) -> list[SavedStep]:
         """What can be read in the folder, in the order in which it was written."""

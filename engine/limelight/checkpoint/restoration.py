@@ -258,8 +258,8 @@ class Restoration:
         self.ambiguous.append(said)
         warnings.warn(said, CheckpointWarning, stacklevel=2)
 
-    def warn_of_missing(self) -> None:
-        """Warns, once, of saved values that no object was given, unless that was said to be meant.
+    def warn_of_missing(self, why: str = "") -> None:
+        """Warns, once, of saved values that no object was given, and why, unless that was said to be meant.
 
         Those whose object has its value from a later restore were not lost.
         """
@@ -270,7 +270,7 @@ class Restoration:
         paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         said = (
-            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}. Where "
+            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}{why}. Where "
             "that is meant, write checkpoint.restore(path).expect_partial()"
         )
         if self._line is None:
@@ -278,8 +278,8 @@ class Restoration:
         else:
             warn_at(self._line, said, CheckpointWarning)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_line") and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # kept: globals may be gone
+        if hasattr(self, "_line") and not is_finalizing():
             self.warn_of_missing()
 
 
@@ -294,8 +294,8 @@ class _Waiting:
     """The restorations that an object waits for, the newest first."""
 
     def __init__(self, owner: Any) -> None:
-        key = id(owner)
-        self.owner = weakref.ref(owner, lambda reference: _gone(key, reference))
+        key, gone = id(owner), _gone  # globals may be gone before the owner is
+        self.owner = weakref.ref(owner, lambda reference: gone(key, reference))
         self.restorations: list[Restoration] = []
 
     def add(self, restoration: Restoration) -> None:
@@ -308,10 +308,9 @@ class _Waiting:
             restoration.attach(owner, (name,))
 
 
-def _gone(key: int, reference: Any) -> None:
-    waiting = attachments.waiting.get(key)
-    if isinstance(waiting, _Waiting) and waiting.owner is reference:
-        del attachments.waiting[key]
+def _gone(key: int, reference: Any, table: dict[int, Any] = attachments.waiting) -> None:
+    if getattr(table.get(key), "owner", None) is reference:
+        del table[key]
 
 
 def _wait(owner: Any, restoration: Restoration) -> None:

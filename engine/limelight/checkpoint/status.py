@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any, Self
 
 from limelight.checkpoint.match_plan import ARRAYS, described, shown, spec_text
@@ -18,11 +20,12 @@ from limelight.checkpoint.object_graph import (
     is_reserved,
     kind_of,
 )
-from limelight.checkpoint.object_paths import Edge
+from limelight.checkpoint.object_paths import SLOTS, Edge
 from limelight.checkpoint.restoration import Restoration, settle
 from limelight.checkpoint.state_protocols import is_stateful
 from limelight.core.variable import Resource
 from limelight.errors import CheckpointError
+from limelight.module import Module
 
 _MOST_NAMED = 10
 
@@ -31,8 +34,9 @@ class RestoreStatus:
     """The answer of `Checkpoint.restore`: what was matched, now and since, and what was not.
 
     It stays right: what is attached later is matched then. Where something saved went to no object, a
-    CheckpointWarning says so when the last object that might still take it is gone, unless one of the three methods
-    below was called.
+    CheckpointWarning says so, unless one of the three methods below was called: when the last object that might still
+    take it is gone; or, where all layers have weights, and some that no file had, as after a layer was renamed, as soon
+    as this answer is dropped, or a manager saves.
 
     >>> import limelight as ll, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "two.safetensors")
@@ -79,6 +83,27 @@ class RestoreStatus:
 
     def __repr__(self) -> str:
         return self.tree().headline
+
+    def warn_of_renamed(self) -> None:
+        """Warns where variables lack on both sides and nothing is left to be made: another name is the likely cause."""
+        if self._restoration is None or self._restoration.silent or not self._restoration.missing:
+            return
+        graph = ObjectGraph(self._root)
+        if any(isinstance(node.object, Module) and node.object._lacks_weights() for node in graph.nodes):
+            return  # they are made on the first call, and matched then
+        variables = [r for r in report(self._restoration, self._root, graph) if r.kind == "variable"]
+        lost = [r for r in variables if r.state in ("waiting", "unused") and SLOTS not in r.path.split("/")]
+        new = [shown(r.object) for r in variables if r.state == "new" and SLOTS not in r.object.split("/")]
+        if lost and new:
+            more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+            self._restoration.warn_of_missing(
+                f", while nothing was saved for {', '.join(new[:_MOST_NAMED])}{more}: values are found by the names of "
+                "attributes"
+            )
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # kept: globals may be gone
+        if not is_finalizing() and getattr(self, "_restoration", None) is not None:
+            self.warn_of_renamed()
 
     def _assert(self, *states: str) -> Self:
         tree = self.tree()

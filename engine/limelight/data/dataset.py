@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, ParamSpec, TypeVar
@@ -16,7 +15,7 @@ from limelight.data.cache import Cache
 from limelight.data.combinators import Enumerate, Part, Repeat, Zip
 from limelight.data.element import structure_of
 from limelight.data.fork_safe_locks import lock_of
-from limelight.data.iterator import Iterator
+from limelight.data.iterator import Iterator, refuse_in_trace
 from limelight.data.map import Filter, Map
 from limelight.data.prefetch import Prefetch
 from limelight.data.shuffle import Shuffle
@@ -30,6 +29,7 @@ from limelight.staging.trace_branch import tracing
 from limelight.user_code import hints
 
 _MOST_UNROLLED: Final = 256
+_FORMAT: Final = 1
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -66,8 +66,9 @@ class Dataset(metaclass=_Class):
     an element is decides the source: a tensor, a string or bytes, or a tuple or dictionary of these (lists are values,
     as in `ll.constant`). `iter(dataset)` is an `Iterator`, which knows where it is.
 
-    Each `iter` of one dataset is another pass: `shuffle` has another order in each. Nothing is computed before an
-    element is asked for. Calling the class raises ArgumentError.
+    Each `iter` of one dataset is another pass: `shuffle` has another order in each. How many passes have begun is its
+    state, so that the `for` loops of a run that a `CheckpointManager` has resumed have the orders that were to come.
+    Nothing is computed before an element is asked for. Calling the class raises ArgumentError.
 
     >>> import limelight as ll
     >>> images, labels = ll.zeros((5, 8)), ll.constant([0, 1, 2, 3, 4])
@@ -84,7 +85,7 @@ class Dataset(metaclass=_Class):
         if not isinstance(stage, Stage):
             raise ArgumentError("datasets are made by ll.data.from_arrays and its like, not by calling ll.data.Dataset")
         self._stage = stage
-        self._passes = itertools.count()
+        self._passes = 0  # begun so far
         self._lock = lock_of(self, "_lock")
         self._key: int | None = None
 
@@ -96,7 +97,10 @@ class Dataset(metaclass=_Class):
         return self._iterator()
 
     def _iterator(self) -> Iterator:
-        return Iterator(self._stage, self._own_key(), next(self._passes), self._restored)
+        key = self._own_key()
+        with self._lock:
+            number, self._passes = self._passes, self._passes + 1
+        return Iterator(self._stage, key, number, self._restored)
 
     def _own_key(self) -> int:
         """What stages without a seed draw from: split off the default generator when it is first needed."""
@@ -110,8 +114,50 @@ class Dataset(metaclass=_Class):
         """A pass was resumed: the next one is the one after it."""
         with self._lock:
             self._key = epoch.key
-            following = max(next(self._passes), epoch.numbers[0] + 1)
-            self._passes = itertools.count(following)
+            self._passes = max(self._passes, epoch.numbers[0] + 1)
+
+    def get_state(self) -> dict[str, Any]:
+        """How many passes have begun, and what orders without a seed follow from, in plain Python: for checkpoints.
+
+        A pass that has begun counts as a whole one: where in it a loop is says its iterator, `iter(dataset)`, alone.
+
+        >>> import limelight as ll
+        >>> data = ll.data.from_sequence(range(9)).shuffle(seed=1)
+        >>> first, state = [x.item() for x in data], data.get_state()
+        >>> second = [x.item() for x in data]
+        >>> data.set_state(state)
+        >>> [x.item() for x in data] == second
+        True
+
+        Raises ArgumentError in staged code, where it would be told while tracing, before any run has begun a pass.
+        """
+        refuse_in_trace("get_state of a dataset")
+        with self._lock:
+            return {"format": _FORMAT, "pipeline": self._stage.signature(), "key": self._key, "passes": self._passes}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Has the next pass be the one that followed when `state` was taken; iterators stay where they are.
+
+        Args:
+            state: what `get_state` has returned, of this dataset or of one with the same stages.
+
+        Raises:
+            ArgumentError: it is no such state, or that of another pipeline; or the code is staged, and would set it
+                while it is traced.
+        """
+        refuse_in_trace("set_state of a dataset")
+        lacking = {"format", "pipeline", "key", "passes"} - set(state or ())
+        if lacking or state["format"] != _FORMAT:
+            what = f"there is no {min(lacking)!r} in it" if lacking else f"format {state['format']} is not known"
+            raise ArgumentError(f"set_state: needs what get_state of a dataset has returned; {what}")
+        if state["pipeline"] != self._stage.signature():
+            raise ArgumentError(
+                f"set_state: the passes are those of {state['pipeline']}, this dataset is {self._stage.signature()}; "
+                "make the dataset as it was"
+            )
+        with self._lock:
+            self._key = None if state["key"] is None else int(state["key"])
+            self._passes = int(state["passes"])
 
     def _unrolled(self) -> Any:
         """All elements as ops of the trace at hand, one after the other."""

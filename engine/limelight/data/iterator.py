@@ -35,10 +35,11 @@ def _has_foreign(stage: Stage) -> bool:
     return isinstance(stage, Foreign) or any(map(_has_foreign, stage.sources))
 
 
-def _refuse_in_trace(name: str) -> None:
+def refuse_in_trace(name: str) -> None:
+    """Raises ArgumentError where a function is being traced."""
     if dispatch.active and tracing() is not None:
         raise ArgumentError(
-            f"{name} of an iterator in staged code would be done once, while tracing, and not where the graph takes "
+            f"{name} in staged code would be done once, while tracing, and not where the graph takes "
             f"elements{source_line.here()}: write it outside, before the call or after it"
         )
 
@@ -178,7 +179,7 @@ class Iterator:
 
         Raises ArgumentError in staged code, where it would be told while tracing, before any run has taken an element.
         """
-        _refuse_in_trace("get_state")
+        refuse_in_trace("get_state of an iterator")
         return self._state()
 
     def _state(self) -> dict[str, Any]:
@@ -202,7 +203,7 @@ class Iterator:
             ArgumentError: it is no such state, or that of another pipeline; or the code is staged, and would go there
                 while it is traced.
         """
-        _refuse_in_trace("set_state")
+        refuse_in_trace("set_state of an iterator")
         self._go_to(state)
 
     def _go_to(self, state: dict[str, Any]) -> None:

@@ -38,13 +38,18 @@ def check_names(owner: type, names: Collection[str]) -> None:
 
 
 def refuse_variables(owner: type, given: Any) -> None:
-    """Raises CallError for variables where the learning rate belongs: Adam(model.trainable_variables, 1e-3)."""
+    """Raises CallError for variables where the learning rate belongs: Adam(model.trainable_variables, 1e-3), Adam(model).
+
+    A module that is a schedule is given by name.
+    """
     items = given.values() if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else ()
-    if isinstance(given, Iterator) or any(hasattr(item, "trainable") for item in items):
+    is_module = hasattr(type(given), "trainable_variables")
+    if is_module or isinstance(given, Iterator) or any(hasattr(item, "trainable") for item in items):
+        if_schedule = f"; a module that computes the rate is given as learning_rate={type(given).__name__}(...)"
         raise CallError(
             f"{owner.__name__} takes settings only, the learning rate first, got a {type(given).__name__}; variables "
             f"are given to apply: write optimizer = ll.optim.{owner.__name__}(learning_rate), then "
-            "optimizer.apply(gradients, variables)"
+            f"optimizer.apply(gradients, variables){if_schedule if is_module else ''}"
         )
 
 

@@ -43,12 +43,15 @@ _OTHERS: Final = {
     "concat": "The tensors are one argument, a list or tuple: concat([x, y])",
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
     "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
+    "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel.shape",
     "split": "The number of parts, or their sizes, come second",
 }
 
 
 def note_call(error: BaseException) -> None:
     """Adds a note to a TypeError of Python's for a call of a function of limelight's, if it is one."""
+    if isinstance(error, AttributeError) and inspect.isfunction(error.obj):
+        _note_method(error, error.obj)
     if not isinstance(error, TypeError) or isinstance(error, LimelightError) or error.__traceback__ is None:
         return
     said = str(error)
@@ -64,6 +67,13 @@ def note_call(error: BaseException) -> None:
         note = _of_misfit(match, tb.tb_frame, tb.tb_lasti) if match else _of_attribute(tb.tb_frame, tb.tb_lasti)
     if note:
         add_note(error, note)
+
+
+def _note_method(error: AttributeError, function: Any) -> None:
+    """For `layer.weight.shape`: Python calls the method a function, and says no more."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    if source_line.is_engine(function.__code__) and owner:
+        add_note(error, f"{owner}.{name} is a method{_OTHERS.get(f'{owner}.{name}', '')}")
 
 
 def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:

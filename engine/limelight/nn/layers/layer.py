@@ -35,6 +35,7 @@ from limelight.errors import ShapeError
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
+from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing
 from limelight.user_code.tracebacks import in_place_of_python
 
 
@@ -44,6 +45,7 @@ class Layer(Module):
     A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`. One
     that was written for Keras may keep `build(self, input_shape)`: it gets the shape of the first call's first
     argument, before `call`.
+    A variable that a layer is given before that, of the shape that it will have, stays: so layers share weights.
     `form` describes the input to people; `rank`, if not None, is how many axes it must have. A first call that raises
     leaves the layer as it was, without weights.
 
@@ -99,6 +101,13 @@ class Layer(Module):
 
     if not TYPE_CHECKING:  # to type checkers it is a module's: what `call` returns
         __call__ = _calling
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if value is None or name == "weight":
+                refuse_for_nothing(self, name, value)
+            elif "_building" in vars(self) and isinstance(value, Variable):
+                value = kept_if_given(self, name, value)
+            super().__setattr__(name, value)
 
     def __limelight_signature__(self) -> inspect.Signature:
         """The parameters of `call`, and `training`, which any layer takes; or of a `__call__` of its class's own."""
