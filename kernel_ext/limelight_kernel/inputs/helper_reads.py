@@ -99,7 +99,7 @@ def _leads_to(value: object, module: str | None) -> Iterator[object]:
 
 
 def _parts(x: object, module: str | None) -> Iterable[object]:
-    """What `x` keeps: elements, what a function closes over and has as defaults, attributes of the notebook's objects."""
+    """What `x` keeps: elements, what a function closes over and defaults to, attributes of the user's objects."""
     if isinstance(x, dict | list | tuple | set | frozenset | deque):
         elements = x.values() if isinstance(x, dict) else x
         return itertools.islice(elements, MOST_OBJECTS)

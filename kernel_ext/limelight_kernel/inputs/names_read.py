@@ -21,8 +21,8 @@ _CONTAINERS = (list, tuple, dict, set, frozenset)
 class NamesRead:
     """What a cell reads and writes, through the notebook's helper functions as they are now.
 
-    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers, and containers
-    of these for the same containers. What is put into one leads to another trace, and each trace to another analysis.
+    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers, or for the
+    same containers of these. What is put into one leads to another trace, and each trace to another analysis.
     """
 
     def __init__(self, shell: InteractiveShell, cell: Cell) -> None:

@@ -113,7 +113,7 @@ def annotate(
 
 
 def annotate_refused(cell: Cell, traced: Graph | None, refused: int) -> tuple[Line, ...]:
-    """The lines of a cell that was refused at one of them; those above it have their ops, as far as they were traced."""
+    """The lines of a cell that was refused at one of them; those above it have the ops that were traced."""
     own, inside = _innermost(traced, cell.filename), _inside(traced, cell.filename)
     return tuple(
         Line(

@@ -12,8 +12,8 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
-from limelight.user_code.tracebacks import in_place_of_python
 from limelight.errors import CallError
+from limelight.user_code.tracebacks import in_place_of_python
 from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, IfAssigned, Input, Recipe, Result, Run
 from limelight_widgets.format import shortened
 
