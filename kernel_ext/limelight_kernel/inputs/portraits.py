@@ -179,7 +179,8 @@ def _of_buffer(value: Any) -> tuple[Any, ...] | None:
     """What `array.array`, a memory view or an array of ctypes holds; None for what is no buffer."""
     try:
         with memoryview(value) as view:
-            return view.format, *view.shape, view.tobytes()
+            shape: tuple[int, ...] = tuple(view.shape or ())
+            return view.format, *shape, view.tobytes()
     except (TypeError, ValueError, BufferError):
         return None
 
