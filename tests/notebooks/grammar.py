@@ -397,7 +397,8 @@ LIBRARY = [
     "box.kept = box.kept[-1:] + [{0}]\nlatest = box.kept[-1]",
     "counts = Counter(len(x.shape) for x in xs)\nd['m'] = counts[1]",
     "for gauge in gauges.values():\n    gauge.add({0})\n    c = gauge.total + {1}",
-    "totals = [gauge.add({0}).total for _, gauge in sorted(gauges.items())]\nc = max(gauges.values(), key=id).total * 0.0",
+    "totals = [gauge.add({0}).total for _, gauge in sorted(gauges.items())]\n"
+    "c = max(gauges.values(), key=lambda gauge: gauge.n).total * 0.5",
     "c = {0}\nfor hook in hooks:\n    c = hook(c)",
     "c = actions['grow']({0}) + actions['deep'][0][1]({1})",
     "hooks.append(lambda x: x + {0} * scale)\ndel hooks[:-3]",

@@ -35,7 +35,9 @@ def test_drawn_cells_are_their_plain_twins(shell: Any, one: str, other: str, cha
     cells = (SETUP, one, other, change)
     plain = run(cells, order, shell, staged=False)
     staged = run(cells, order, shell, staged=True, flags=FLAGS)
-    refused = next((i for i, (x, y) in enumerate(zip(plain, staged, strict=True)) if y.error and x.error != y.error), None)
+    refused = next(
+        (i for i, (x, y) in enumerate(zip(plain, staged, strict=True)) if y.error and x.error != y.error), None
+    )
     if refused is not None:
         assert staged[refused].said
         changed = _changed(staged[refused - 1], staged[refused])

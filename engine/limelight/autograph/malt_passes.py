@@ -83,7 +83,7 @@ def rewrite(node: Definition, name: str, namespace: dict[str, Any], file: str, f
 
 def _nodes_of_all_trees() -> list[ast.AST]:
     """The nodes that the parser hands out again and again: contexts and operators."""
-    binary = [f"x {sign} x" for sign in "+ - * / // % ** << >> | & ^ @".split()]
+    binary = [f"x {sign} x" for sign in ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "&", "^", "@"]]
     compared = [f"x {sign} x" for sign in ("==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in")]
     text = "\n".join(["x = +x, -x, ~x, not x, x and x, x or x", *binary, *compared, "del x"])
     shared = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.tensor import Tensor
-from limelight.core.variable import Resource
+from limelight.core.variable import Resource, Variable
 from limelight.staging.function import Function
 from limelight.user_code.names_read import contents
 
@@ -41,6 +41,8 @@ def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
     >>> sorted(reads_of(helper, helper.__globals__))
     ['scale']
     """
+    if isinstance(value, list | tuple | dict | set | frozenset) and _is_data(value):
+        return frozenset()  # most containers: this is asked at each call that has others
     names: set[str] = set()
     for x in _leads_to(value, namespace.get("__name__")):
         if isinstance(x, Function):
@@ -79,6 +81,11 @@ def _functions(value: object, namespace: Mapping[str, Any]) -> Iterator[Function
                 yield from (f for f in _layers(inner) if isinstance(f, FunctionType) and f.__globals__ is namespace)
 
 
+def _is_data(container: Any) -> bool:
+    elements = container.values() if isinstance(container, dict) else container
+    return _PLAIN.issuperset(map(type, itertools.islice(elements, MOST_OBJECTS)))
+
+
 def _leads_to(value: object, module: str | None) -> Iterator[object]:
     """`value`, and what is kept in it, but for plain data; the first `MOST_OBJECTS` of them."""
     met: dict[int, object] = {}
@@ -92,7 +99,7 @@ def _leads_to(value: object, module: str | None) -> Iterator[object]:
 
 
 def _parts(x: object, module: str | None) -> Iterable[object]:
-    """What `x` keeps: elements, what a function closes over and has as defaults, attributes of the notebook's objects."""
+    """What `x` keeps: elements, what a function closes over and defaults to, attributes of the user's objects."""
     if isinstance(x, dict | list | tuple | set | frozenset | deque):
         elements = x.values() if isinstance(x, dict) else x
         return itertools.islice(elements, MOST_OBJECTS)
@@ -110,6 +117,7 @@ def _parts(x: object, module: str | None) -> Iterable[object]:
     return ()
 
 
+_PLAIN = frozenset([Tensor, Variable, np.ndarray, bool, int, float, complex, str, bytes, type(None)])
 _DATA = (Tensor, Resource, np.ndarray, np.generic, CellType, bool, int, float, complex, str, bytes, type(None))
 
 

@@ -21,8 +21,8 @@ _CONTAINERS = (list, tuple, dict, set, frozenset)
 class NamesRead:
     """What a cell reads and writes, through the notebook's helper functions as they are now.
 
-    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers, and containers
-    of these for the same containers. What is put into one leads to another trace, and each trace to another analysis.
+    Asking again is cheap: the analysis holds as long as the names that it met stand for the same helpers, or for the
+    same containers of these. What is put into one leads to another trace, and each trace to another analysis.
     """
 
     def __init__(self, shell: InteractiveShell, cell: Cell) -> None:
@@ -61,14 +61,20 @@ class NamesRead:
         kind = type(value)
         if isinstance(value, _DATA) or kind in _PLAIN:
             return kind, frozenset()
-        reads = reads_of(value, space)
-        return (value, reads) if reads or kind not in _CONTAINERS else (kind, reads)
+        return _stands_for(value), reads_of(value, space)
 
     def _still_holds(self) -> bool:
+        space = self._shell.user_ns
         for name, (stood_for, reads) in self._met.items():
-            if self._shell.user_ns.get(name) is not stood_for:
+            value = space.get(name)
+            if value is not stood_for and (type(value) not in _CONTAINERS or _stands_for(value) != stood_for):
                 now = self._look(name)
                 if now[1] != reads:
                     return False
                 self._met[name] = now
         return True
+
+
+def _stands_for(value: object) -> object:
+    """`value`, or what tells a container from others without keeping it alive."""
+    return (type(value), id(value), len(value)) if isinstance(value, _CONTAINERS) else value

@@ -207,6 +207,8 @@ class ObjectReads:
             if way is not None:
                 self._compared.add(key)
                 yield way
+        for name, value in inputs.items():
+            yield from _of_class(name, value)
         for name in written:  # of which the reader of code takes no notice
             if name in inputs and (way := _of_input(Chain("global", name), inputs[name])) is not None:
                 yield way
@@ -278,6 +280,14 @@ def _of_input(chain: Chain, value: Any) -> Way | None:
         return None
     is_leaf = nest.opened(value) is None and not chain.steps
     return Way(chain.name if is_leaf else f"{chain}[...]", chain.name, None, chain.steps)
+
+
+def _of_class(name: str, value: Any) -> Iterator[Way]:
+    """The data of a class that is written in the notebook: methods get at it by `cls` and `self`, in many ways."""
+    if isinstance(value, type) and value.__module__ == "__main__" and not issubclass(value, enum.Enum):
+        for key, x in vars(value).items():
+            if not key.startswith("__") and isinstance(x, (*PLAIN, list, dict, set)):
+                yield Way(f"{name}.{key}", name, None, ((".", key),))
 
 
 def _changing_part(function: types.FunctionType) -> str:

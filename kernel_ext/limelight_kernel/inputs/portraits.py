@@ -8,12 +8,14 @@ portrait that `lends` leaves out the tensors that another can stand for while a 
 from __future__ import annotations
 
 import argparse
+import collections
 import contextvars
 import hashlib
 import itertools
 import operator
 import os
 import sys
+import threading
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -28,11 +30,12 @@ from limelight_kernel.inputs.contents import is_opened
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 _SEQUENCES: Final = (list, tuple, deque, set, frozenset)
-_NAMESPACES: Final = (types.SimpleNamespace, argparse.Namespace)
+_NAMESPACES: Final = (types.SimpleNamespace, argparse.Namespace, threading.local)
 _CODE: Final = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType)
 _MOST_BYTES: Final = 1 << 22
 _DEEPEST: Final = 6
 _SAMPLES: Final = 1 << 16
+_WRAPPERS: Final = (collections.UserList, collections.UserString)
 _ENVIRONMENT: Final = type(os.environ)
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
 
@@ -167,7 +170,19 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
         return None
     if hasattr(type(value), "__array__"):
         return _of_table(value)
-    return _attributes(value) if is_users_object(value) else None
+    if is_users_object(value) or isinstance(value, _WRAPPERS):
+        return (*_attributes(value), *(_of_buffer(value) or ()))
+    return None if type(value) is bytes else _of_buffer(value)
+
+
+def _of_buffer(value: Any) -> tuple[Any, ...] | None:
+    """What `array.array`, a memory view or an array of ctypes holds; None for what is no buffer."""
+    try:
+        with memoryview(value) as view:
+            shape: tuple[int, ...] = tuple(view.shape or ())
+            return view.format, *shape, view.tobytes()
+    except (TypeError, ValueError, BufferError):
+        return None
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

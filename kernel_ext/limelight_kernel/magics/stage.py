@@ -27,6 +27,7 @@ from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import PARTS, USUAL, Options, Shown
 from limelight_kernel.magics.magic import LimelightMagic, PlainText, form_asked
 from limelight_kernel.report.headline import newest_trace_report, staged_table
+from limelight_kernel.report.refused import refused_cell
 from limelight_kernel.run.run_cell import run_cell
 from limelight_kernel.staged.session import Session
 from limelight_kernel.staged.staged_cell import StagedCell
@@ -152,8 +153,8 @@ class StageMagic(LimelightMagic):
         shown = Shown(parts, grad, wrt, given.time, given.force)
         try:
             result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
-        except Exception:
-            self._show_failed(given)
+        except Exception as error:
+            self._show_failed(given, error)
             raise
         if not given.quiet and self._shown != (cell_number(self.shell), result.name):
             # %%timeit runs a cell many times, and shows it once
@@ -169,10 +170,14 @@ class StageMagic(LimelightMagic):
         stands = re.search(rf"\b{name}\b", cell) is not None
         return stands and name in space and not isinstance(space[name], StagedCell)
 
-    def _show_failed(self, given: Namespace) -> None:
-        """The graph of the cell up to what failed, where tracing it has come to an op."""
-        failed = self.session.failed
+    def _show_failed(self, given: Namespace, error: Exception) -> None:
+        """The cell with the line that was refused; its graph up to what failed, where tracing it has come to an op."""
+        failed, raised = self.session.failed, self.session.raised
         partial = None if failed is None else partial_trace.of(failed.id)
+        graph = None if partial is None else partial.graph
+        refused = None if raised is None or given.quiet else refused_cell(error, raised.cell, graph)
+        if refused is not None:
+            display(form_asked(given, refused))
         if partial is not None and partial.graph.nodes and not given.quiet:
             display(form_asked(given, views.graph(failed)))
 

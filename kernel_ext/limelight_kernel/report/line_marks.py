@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from limelight_kernel.cell.compiled_cell import Cell
 
 STAGED, FUSED, CONSTANT, DEAD, MERGED = "staged", "fused", "constant", "dead", "merged"
-TRACE_TIME, WRITTEN_BACK, RESULT = "trace-time only", "written back", "result"
+TRACE_TIME, WRITTEN_BACK, RESULT, REFUSED = "trace-time only", "written back", "result", "refused"
 
 GLYPHS = {STAGED: "●", FUSED: "◉", CONSTANT: "◆", DEAD: "✕", MERGED: "◇", TRACE_TIME: "○"}
-GLYPHS |= {WRITTEN_BACK: "\N{LEFTWARDS ARROW WITH HOOK}", RESULT: "▸", "": " "}
+GLYPHS |= {WRITTEN_BACK: "\N{LEFTWARDS ARROW WITH HOOK}", RESULT: "▸", REFUSED: "⊘", "": " "}
 MEANING = {
     STAGED: "runs in the graph on every call",
     FUSED: "runs in the graph, evaluated in one go with the other ops of its group",
@@ -39,6 +39,7 @@ MEANING = {
     TRACE_TIME: "no op of the graph: Python ran it while tracing, if at all, and does not on a cache hit",
     WRITTEN_BACK: "no op of the graph: a change in place, which each run makes again",
     RESULT: "names the value that the cell shows",
+    REFUSED: "a staged cell cannot do what the plain one does here: nothing of this run is kept",
 }
 
 
@@ -105,6 +106,22 @@ def annotate(
             text,
             *_counted(marks.get(number, ("", "")), own[number]),
             story=tuple(told.get(number, ())),
+            inside=inside[number],
+        )
+        for number, text in enumerate(cell.lines, start=cell.header + 1)
+    )
+
+
+def annotate_refused(cell: Cell, traced: Graph | None, refused: int) -> tuple[Line, ...]:
+    """The lines of a cell that was refused at one of them; those above it have the ops that were traced."""
+    own, inside = _innermost(traced, cell.filename), _inside(traced, cell.filename)
+    return tuple(
+        Line(
+            number,
+            text,
+            REFUSED if number == refused else STAGED if own[number] else "",
+            own[number],
+            remarks=("the notebook is as it was before this run",) if number == refused else (),
             inside=inside[number],
         )
         for number, text in enumerate(cell.lines, start=cell.header + 1)

@@ -61,6 +61,7 @@ def run_cell(
             staged.clear_cache()
         done, recording = _run(staged, run, shown)
     except BaseException as error:
+        session.raised = staged
         if staged is not None and partial_trace.of(staged.id) is not None:
             session.failed = staged
         if isinstance(error, StateCreationError):

@@ -12,6 +12,7 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
+from limelight.errors import CallError
 from limelight.user_code.tracebacks import in_place_of_python
 from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, IfAssigned, Input, Recipe, Result, Run
 from limelight_widgets.format import shortened
@@ -75,15 +76,15 @@ def _is_data(value: object) -> bool:
 
 
 def named(name: str, args: tuple[Any, ...], inputs: Mapping[str, Any], positional: list[str]) -> dict[str, Any]:
-    """All inputs of a call by their names; raises TypeError for too many, and for one given twice."""
+    """All inputs of a call by their names; raises CallError for too many, and for one given twice."""
     if len(args) > len(positional):
         taken = (
             f"takes {len(positional)} by position ({', '.join(positional)})" if positional else "takes none by position"
         )
-        raise TypeError(f"{name}() {taken}, but {len(args)} were given; give others by name: {name}(x=...)")
+        raise CallError(f"{name}() {taken}, but {len(args)} were given; give others by name: {name}(x=...)")
     given = dict(zip(positional, args, strict=False))
     for twice in given.keys() & inputs.keys():
-        raise TypeError(f"{name}() got {twice!r} twice: by position and by name")
+        raise CallError(f"{name}() got {twice!r} twice: by position and by name")
     return {**given, **inputs}
 
 

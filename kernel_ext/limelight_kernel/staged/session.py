@@ -46,6 +46,8 @@ class Session:
         self._watch: DeviceWatch | None = None
         self.failed: StagedCell | None = None
         """The cell that has failed while it was traced, until another one runs."""
+        self.raised: StagedCell | None = None
+        """The cell that has raised an error, traced or not, until another one runs."""
 
     def drop(self, staged: StagedCell) -> None:
         """Forgets a staged cell, its traces, and the name that it was bound to."""
@@ -88,7 +90,7 @@ class Session:
         Raises StagedSyntaxError for a text that cannot be staged.
         """
         show_as_typed(self.shell)
-        self.failed = None
+        self.failed = self.raised = None
         known = self._cells.get((text, options))
         if known is not None:
             renumber(self.shell, known.cell.filename)
@@ -106,7 +108,7 @@ class Session:
     def forget(self) -> None:
         """Lets go of all staged cells: the next run of each is its first."""
         self._cells.clear()
-        self.failed = None
+        self.failed = self.raised = None
 
     def value(self, path: str, there: str = "") -> Any:
         """The object that a name of the notebook means, dotted or with indices: "nets[0].step".

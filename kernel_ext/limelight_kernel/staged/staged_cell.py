@@ -18,7 +18,7 @@ from limelight.autodiff import INEXACT
 from limelight.core import device_scopes
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
+from limelight.errors import CallError, LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
 from limelight.explain import SideEffects
 from limelight.optimise.setting import checked
 from limelight.optimise.setting import setting as optimiser
@@ -104,7 +104,7 @@ class StagedCell(Function):
         self.__doc__ = f"The staged cell {self.name}.\n\n{type(self).__doc__}"
 
     def __call__(self, *args: Any, **inputs: Any) -> CellOutputs:
-        """Runs the cell's graph; raises TypeError for what is no input of the cell."""
+        """Runs the cell's graph; raises CallError for what is no input of the cell."""
         made = self.call(self._named(args, inputs) if args else inputs).made
         assert made is not None, "it ran"
         return CellOutputs(made.assigned, made.result)
@@ -265,7 +265,7 @@ class StagedCell(Function):
         unknown = [name for name in overrides if name not in values]
         if unknown:
             known = ", ".join(sorted(nameable(values))) or "none"
-            raise TypeError(f"{self.name}() got an unexpected input {unknown[0]!r}; its inputs are {known}")
+            raise CallError(f"{self.name}() got an unexpected input {unknown[0]!r}; its inputs are {known}")
         self.through = {name: helper for name, helper in names.reads.items() if name in values and helper != name}
         check_known(self.options.inputs or (), values, "--inputs")
         check_known(dict(self.options.specs), values, "--spec")

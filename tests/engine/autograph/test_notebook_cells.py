@@ -61,7 +61,7 @@ def test_assignments_within_expressions(text, expected):
 @pytest.mark.parametrize("text", ["if x > 5.0:\n    q = x\ndel q", "if x > 5.0:\n    q = x\ndel (x, q)"])
 def test_a_name_that_a_run_has_not_assigned_cannot_be_deleted(text):
     assert cell(text, x=6.0)[1] == {}
-    with pytest.raises(UnboundLocalError, match="`q` has no value here.*only in the `if` branch"):
+    with pytest.raises(UnboundLocalError, match=r"`q` has no value here.*only in the `if` branch"):
         cell(text, x=2.0)
     with pytest.raises(UnboundLocalError, match="`q` has no value here"):
         ll.function(deleting, autograph=True)(ll.constant(2.0))

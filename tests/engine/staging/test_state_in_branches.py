@@ -94,9 +94,7 @@ IN_SOME: dict[str, Callable[[Any, Any], Any]] = {
     "one of three": lambda net, x: ll.switch(
         ll.astype(ll.sum(x), ll.int32) - 6, [lambda: net(x), lambda: x[:, :2], lambda: -net(x)]
     ),
-    "other draws first": lambda net, x: ll.cond(
-        positive(x), lambda: net(x), lambda: ll.random.normal((2, 2)) + net(x)
-    ),
+    "other draws first": lambda net, x: ll.cond(positive(x), lambda: net(x), lambda: ll.random.normal((2, 2)) + net(x)),
     "another order": lambda net, x: ll.cond(
         positive(x),
         lambda: net[0](x)[:, :2] + net[1](x),

@@ -11,7 +11,7 @@ from limelight.staging.guards import HITS
 CLASSES = """
 from collections import deque
 from types import SimpleNamespace
-import argparse, contextvars, importlib, os, sys
+import argparse, array, collections, contextvars, importlib, os, sys, threading
 class Config:
     kind = 1.0
     def __init__(self):
@@ -47,6 +47,16 @@ window, names, raw = deque([ll.ones(2), ll.ones(2)], maxlen=2), {"a"}, bytearray
 get, inc = counter()
 configs = [Config(), Config()]
 by_name = {"a": Config(), "b": Config()}
+numbers, raw_view = array.array("f", [1.0, 2.0]), memoryview(bytearray(b"ab"))
+local, wrapped = threading.local(), collections.UserList([1.0])
+local.rate = 2.0
+class Base:
+    made = 1.0
+    def __init__(self): self.w = Base.made
+class Child(Base):
+    @classmethod
+    def of(cls): return cls()
+    def __init__(self): super().__init__()
 scale = contextvars.ContextVar("scale", default=2.0)
 def of_all(): return [c.rate for c in holder.named.values()]
 holder.named = by_name
@@ -85,6 +95,11 @@ WAYS = [
     ("x * float(os.environ.get('LIMELIGHT_TEST', '0'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
     ("x * float(os.getenv('LIMELIGHT_TEST'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
     ("x * len(sys.argv)", "sys.argv.append('more')", "`sys.argv`"),
+    ("x * numbers[0]", "numbers[0] = 5.0", "`numbers`"),
+    ("x * float(raw_view[0])", "raw_view[0] = 5", "`raw_view`"),
+    ("x * wrapped[0]", "wrapped[0] = 5.0", "`wrapped`"),
+    ("x * local.rate", "local.rate = 5.0", "`local`"),
+    ("x * Child.of().w", "Base.made = 5.0", "`Base.made` 1.0 -> 5.0"),
     ("at_default(x)", "cfg.rate = 5.0", "`at_default.__defaults__`"),
     ("x * float(cfg.t.ndim)", "cfg.t = ll.zeros((2, 2))", "`cfg.t`"),
     ("x * holder.flags.T[0]", "holder.flags[0] = 5.0", "`holder.flags`"),

@@ -39,3 +39,27 @@ def test_both_forms_show_it(ran):
     assert "↩ written back" in static.html
     assert "≈ compared at each run: `cfg.rate`, `cfg.t`" in static.html
     assert "no op of the graph: a change in place, which each run makes again" in static.html
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("y = x * 2.0\narr.sort()", 3),
+        ("y = x * 2.0\nz = [1,\n     next(it)]", 4),
+        ("y = x * 2.0\nif ll.sum(x) > 1.0:\n    y = x", 3),
+        ("y = x * 2.0\nhelper(x)\nz = y", 3),
+        ("left = iter([x])\ny = x * 2.0", 2),
+    ],
+)
+def test_the_line_that_was_refused_is_marked(run, text, line):
+    run("%load_ext limelight")
+    run("import limelight as ll\nimport numpy as np\nx, arr, it = ll.ones(2), np.array([2.0, 1.0]), iter([1])")
+    run("def helper(x):\n    return x.item()")
+    shown = run(f"%%stage --text\n{text}", fails=True).text
+    assert [row.split()[0] for row in shown.splitlines() if "⊘ refused" in row] == [str(line)]
+    assert "the notebook is as it was before this run" in shown
+    assert run("'y' in dir(), arr[0], next(it)").value == (False, 2.0, 1)
+    assert not run(f"%%stage -q\n{text}", fails=True).shown
+    run("it = iter([1])")
+    assert "⊘ refused" in run(f"%%stage --static\n{text}", fails=True).shown[0].data["text/html"]
+    assert "refused" not in run(f"%%stage --text\n{text}\nx @ ll.ones((3, 3))".replace(text, "y = x"), fails=True).text

@@ -49,9 +49,10 @@ def test_the_result_alone_and_with_the_outputs(notebook):
     ],
 )
 def test_calls_that_fit_no_inputs(notebook, call, words):
-    error = notebook(call, fails=True).error
-    assert isinstance(error, TypeError)
-    assert words in str(error)
+    ran = notebook(call, fails=True)
+    assert isinstance(ran.error, TypeError)
+    assert words in str(ran.error)
+    assert "limelight_kernel" not in ran.out, "the user's line alone"
 
 
 def test_a_cell_without_data_takes_nothing_by_position(notebook):
