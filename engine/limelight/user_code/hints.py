@@ -74,12 +74,17 @@ def _misspelt(name: str, part: str) -> str:
 
 
 def _may_be_near(a: str, b: str, most: int) -> bool:
-    """Whether the names are long enough to be told apart, and lengths and letters do not rule it out."""
+    """Whether the names are long enough to be told apart, and lengths and letters do not rule it out.
+
+    Short words that differ by one letter are two words: `fit` is no `fft`, `feed` no `seed`.
+    """
     lengths = min(len(a), len(b)) > _SHORTEST and abs(len(a) - len(b)) <= most
-    return lengths and len(set(a) ^ set(b)) <= 2 * most
+    replaced = len(a) == len(b) <= _SHORT and sorted(a) != sorted(b)
+    return lengths and not replaced and len(set(a) ^ set(b)) <= 2 * most
 
 
 _SHORTEST: Final = 2
+_SHORT: Final = 4
 _LONG: Final = 9
 
 
