@@ -62,14 +62,14 @@ def _misspelt(name: str, part: str) -> str:
     namespaces, most = public_names(), 2 if len(name) >= _LONG else 1
     homes = dict.fromkeys((part, *_PARTS))
     near = [
-        (distance, i, known)
+        (distance, sorted(known) != sorted(name), i, known)  # two letters the wrong way round come before one too many
         for i, home in enumerate(homes)
         for known in namespaces.get(home, ())
         if _may_be_near(name, known, most) and (distance := edit_distance(name, known)) <= most
     ]
     if not near:
         return ""
-    _, i, known = min(near)
+    *_, i, known = min(near)
     return _path(list(homes)[i], known)
 
 

@@ -22,8 +22,8 @@ x = ll.ones((3, 4))
 loose: Any = ll  # the mistakes are no news to type checkers
 FOUND = {
     "relu": "ll.nn.relu", "concatenate": "ll.concat", "power": "ll.pow", "embedding": "ll.nn.embedding",
-    "zerros": "ll.zeros", "softmaxx": "ll.nn.softmax", "Adam": "ll.optim.Adam", "reduce_sum": "ll.sum", "tahn": "ll.tanh",
-    "sinn": "ll.sin", "men": "ll.mean",
+    "zerros": "ll.zeros", "softmaxx": "ll.nn.softmax", "Adam": "ll.optim.Adam", "reduce_sum": "ll.sum",
+    "tahn": "ll.tanh", "sinn": "ll.sin", "men": "ll.mean",
 }  # fmt: skip
 
 
