@@ -66,7 +66,7 @@ class TensorSpec:
         if self.shape is None:
             raise ShapeError(
                 f"{what}: shape None: the number of axes must be known here; write () for a scalar, and None for each "
-                "size that is not known, as in (None,) or (None, 3). An input_signature may leave it open"
+                "size that is not known, as in (None,) or (None, 3). An input_signature or py_func may leave it open"
             )
         return self
 

@@ -62,24 +62,29 @@ def _misspelt(name: str, part: str) -> str:
     namespaces, most = public_names(), 2 if len(name) >= _LONG else 1
     homes = dict.fromkeys((part, *_PARTS))
     near = [
-        (distance, i, known)
+        (distance, sorted(known) != sorted(name), i, known)  # two letters the wrong way round come before one too many
         for i, home in enumerate(homes)
         for known in namespaces.get(home, ())
         if _may_be_near(name, known, most) and (distance := edit_distance(name, known)) <= most
     ]
     if not near:
         return ""
-    _, i, known = min(near)
+    *_, i, known = min(near)
     return _path(list(homes)[i], known)
 
 
 def _may_be_near(a: str, b: str, most: int) -> bool:
-    """Whether the names are long enough to be told apart, and lengths and letters do not rule it out."""
+    """Whether the names are long enough to be told apart, and lengths and letters do not rule it out.
+
+    Short words that differ by one letter are two words: `fit` is no `fft`, `feed` no `seed`.
+    """
     lengths = min(len(a), len(b)) > _SHORTEST and abs(len(a) - len(b)) <= most
-    return lengths and len(set(a) ^ set(b)) <= 2 * most
+    replaced = len(a) == len(b) <= _SHORT and sorted(a) != sorted(b)
+    return lengths and not replaced and len(set(a) ^ set(b)) <= 2 * most
 
 
 _SHORTEST: Final = 2
+_SHORT: Final = 4
 _LONG: Final = 9
 
 

@@ -23,6 +23,7 @@ loose: Any = ll  # the mistakes are no news to type checkers
 FOUND = {
     "relu": "ll.nn.relu", "concatenate": "ll.concat", "power": "ll.pow", "embedding": "ll.nn.embedding",
     "zerros": "ll.zeros", "softmaxx": "ll.nn.softmax", "Adam": "ll.optim.Adam", "reduce_sum": "ll.sum",
+    "tahn": "ll.tanh", "sinn": "ll.sin", "men": "ll.mean",
 }  # fmt: skip
 
 
@@ -32,10 +33,15 @@ def test_missing_names_are_suggested(name: str) -> None:
         getattr(ll, name)
 
 
-@pytest.mark.parametrize("name", ["nothing_like_it", "__wrapped__"])
+@pytest.mark.parametrize("name", ["nothing_like_it", "__wrapped__", "feed", "sess", "loss"])
 def test_nothing_is_suggested_where_nothing_is_near(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
         getattr(ll, name)
+
+
+def test_a_name_of_a_training_loop_leads_to_one() -> None:
+    with pytest.raises(AttributeError, match=r"write the loop: .*tape\.gradient"):
+        _ = loose.fit
 
 
 def resolved(path: str) -> Any:

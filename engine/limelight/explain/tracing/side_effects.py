@@ -118,6 +118,8 @@ class SideEffects:
         untold = not_known("does", self.unknown)
         if not self.records:
             nothing = f"`{self.function}` does nothing besides what its graphs do, as far as its code tells."
+            if not self.traces:
+                nothing += " What it does to containers that it is given is known after its first call."
             return "\n".join(untold or [nothing])
         ran = f"its Python code ran {_times(self.traces)}, for {_times(self.calls, 'call')}"
         lines = [f"  {record}" for record in self.records]
