@@ -82,7 +82,7 @@ class ByShape:
         if run is None:
             run = self._made(shapes)
         else:
-            try:
+            try:  # noqa: SIM105  # `contextlib.suppress` takes half a microsecond
                 self._tables.move_to_end(shapes)
             except KeyError:  # another thread has just made it give way
                 pass
