@@ -30,13 +30,14 @@ _HEAD: Final = """\
 
 A staged function runs on an executor, which `ll.config.executor(name)` chooses for what is traced from then on.
 
-- `"plan"`, the default, is one Python function that calls NumPy, CuPy or JAX. Where no executor is named, a function
-  that runs for long may go on [compiled](tiers.md).
+- `"plan"` is one Python function that calls NumPy, CuPy or JAX.
 - `"loops"` runs stretches of a graph with known sizes as tables of NumPy's own inner loops, without Python between
-  them, on the CPU. It needs the package limelight-native. What no table runs is left to the plan, in the same trace.
+  them, on the CPU, where that is no slower. It needs the package limelight-native. What no table runs is left to the
+  plan, in the same trace. With unknown sizes there is a table for each set of shapes that comes again.
 - `"step"` runs one node after the other and keeps all values: the stepper and the hunt for NaN use it.
 - `"xla"` compiles one program for each set of shapes, where JAX is installed.
-- `"auto"` is `"loops"` where limelight-native is installed, else `"plan"`.
+- `"auto"`, the default, is `"loops"` where limelight-native is installed, else `"plan"`; a function that runs for long
+  may go on [compiled](tiers.md). The environment variable LIMELIGHT_EXECUTOR names another default.
 
 All ops run on `plan` and `step`, and all executors but `xla` find the same numbers to the bit. The table says which ops
 the tables of `loops` run, tried on a case of each op's tests (`scripts/executors_table.py`).

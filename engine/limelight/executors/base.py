@@ -90,6 +90,7 @@ class Automatic(str):
 
 
 DEFAULT: Final = "plan"
+"""The one that is always there. Functions run on it, or on what `chosen` says (see `setting.at_first`)."""
 COMPILED: Final = "xla"
 """The one that compiles, which is there where JAX is installed."""
 chosen: Final[Scoped[str]] = Scoped("executor", Automatic(DEFAULT))

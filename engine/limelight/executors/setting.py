@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Final
 
 from limelight.errors import ArgumentError
 from limelight.executors import base
 from limelight.executors.loops.lowering import NAME as LOOPS
+from limelight.executors.loops.native_loops import is_usable
 from limelight.settings import SettingScope
 
 AUTO: Final = "auto"
+VARIABLE: Final = "LIMELIGHT_EXECUTOR"
+"""The environment variable that names the executor of a process which has not called `ll.config.executor`."""
 _NO_XLA: Final = (
     "the executor 'xla' needs JAX, which is not installed: pip install 'limelight[xla]'; or write "
     "ll.config.executor('plan')"
@@ -26,14 +30,15 @@ class executor(SettingScope[str]):  # noqa: N801  # used as a function
 
     As a `with` block it holds for what this thread does in the block, and ends with it.
 
-    "plan" writes a Python function that calls NumPy. It is the default, with one difference: a function for which no
-    executor was named is compiled in the background once it has run for long enough, if JAX is installed, and goes on
-    compiled where that is measured to be faster (`F.trace_cache[0].tier_progress`). "loops" runs stretches of nodes
-    with known sizes as tables of NumPy's own inner loops, without Python between them, and finds the same numbers bit
-    for bit; it needs the package limelight-native. "auto" is "loops" where that is installed, else the default. "xla"
-    compiles a program for each set of shapes, which takes a second or more and is then quick; it needs JAX. "step" runs
-    one node after the other. What has been traced stays as it is: trace again (`F.clear_cache()`) to compare.
-    `F.trace_cache[0].tier` says which executor a trace runs on, `%%stage -a plan` what runs each of its nodes.
+    "plan" writes a Python function that calls NumPy. "loops" runs stretches of nodes with known sizes as tables of
+    NumPy's own inner loops, without Python between them, where that is no slower, and finds the same numbers bit for
+    bit; it needs the package limelight-native. "auto", the default, is "loops" where that is installed, else "plan",
+    with one difference: where JAX is installed, a function that has run for long enough is compiled in the background,
+    and goes on compiled where that is measured to be faster (`F.trace_cache[0].tier_progress`). "xla" compiles a
+    program for each set of shapes at once, which takes a second or more and is then quick; it needs JAX. "step" runs
+    one node after the other. The environment variable LIMELIGHT_EXECUTOR names another default. What has been traced
+    stays as it is: trace again (`F.clear_cache()`) to compare. `F.trace_cache[0].tier` says which executor a trace runs
+    on, `%%stage -a plan` what runs each of its nodes.
 
     Raises:
         ArgumentError: there is no such executor, or it needs a package that is not installed.
@@ -78,7 +83,7 @@ def checked(name: str) -> str:
     """The name of the executor that `name` stands for; raises ArgumentError where there is none."""
     known = base.names()
     if name == AUTO:
-        return base.Automatic(LOOPS if LOOPS in known else base.DEFAULT)
+        return base.Automatic(LOOPS if LOOPS in known and is_usable() else base.DEFAULT)
     if name in known:
         return name
     if name == LOOPS:
@@ -86,3 +91,16 @@ def checked(name: str) -> str:
     if name == base.COMPILED:
         raise ArgumentError(_NO_XLA)
     raise ArgumentError(f"there is no executor {name!r}; write one of {', '.join(map(repr, (*known, AUTO)))}")
+
+
+def at_first() -> str:
+    """The executor of a process that has said nothing: what LIMELIGHT_EXECUTOR names, else "auto".
+
+    Raises:
+        ArgumentError: the variable names none.
+    """
+    name = os.environ.get(VARIABLE) or AUTO
+    try:
+        return checked(name)
+    except ArgumentError as error:
+        raise ArgumentError(f"{VARIABLE}={name!r} in the environment: {error}") from None

@@ -103,10 +103,10 @@ def test_a_staged_function_runs_the_same_on_each_executor(name: str, stub: Stub)
     assert any(called != "step_" for called in stub.calls) == (name == "stub"), "branches and bodies run on it, too"
 
 
-def test_functions_run_on_the_plan_unless_somebody_says_otherwise() -> None:
+def test_a_function_runs_on_what_is_chosen() -> None:
     f = ll.function(lambda x: x + 1.0)
     f(ll.constant([1.0, 2.0]))
-    assert f.trace_cache[0].tier == "plan"
+    assert f.trace_cache[0].tier == base.chosen.get()
     assert "add" in f.trace_cache[0].function.run.source
 
 

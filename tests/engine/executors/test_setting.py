@@ -6,7 +6,8 @@ import pytest
 
 import limelight as ll
 from limelight.errors import ArgumentError
-from limelight.executors import base
+from limelight.executors import base, setting
+from limelight.executors.loops import native_loops
 from limelight.executors.loops.native_loops import is_installed
 
 
@@ -24,7 +25,7 @@ def test_it_holds_in_its_block_and_what_is_traced_stays() -> None:
     assert repr(setting) == "<executor: step>"
     f(ll.constant(1.0))
     assert f.trace_cache[0].tier == "step"
-    assert tier() == base.DEFAULT
+    assert tier() == base.chosen.default
 
 
 def test_without_a_block_it_holds_from_then_on() -> None:
@@ -32,8 +33,8 @@ def test_without_a_block_it_holds_from_then_on() -> None:
     try:
         assert tier() == "step"
     finally:
-        ll.config.executor("plan")
-    assert tier() == "plan"
+        ll.config.executor(base.chosen.default)
+    assert tier() == base.chosen.default
 
 
 def test_auto_takes_loops_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +45,28 @@ def test_auto_takes_loops_where_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
         assert tier() == "plan"
     with pytest.raises(ArgumentError, match=r"'loops' needs the package limelight-native.*pip install ./engine/native"):
         ll.config.executor("loops")
+
+
+def test_one_that_cannot_be_loaded_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was built for another limelight says so where it is asked for, and "auto" does without."""
+
+    def too_old() -> None:
+        raise ImportError("limelight-native is older than limelight")
+
+    monkeypatch.setattr(native_loops, "native", too_old)
+    assert setting.checked("auto") == "plan"
+
+
+@pytest.mark.parametrize("name", ["", "auto", "plan", "step"])
+def test_the_environment_names_the_executor_of_a_process(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(setting.VARIABLE, name)
+    assert setting.at_first() == setting.checked(name or "auto")
+
+
+def test_the_environment_may_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(setting.VARIABLE, "fast")
+    with pytest.raises(ArgumentError, match=r"LIMELIGHT_EXECUTOR='fast' in the environment: there is no executor"):
+        setting.at_first()
 
 
 def test_another_name_is_refused() -> None:

@@ -7,6 +7,8 @@ import re
 import pytest
 
 from limelight.errors import GradientError
+from limelight.executors import base as executors
+from limelight.executors.loops.native_loops import is_installed
 from limelight_kernel.report.timing import Repeated, Times
 
 
@@ -58,6 +60,21 @@ def test_lines_unfold_to_their_ops_in_html(notebook):
     assert "runs as" not in folded["text/plain"], "plain text cannot be unfolded"
 
 
+@pytest.fixture
+def on_the_plan():
+    with executors.chosen.override("plan"):
+        yield
+
+
+def test_tables_are_told_of(notebook):
+    with executors.chosen.override("loops" if is_installed() else "plan"):
+        text = notebook(CELL.replace("-a", "-a plan")).text
+    if not is_installed():
+        pytest.skip("limelight-native is not installed: pip install ./engine/native")
+    assert re.search(r"z = .*\n +plan  table 1: tanh, instruction \d\n +plan  table 1: multiply", text)
+
+
+@pytest.mark.usefixtures("on_the_plan")
 def test_a_list_says_what_stands_under_a_line(notebook):
     plan = notebook(CELL.replace("-a", "-a plan")).text
     assert re.search(r"z = .*\n +plan  v\d = tanh\(v\d(, v\d)?\)\n +plan  v\d = multiply", plan)
@@ -74,6 +91,7 @@ def test_a_list_says_what_stands_under_a_line(notebook):
     assert (len(lines[0]["story"]), lines[0]["plan"]) == (2, [])
 
 
+@pytest.mark.usefixtures("on_the_plan")
 def test_html_shows_the_parts_of_the_list(notebook):
     html = notebook(CELL.replace("-a", "-a plan")).shown[0].data["text/html"]
     assert re.search(r"plan<br><code>v\d = tanh\(", html)

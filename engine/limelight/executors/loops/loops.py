@@ -18,6 +18,7 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
+from limelight.executors.loops.by_shape import ByShape, is_here, may_have_tables
 from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.stretch import FinishedStretch
@@ -30,6 +31,13 @@ from limelight.graph.ir import Graph, Node
 def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
     """Makes `graph` runnable: see `Executor.build`. Errors are those of the executor `plan`."""
     native()  # one that is too old says so here; below, what a kernel raises only keeps its node from the table
+    run = _built(graph, devices, deliver)
+    if is_here(devices, deliver) and may_have_tables(graph):
+        return ByShape(graph, run, lambda sized: _built(sized, (), None))
+    return run
+
+
+def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
         stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))

@@ -16,6 +16,15 @@ def is_installed() -> bool:
     return importlib.util.find_spec("limelight_native") is not None
 
 
+def is_usable() -> bool:
+    """Whether it is there, and can be loaded: it may be that of another limelight, or of another NumPy."""
+    try:
+        native()
+    except Exception:  # noqa: BLE001  # whatever a module may raise that was built for something else
+        return False
+    return True
+
+
 @functools.cache
 def native() -> Any:
     """The module, which is compiled and has no types. Raises ImportError where it is that of another limelight."""

@@ -21,6 +21,7 @@ from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.lowering import Lowering, constant, lowered, lowered_as_before, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
+from limelight.executors.loops.worth import is_worth_it
 from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
@@ -28,6 +29,8 @@ from limelight.optimise.guarded_sum import guard_of
 
 FEWEST: Final = 2
 """Instructions that are worth a table: one alone is no faster than NumPy's function."""
+_TOO_FEW: Final = "too few nodes beside it could run in a table"
+_TOO_LARGE: Final = "its arrays are so large that NumPy's own functions take no longer"
 
 
 class Stretch:
@@ -112,14 +115,14 @@ class Stretch:
 
     # What becomes of it
 
-    def finish(self, outside: Callable[[Value], bool]) -> FinishedStretch | None:
-        """The stretch as a table; None where it is not worth one.
+    def finish(self, outside: Callable[[Value], bool]) -> FinishedStretch | str:
+        """The stretch as a table; else why it is not worth one.
 
         Args:
             outside: whether a value is used outside of these nodes.
         """
-        if len(self._instructions.list) == 0:
-            return None
+        if not self._instructions.list:
+            return _TOO_FEW
         made = [value for node in self.nodes for value in node.outputs]
         left, results = self._divided(made, set(filter(outside, made)))
         kept = set(results)
@@ -130,7 +133,9 @@ class Stretch:
         keep = self._needed_instructions([self.views[value].buffer for value in results], inside)
         instructions = [self._instructions.list[i] for i in keep]
         if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
-            return None
+            return _TOO_FEW
+        if not self.assignments.list and not is_worth_it(instructions, [self.views[value].buffer for value in results]):
+            return _TOO_LARGE
         return FinishedStretch(self, inside, left, results, instructions, keep)
 
     def _divided(self, made: list[Value], wanted: set[Value]) -> tuple[list[Node], list[Value]]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from limelight.executors.loops.layout import Sizes, is_contiguous
 from limelight.executors.loops.lowering import Lowering
@@ -23,6 +25,8 @@ from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
 
+MOST_LITERALS: Final = 4
+"""Nodes of a graph that may be one call and its literals."""
 Otherwise = Callable[[FinishedStretch], Callable[..., tuple[Any, ...]]]
 """Makes of a stretch what runs where its table does not fit."""
 
@@ -43,6 +47,8 @@ class Stretched(NamedTuple):
 
 def in_stretches(graph: Graph, otherwise: Otherwise) -> Stretched:
     """`graph` with each stretch as one node, whose kernel is its table."""
+    if _is_one_call(graph):
+        return Stretched(graph, {}, {})
     writer = _Writer(graph, otherwise)
     for node in graph.nodes:
         if node.op is constant_op:
@@ -53,6 +59,14 @@ def in_stretches(graph: Graph, otherwise: Otherwise) -> Stretched:
     new = writer.rewriter.finish() if writer.stretches else graph
     reasons = {writer.rewriter.rewired.get(node, node): why for node, why in writer.reasons.items()}
     return Stretched(new, writer.stretches, reasons if writer.stretches else writer.reasons)
+
+
+def _is_one_call(graph: Graph) -> bool:
+    """Whether all that it does is a call of one of NumPy's functions of elements: nothing is quicker."""
+    nodes = [node for node in graph.nodes[:MOST_LITERALS] if node.op is not constant_op]
+    if len(graph.nodes) > MOST_LITERALS or len(nodes) != 1 or nodes[0].op.higher_order:
+        return False
+    return isinstance(nodes[0].op.kernel_on("numpy"), np.ufunc)
 
 
 class _Writer:
@@ -115,9 +129,9 @@ class _Writer:
         """Ends the open stretch, and begins another one."""
         uses, inside = self._uses, Counter(chain.from_iterable([node.inputs for node in self._stretch.nodes]))
         finished = self._stretch.finish(lambda value: uses.get(value, 0) != inside.get(value, 0))
-        if finished is None:
+        if isinstance(finished, str):
             for node in self._stretch.nodes:
-                self.reasons[node] = "too few nodes beside it could run in a table"
+                self.reasons[node] = finished
                 self.rewriter.keep(node)
         else:
             self._write(finished)
