@@ -16,7 +16,8 @@ An executor makes graphs runnable. To add one, write a module in this folder wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -81,6 +82,16 @@ class Executor(Protocol):
 
     def node_at(self, tb: TracebackType) -> Node | None:
         """The node at which a runnable of this executor was when an error passed its frame `tb`; None for others."""
+
+
+@dataclass
+class FunctionExecutor:
+    """An executor that consists of functions: see `Executor`."""
+
+    name: str
+    build: Callable[..., Runnable]
+    code: Callable[[Graph], list[tuple[Node, str]]]
+    node_at: Callable[[TracebackType], Node | None] = lambda _: None  # what it builds does not raise, or is a plan
 
 
 class Automatic(str):

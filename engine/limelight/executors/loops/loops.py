@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 from limelight.core.collector import collector_paused
@@ -92,18 +91,5 @@ class _Otherwise:
         return self._run(*payloads)
 
 
-class _Loops:
-    """The functions of this module as an executor."""
-
-    name = NAME
-    build = staticmethod(build)
-    code = staticmethod(code)
-
-    @staticmethod
-    def node_at(tb: TracebackType) -> Node | None:
-        """Nothing: what it builds are plans, which the plan knows."""
-        return None
-
-
 if is_installed():
-    base.register(_Loops())
+    base.register(base.FunctionExecutor(NAME, build, code))

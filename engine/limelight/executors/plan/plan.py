@@ -57,16 +57,7 @@ def node_at(tb: TracebackType) -> Node | None:
     return None if site is None else site.node
 
 
-class _Plan:
-    """The functions of this module as an executor."""
-
-    name = base.DEFAULT
-    build = staticmethod(build)
-    code = staticmethod(code)
-    node_at = staticmethod(node_at)
-
-
-base.register(_Plan())
+base.register(base.FunctionExecutor(base.DEFAULT, build, code, node_at))
 
 
 def assembled(placed: Graph, output_devices: tuple[Device, ...], measured: Graph | None = None) -> Runnable:

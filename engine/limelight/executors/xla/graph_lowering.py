@@ -16,7 +16,7 @@ import numpy as np
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec
 from limelight.executors.xla.symbolic_sizes import is_symbolic, results_of_sizes, sizes_of, value_of
-from limelight.graph.ir import Graph, Node
+from limelight.graph.ir import Graph, Node, Value
 
 MOST_FOLDED: Final = 4096
 """Elements of a constant that is computed beforehand; larger ones are computed by the program, to keep it small."""
@@ -124,6 +124,14 @@ class GraphLowering:
             return self._control[node.op.name](self, node, inputs)
         finally:
             self._depth -= 1
+
+
+def array_of(x: Any, value: Value) -> Any:
+    """What a node has made of a tensor, as an array of JAX of just the dtype that the op's shape rule says."""
+    import jax.numpy as jnp  # noqa: PLC0415  # JAX is imported when something is lowered
+
+    spec: Any = value.spec
+    return jnp.asarray(value_of(x), spec.dtype)
 
 
 def place_of(node: Node) -> str:

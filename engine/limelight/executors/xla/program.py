@@ -20,10 +20,9 @@ from limelight.core import backends, value_checks
 from limelight.core.op import Op
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
 from limelight.executors.xla import disk_cache
-from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, why_no_form
+from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, array_of, why_no_form
 from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorCell, HandedIn
 from limelight.executors.xla.structured_control import CONTROL
-from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops.random._draws import Source
@@ -118,10 +117,7 @@ class Program:
         ]
         with value_checks.keeps() as questions:
             outputs = GraphLowering(CONTROL, self._why_no_form, draw).run(self._graph, inputs)
-        results = [
-            jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors
-            for x, v in zip(outputs, self._graph.outputs, strict=True)
-        ]
+        results = [array_of(x, value) for x, value in zip(outputs, self._graph.outputs, strict=True)]
         cells: list[Any] = [inputs[i] for i in self._written]
         assigned = [jnp.asarray(cell.array, places[i].dtype) for cell, i in zip(cells, self._written, strict=True)]
         self.refuses = bool(questions)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from limelight.core import value_checks
-from limelight.executors.xla.graph_lowering import Control, GraphLowering, VariableCell
+from limelight.executors.xla.graph_lowering import Control, GraphLowering, VariableCell, array_of
 from limelight.executors.xla.symbolic_sizes import value_of
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import FunctionLike, Node
@@ -60,10 +60,7 @@ class _State:
                 results = self._lowering.run(function.graph, own)
             self._met = self._met or bool(questions)
             flag = (functools.reduce(jnp.logical_or, questions, state[-1]),)
-        arrays = [
-            jnp.asarray(value_of(x), v.spec.dtype)  # type: ignore[union-attr]  # tensors: an object is refused by `lax`
-            for x, v in zip(results, function.graph.outputs, strict=True)
-        ]
+        arrays = [array_of(x, value) for x, value in zip(results, function.graph.outputs, strict=True)]
         after = [jnp.asarray(x.array, y.dtype) for x, y in zip(fresh.values(), state, strict=False)]
         return tuple(arrays), (*after, *flag)
 

@@ -17,7 +17,6 @@ import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Final
 
 from limelight import forking
@@ -198,23 +197,10 @@ def code(graph: Graph) -> list[tuple[Node, str]]:
     return [(node, f"xla: {node.op.name}") for node in graph.nodes]
 
 
-class _Xla:
-    """The functions of this module as an executor."""
-
-    name = NAME
-    build = staticmethod(build)
-    code = staticmethod(code)
-
-    @staticmethod
-    def node_at(tb: TracebackType) -> Node | None:
-        """Nothing: programs do not raise, and the plan knows its own."""
-        return None
-
-
 def is_installed() -> bool:
     """Whether JAX is there."""
     return importlib.util.find_spec("jax") is not None
 
 
 if is_installed():
-    base.register(_Xla())
+    base.register(base.FunctionExecutor(NAME, build, code))

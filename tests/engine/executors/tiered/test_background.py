@@ -107,9 +107,20 @@ def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_pa
     f = ll.function(step)
     f(X)
     function = f.trace_cache[0].function
+
+    def times_of_use():
+        return [file.read_bytes() for file in tmp_path.glob("*-atime")]
+
+    class Watched(CompilerProcess):
+        def compile(self, program, folder):
+            super().compile(program, folder)
+            self.left = times_of_use()
+
+    process = Watched()
     with ll.config.compilation_cache(tmp_path):
-        program = candidate.compiled(function.optimised.graph, CompilerProcess())
-    assert len(list(tmp_path.glob("*-cache"))) == 1, "it was found there, and not compiled again"
+        program = candidate.compiled(function.optimised.graph, process)
+    assert len(process.left) == len(times_of_use()) == 1
+    assert process.left != times_of_use(), "it was found there, and not compiled again"
     payloads = [x._data for x in (ll.constant(X), *f.trace_cache[0].captures)]
     before = v.numpy()
     ll.random.seed(4)
