@@ -112,7 +112,7 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
     ]
     functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
     functions += [value.call for value in public if isinstance(value, type) and issubclass(value, ll.Module)]
-    functions += [ll.CheckpointManager, ll.data.Dataset.shuffle]
+    functions += [ll.CheckpointManager, ll.data.Dataset.shuffle, *map(ll.optim.schedules.__dict__.get, ll.optim.schedules.__all__)]
     known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
     assert {ours for entry in equivalents.keywords().values() for ours in entry.ours.split()} <= known
 
@@ -334,3 +334,10 @@ def test_modules_that_were_written_for_keras() -> None:
     assert Net().name == "net"
     with pytest.raises(TypeError):
         loose.Module("net")
+
+
+def test_whether_a_variable_is_trainable_is_not_set_later() -> None:
+    v: Any = ll.Variable(1.0)
+    with pytest.raises(AttributeError, match=r"said when it is made: .*ll\.Variable\(x, trainable=False\)"):
+        v.trainable = False
+    assert v.trainable

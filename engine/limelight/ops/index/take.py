@@ -12,6 +12,7 @@ from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
@@ -59,6 +60,11 @@ def take(x: TensorLike, /, indices: TensorLike, axis: int = 0) -> Tensor:
     [30, 10]
     """
     x = as_tensor(x)
+    if isinstance(axis, Tensor) and axis.ndim:
+        raise ArgumentError(
+            "gather: the indices come second, and an axis third; for one element of each row, as torch.gather(x, axis, "
+            "indices) has it, write ll.take_along_axis(x, indices, axis)"
+        )
     return _take((x, as_tensor(indices)), shapes.one_axis("take", x.ndim, axis))
 
 
