@@ -341,3 +341,17 @@ def test_whether_a_variable_is_trainable_is_not_set_later() -> None:
     with pytest.raises(AttributeError, match=r"said when it is made: .*ll\.Variable\(x, trainable=False\)"):
         v.trainable = False
     assert v.trainable
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: ll.Module()(x),
+        lambda: type("L", (ll.nn.Layer,), {"call": lambda self, x: self.ready(x)})()(x),
+        lambda: ll.optim.Optimizer(0.1).apply([x], [ll.Variable(x)]),
+    ],
+)
+def test_a_method_that_a_subclass_lacks_is_the_users_mistake(run: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="does not define") as caught:
+        run()
+    assert not tracebacks.is_at_fault(caught.value)
