@@ -151,7 +151,7 @@ def set_virtual_devices(CPU: int) -> None:
     More may be added at any time. Fewer are refused with a DeviceError once tensors have been on any but the first.
 
     >>> import limelight as ll
-    >>> ll.set_virtual_devices(CPU=len([d for d in ll.list_devices() if d.kind == "CPU"]))
+    >>> ll.config.set_virtual_devices(CPU=len([d for d in ll.list_devices() if d.kind == "CPU"]))
     """
     if type(CPU) is not int or CPU < 1:
         raise ArgumentError(f"set_virtual_devices needs a number of CPU devices, at least 1, got {CPU!r}")
