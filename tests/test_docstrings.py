@@ -71,7 +71,9 @@ def unbound_names(text: str) -> set[str]:
 
 
 def test_examples_of_public_names_can_be_copied() -> None:
-    others = {f"{home.__name__}.{n}": getattr(home, n) for home in (limelight.tree, limelight.events) for n in dir(home)}
+    others = {
+        f"{home.__name__}.{n}": getattr(home, n) for home in (limelight.tree, limelight.events) for n in dir(home)
+    }
     texts = {name: value.__doc__ or "" for name, value in {**public_callables(), **others}.items()}
     assert {name: lacking for name, text in texts.items() if (lacking := unbound_names(text))} == {}
 

@@ -44,7 +44,7 @@ _OTHERS: Final = {
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
     "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
     "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel.shape",
-    "scatter": "To set elements along an axis, as torch.scatter does, write ll.put_along_axis(x, indices, values, axis)",
+    "scatter": "To set elements along an axis, as torch.scatter, write ll.put_along_axis(x, indices, values, axis)",
     "to": "A device alone is given to it: write x.to(device).astype(dtype)",
     "split": "The number of parts, or their sizes, come second",
 }

@@ -112,7 +112,8 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
     ]
     functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
     functions += [value.call for value in public if isinstance(value, type) and issubclass(value, ll.Module)]
-    functions += [ll.CheckpointManager, ll.data.Dataset.shuffle, *map(ll.optim.schedules.__dict__.get, ll.optim.schedules.__all__)]
+    functions += [ll.CheckpointManager, ll.data.Dataset.shuffle]
+    functions += [getattr(ll.optim.schedules, name) for name in ll.optim.schedules.__all__]
     known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
     assert {ours for entry in equivalents.keywords().values() for ours in entry.ours.split()} <= known
 

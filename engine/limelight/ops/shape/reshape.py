@@ -125,14 +125,15 @@ def ravel(x: TensorLike, /) -> Tensor:
     return reshape(x, (-1,))
 
 
-def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+def _sizes(shape: int | Sequence[int | None]) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
     if shape is None:
         raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
-    if None in shape and active and -1 not in shape and list(shape).count(None) == 1:
+    unknown = sum(n is None for n in shape)
+    if unknown == 1 and active and -1 not in shape:
         shape = [-1 if n is None else n for n in shape]  # the number of elements leaves no other size
-    if None in shape:
+    elif unknown:
         raise ShapeError(
             f"reshape: {shapes.show(tuple(shape))} has None where a size is unknown while tracing, which does not say "
             "which; write `b, t, d = x.sizes()` for `b, t, d = x.shape`, whose sizes may be unknown, or -1 for the "
