@@ -116,7 +116,8 @@ class Module:
             TypeError: the subclass does not define it.
         """
         hint = "; its forward(self, ...) is called so here: rename it" if hasattr(type(self), "forward") else ""
-        raise undefined_method(self, "call(self, ...)", hint)
+        error = undefined_method(self, "call(self, ...)", hint)
+        raise error
 
     @in_place_of_python
     def _calling(self, *args: Any, **kwargs: Any) -> Any:

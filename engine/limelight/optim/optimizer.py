@@ -126,7 +126,8 @@ class Optimizer(Module):
         Raises:
             TypeError: the subclass does not define it.
         """
-        raise undefined_method(self, "change(self, gradient, variable, slots, rate, t)")
+        error = undefined_method(self, "change(self, gradient, variable, slots, rate, t)")
+        raise error
 
     @property
     def learning_rate(self) -> Variable | Schedule:

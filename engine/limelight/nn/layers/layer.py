@@ -136,7 +136,8 @@ class Layer(Module):
         if type(self).build is Layer.build and not isinstance(features, int):
             super().build(features, *inputs)
         elif type(self).build is Layer.build:  # else a subclass has called its super().build
-            raise undefined_method(self, "build(self, features)")
+            error = undefined_method(self, "build(self, features)")
+            raise error
 
     def ready(self, x: TensorLike) -> Tensor:
         """The input as a tensor that fits the weights, which are made on the first call.

@@ -94,7 +94,8 @@ class Cell(Layer):
 
     def step(self, given: Tensor, state: Any) -> Any:
         """The next state."""
-        raise undefined_method(self, "step(self, given, state)")
+        error = undefined_method(self, "step(self, given, state)")
+        raise error
 
     def first_state(self, x: Tensor) -> Any:
         """The state before the first step: zeros of shape (batch, units), for `x` of shape (batch, features)."""

@@ -53,7 +53,7 @@ def take(x: TensorLike, /, indices: TensorLike, axis: int = 0) -> Tensor:
 
     Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end.
     Raises OutOfBoundsError for one that is beyond it: it names the index, its position, and the size (JAX gives NaN,
-    and TensorFlow on a GPU 0).
+    and TensorFlow on a GPU 0); ArgumentError for an axis that is a tensor with axes, as where the axis came second.
 
     >>> import limelight as ll
     >>> ll.take(ll.constant([10, 20, 30]), ll.constant([2, 0])).tolist()
