@@ -54,6 +54,30 @@ def test_every_public_function_has_an_example(name: str) -> None:
         assert ">>>" in (getattr(module, public).__doc__ or ""), f"{name}.{public} has no example"
 
 
+def unbound_names(text: str) -> set[str]:
+    """The names that the examples in a docstring use, and nothing in them binds."""
+    used, bound = set(), set(dir(builtins))
+    for example in doctest.DocTestParser().get_examples(text):
+        for node in ast.walk(ast.parse(example.source)):
+            if isinstance(node, ast.Name):
+                (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                bound.add(node.arg)
+    return used - bound
+
+
+def test_examples_of_public_names_can_be_copied() -> None:
+    others = {
+        f"{home.__name__}.{n}": getattr(home, n) for home in (limelight.tree, limelight.events) for n in dir(home)
+    }
+    texts = {name: value.__doc__ or "" for name, value in {**public_callables(), **others}.items()}
+    assert {name: lacking for name, text in texts.items() if (lacking := unbound_names(text))} == {}
+
+
 # What help() says of the public names
 
 _PARTS = ("data", "lookup", "nn", "nn.initializers", "optim", "optim.schedules", "random", "linalg", "fft")

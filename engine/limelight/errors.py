@@ -214,6 +214,13 @@ def mark_user_error(error: BaseException) -> None:
     error.__limelight_user_error__ = True  # type: ignore[attr-defined]  # exceptions take attributes
 
 
+def undefined_method(owner: Any, form: str, hint: str = "") -> TypeError:
+    """The error of a method that a subclass of the user's was to define: his mistake, so it is shown at his line."""
+    error = TypeError(f"{type(owner).__name__} does not define {form}{hint}")
+    mark_user_error(error)
+    return error
+
+
 def is_user_error(error: BaseException) -> bool:
     """Whether `error` came out of the user's own code (a py_func)."""
     return getattr(error, "__limelight_user_error__", False)

@@ -3,9 +3,10 @@
 Events are frozen records of specs, ids and numbers; they never hold tensors, so a view keeps no memory alive. The
 engine makes a record only where somebody listens to its kind: `if events.wanted(Kind): events.emit(Kind(...))`.
 
->>> seen = []
->>> with listen(seen.append, VariableAssigned):
-...     emit(VariableAssigned(1, "w", 40, "CPU:0"))
+>>> import limelight as ll
+>>> seen, v = [], ll.Variable(1.0, name="w")
+>>> with ll.events.listen(seen.append, ll.events.VariableAssigned):
+...     _ = v.assign(2.0)
 >>> seen[0].name
 'w'
 """
@@ -256,6 +257,13 @@ def listen(callback: Callback, *kinds: type[Event]) -> Subscription:
     """Calls `callback(event)` for every event of `kinds`, on the thread that caused it, until closed.
 
     A callback that raises is detached and reported once, as a RuntimeWarning; it never breaks a computation.
+
+    >>> import limelight as ll
+    >>> names = []
+    >>> with ll.events.listen(lambda event: names.append(event.op), ll.events.OpRan):
+    ...     y = ll.ones((2,)) + 1.0
+    >>> names[-1]
+    'add'
     """
     return Subscription(callback, kinds).open()
 

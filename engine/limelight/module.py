@@ -14,7 +14,7 @@ from limelight.core.autograph_hook import maybe_converted
 from limelight.core.records import fields_of, is_record
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, undefined_method
 from limelight.module_build import is_noted, note_call, results_of_first_call, spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
 from limelight.user_code import hints
@@ -116,7 +116,8 @@ class Module:
             TypeError: the subclass does not define it.
         """
         hint = "; its forward(self, ...) is called so here: rename it" if hasattr(type(self), "forward") else ""
-        raise TypeError(f"{type(self).__name__} does not define call(self, ...){hint}")
+        error = undefined_method(self, "call(self, ...)", hint)
+        raise error
 
     @in_place_of_python
     def _calling(self, *args: Any, **kwargs: Any) -> Any:

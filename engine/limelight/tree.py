@@ -25,7 +25,8 @@ __all__ = ["flatten", "leaves", "map", "paths", "reduce", "structure", "unflatte
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of `tree` in order, and its structure, which is hashable.
 
-    >>> flatten({"b": 1, "a": (2, 3)})[0]
+    >>> import limelight as ll
+    >>> ll.tree.flatten({"b": 1, "a": (2, 3)})[0]
     [2, 3, 1]
     """
     return nest.flatten(tree)
@@ -34,7 +35,8 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     """The tree of `structure` with these leaves. Raises ArgumentError for another number of leaves.
 
-    >>> unflatten(structure({"b": 1, "a": (2, 3)}), [20, 30, 10])
+    >>> import limelight as ll
+    >>> ll.tree.unflatten(ll.tree.structure({"b": 1, "a": (2, 3)}), [20, 30, 10])
     {'b': 10, 'a': (20, 30)}
     """
     return nest.unflatten(structure, leaves)
@@ -43,7 +45,8 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
 def map(function: Callable[..., Any], tree: Any, /, *others: Any) -> Any:
     """`tree` with `function(leaf, *leaves of the others)` at each leaf. Raises ArgumentError where structures differ.
 
-    >>> map(abs, [-1, {"x": -2}])
+    >>> import limelight as ll
+    >>> ll.tree.map(abs, [-1, {"x": -2}])
     [1, {'x': 2}]
     """
     return nest.map_structure(function, tree, *others)
@@ -52,7 +55,8 @@ def map(function: Callable[..., Any], tree: Any, /, *others: Any) -> Any:
 def leaves(tree: Any) -> list[Any]:
     """The leaves of `tree`, in order.
 
-    >>> leaves([1, (2, None)])
+    >>> import limelight as ll
+    >>> ll.tree.leaves([1, (2, None)])
     [1, 2, None]
     """
     return nest.leaves_of(tree)
@@ -61,7 +65,8 @@ def leaves(tree: Any) -> list[Any]:
 def structure(tree: Any) -> Structure:
     """The structure of `tree` without its leaves; equal for trees of the same form.
 
-    >>> print(structure([1, {"x": 2}]))
+    >>> import limelight as ll
+    >>> print(ll.tree.structure([1, {"x": 2}]))
     [*, {x: *}]
     """
     return nest.flatten(tree)[1]
@@ -70,7 +75,8 @@ def structure(tree: Any) -> Structure:
 def paths(tree: Any, root: str = "") -> list[str]:
     """Code that leads from `root` to each leaf, in the order of `leaves`.
 
-    >>> paths({"x": [1, 2]}, "batch")
+    >>> import limelight as ll
+    >>> ll.tree.paths({"x": [1, 2]}, "batch")
     ['batch["x"][0]', 'batch["x"][1]']
     """
     return nest.paths(structure(tree), root)
@@ -79,7 +85,8 @@ def paths(tree: Any, root: str = "") -> list[str]:
 def reduce(function: Callable[[Any, Any], Any], tree: Any, *initial: Any) -> Any:
     """The leaves joined one after the other by `function(so far, leaf)`, from `initial` on if that is given.
 
-    >>> reduce(lambda total, x: total + x, [1, (2, 3)])
+    >>> import limelight as ll
+    >>> ll.tree.reduce(lambda total, x: total + x, [1, (2, 3)])
     6
     """
     return functools.reduce(function, leaves(tree), *initial)

@@ -155,7 +155,7 @@ def test_a_summary_after_a_call_leaves_the_model_as_it_was_and_may_not_know() ->
             self.seen: list[Any] = []
 
         def call(self, x: Any) -> Any:
-            self.last = self.layer(x).reshape((x.shape[0], 2))  # for a number of rows that is known
+            self.last = self.layer(x).reshape((x.shape[0] * 1, 2))  # for a number of rows that is known
             self.seen.append(self.last)
             return float(self.last[0, 0]) if self.asks else self.last
 

@@ -46,9 +46,9 @@ class CheckpointManager:
     """Keeps the last checkpoints of a run, and the best, and goes on where the run was.
 
     The default generator of `ll.random` is added to the objects, so that a run that was killed goes on with the same
-    draws. An iterator among them goes on in the middle of its pass; a dataset, over which a `for` goes in each epoch, with
-    the orders of the passes to come. What was being written when it was killed is gone, and the checkpoint before it is
-    there.
+    draws. An iterator among them goes on in the middle of its pass; a dataset, over which a `for` goes in each epoch,
+    with the orders of the passes to come. What was being written when it was killed is gone, and the checkpoint before
+    it is there.
 
     Args:
         objects: what to save: a dictionary of objects by name, or a `Checkpoint`.

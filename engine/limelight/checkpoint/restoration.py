@@ -270,8 +270,8 @@ class Restoration:
         paths = [shown(self.nodes[number].path) for number in missing[:_MOST_NAMED]]
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         said = (
-            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}{why}. Where "
-            "that is meant, write checkpoint.restore(path).expect_partial()"
+            f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}{why}. "
+            "Where that is meant, write checkpoint.restore(path).expect_partial()"
         )
         if self._line is None:
             warnings.warn(said, CheckpointWarning, stacklevel=2)

@@ -12,7 +12,7 @@ class State(Attributes):
     """Plain Python and NumPy state for checkpoints: each public attribute is saved, and set when it is restored.
 
     Values are None, booleans, numbers, strings, bytes, lists, tuples, dictionaries and sets of these, NumPy arrays and
-    scalars, and tensors; modules, variables, generators, datasets and iterators may be attributes too. Changes in place are
+    scalars, and tensors; modules, variables, generators, datasets and iterators may be attributes. Changes in place are
     seen by the next save. Attributes that are not there are made. Names that begin with an underscore are not saved.
     A plain attribute is a constant to a trace: what staged code is to see change is a `Variable`.
 

@@ -122,7 +122,8 @@ def parse(name: str) -> DeviceName:
 def list_devices() -> list[Device]:
     """All devices that this process can compute on, CPU:0 first.
 
-    >>> list_devices()[0].short
+    >>> import limelight as ll
+    >>> ll.list_devices()[0].short
     'CPU:0'
     """
     _detect()
@@ -149,7 +150,8 @@ def set_virtual_devices(CPU: int) -> None:
 
     More may be added at any time. Fewer are refused with a DeviceError once tensors have been on any but the first.
 
-    >>> set_virtual_devices(CPU=len([d for d in list_devices() if d.kind == "CPU"]))
+    >>> import limelight as ll
+    >>> ll.config.set_virtual_devices(CPU=len([d for d in ll.list_devices() if d.kind == "CPU"]))
     """
     if type(CPU) is not int or CPU < 1:
         raise ArgumentError(f"set_virtual_devices needs a number of CPU devices, at least 1, got {CPU!r}")

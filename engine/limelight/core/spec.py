@@ -25,9 +25,10 @@ class TensorSpec:
         ShapeError: a size is negative or no integer.
         DTypeError: there is no such dtype.
 
-    >>> TensorSpec([None, 784], "float32", name="images")
+    >>> import limelight as ll
+    >>> ll.TensorSpec([None, 784], "float32", name="images")
     TensorSpec((None, 784), float32, name='images')
-    >>> str(TensorSpec((3,), "int32")), str(TensorSpec(None))
+    >>> str(ll.TensorSpec((3,), "int32")), str(ll.TensorSpec(None))
     ('i32[3]', 'f32[...]')
     """
 

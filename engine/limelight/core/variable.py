@@ -69,6 +69,10 @@ class Resource:
     def trainable(self) -> bool:
         return self.spec.trainable
 
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        raise AttributeError(f"whether a variable is trainable is said when it is made: {_STAYS}", name="trainable")
+
     def sizes(self) -> Any:
         """The shape as something to compute with (see `Tensor.sizes`)."""
         return self.spec.shape if shapes.is_static(self.spec.shape) else dispatch.apply(read, (self,)).sizes()
@@ -565,6 +569,9 @@ for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", 
 
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
+    if name in equivalents.of_variables():
+        words = f"a variable has no attribute {name!r}: {equivalents.of_variables()[name]}"
+        raise AttributeError(words, name=name, obj=self)
     if name.startswith("_") or not hasattr(Tensor, name):
         hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)

@@ -46,7 +46,8 @@ Initializer: TypeAlias = Callable[..., Tensor]
 def zeros(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Zeros.
 
-    >>> zeros((2,)).tolist()
+    >>> import limelight as ll
+    >>> ll.nn.initializers.zeros((2,)).tolist()
     [0.0, 0.0]
     """
     return creation.zeros(shape, dtype=dtype)
@@ -55,7 +56,8 @@ def zeros(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def ones(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Ones.
 
-    >>> ones((2,)).tolist()
+    >>> import limelight as ll
+    >>> ll.nn.initializers.ones((2,)).tolist()
     [1.0, 1.0]
     """
     return creation.ones(shape, dtype=dtype)
@@ -64,7 +66,8 @@ def ones(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def glorot_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Uniform with variance 2 / (inputs + outputs): for tanh, sigmoid, softmax (Glorot and Bengio 2010).
 
-    >>> bool((abs(glorot_uniform((3, 3))) <= 1.0).all())
+    >>> import limelight as ll
+    >>> bool((abs(ll.nn.initializers.glorot_uniform((3, 3))) <= 1.0).all())
     True
     """
     return _uniform(shape, 2.0 / sum(_fans(shape)), dtype)
@@ -73,7 +76,8 @@ def glorot_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def glorot_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Normal with the variance of `glorot_uniform`.
 
-    >>> glorot_normal((3, 2)).shape
+    >>> import limelight as ll
+    >>> ll.nn.initializers.glorot_normal((3, 2)).shape
     (3, 2)
     """
     return _normal(shape, 2.0 / sum(_fans(shape)), dtype)
@@ -82,7 +86,8 @@ def glorot_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def he_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Uniform with variance 2 / inputs: for relu (He et al. 2015).
 
-    >>> bool((abs(he_uniform((6, 5))) <= 1.0).all())
+    >>> import limelight as ll
+    >>> bool((abs(ll.nn.initializers.he_uniform((6, 5))) <= 1.0).all())
     True
     """
     return _uniform(shape, 2.0 / _fans(shape)[0], dtype)
@@ -91,7 +96,8 @@ def he_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def he_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Normal with the variance of `he_uniform`.
 
-    >>> he_normal((3, 3, 16, 32)).shape
+    >>> import limelight as ll
+    >>> ll.nn.initializers.he_normal((3, 3, 16, 32)).shape
     (3, 3, 16, 32)
     """
     return _normal(shape, 2.0 / _fans(shape)[0], dtype)
@@ -100,7 +106,8 @@ def he_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def lecun_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Uniform with variance 1 / inputs (LeCun et al. 1998).
 
-    >>> bool((abs(lecun_uniform((3, 5))) <= 1.0).all())
+    >>> import limelight as ll
+    >>> bool((abs(ll.nn.initializers.lecun_uniform((3, 5))) <= 1.0).all())
     True
     """
     return _uniform(shape, 1.0 / _fans(shape)[0], dtype)
@@ -109,7 +116,8 @@ def lecun_uniform(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def lecun_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     """Normal with the variance of `lecun_uniform`: for self-normalising networks.
 
-    >>> lecun_normal((3, 2)).shape
+    >>> import limelight as ll
+    >>> ll.nn.initializers.lecun_normal((3, 2)).shape
     (3, 2)
     """
     return _normal(shape, 1.0 / _fans(shape)[0], dtype)
@@ -118,7 +126,8 @@ def lecun_normal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
 def normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> Tensor:
     """Normal numbers of spread `stddev`: for embeddings.
 
-    >>> normal((3, 2)).shape
+    >>> import limelight as ll
+    >>> ll.nn.initializers.normal((3, 2)).shape
     (3, 2)
     """
     return random.normal(shape, 0.0, stddev, dtype=dtype)
@@ -127,7 +136,8 @@ def normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> 
 def truncated_normal(shape: Sizes, dtype: DTypeLike = "float32", stddev: float = 0.02) -> Tensor:
     """Normal numbers of spread `stddev`, of which only those within 2 `stddev` count.
 
-    >>> bool((abs(truncated_normal((100,), stddev=0.5)) <= 1.0).all())
+    >>> import limelight as ll
+    >>> bool((abs(ll.nn.initializers.truncated_normal((100,), stddev=0.5)) <= 1.0).all())
     True
     """
     return random.truncated_normal(shape, 0.0, stddev, dtype=dtype)
@@ -139,7 +149,7 @@ def orthogonal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     Raises ShapeError for fewer than two axes.
 
     >>> import limelight as ll
-    >>> q = orthogonal((3, 3))
+    >>> q = ll.nn.initializers.orthogonal((3, 3))
     >>> bool((abs(q.T @ q - ll.eye(3)) < 1e-5).all())
     True
     """

@@ -38,7 +38,7 @@ def check_names(owner: type, names: Collection[str]) -> None:
 
 
 def refuse_variables(owner: type, given: Any) -> None:
-    """Raises CallError for variables where the learning rate belongs: Adam(model.trainable_variables, 1e-3), Adam(model).
+    """Raises CallError for variables where the learning rate belongs: Adam(model.variables, 1e-3), Adam(model).
 
     A module that is a schedule is given by name.
     """

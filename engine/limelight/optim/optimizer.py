@@ -25,7 +25,7 @@ from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import Constraint
 from limelight.core.tensor import Tensor, TensorRef, as_tensor
 from limelight.core.variable import Variable, created_by, found_again
-from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, CallError, DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.ops.create.creation import zeros_like
 from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
@@ -126,7 +126,8 @@ class Optimizer(Module):
         Raises:
             TypeError: the subclass does not define it.
         """
-        raise TypeError(f"{type(self).__name__} does not define change(self, gradient, variable, slots, rate, t)")
+        error = undefined_method(self, "change(self, gradient, variable, slots, rate, t)")
+        raise error
 
     @property
     def learning_rate(self) -> Variable | Schedule:

@@ -44,6 +44,8 @@ _OTHERS: Final = {
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
     "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
     "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel.shape",
+    "scatter": "To set elements along an axis, as torch.scatter, write ll.put_along_axis(x, indices, values, axis)",
+    "to": "A device alone is given to it: write x.to(device).astype(dtype)",
     "split": "The number of parts, or their sizes, come second",
 }
 
@@ -79,7 +81,7 @@ def _note_method(error: AttributeError, function: Any) -> None:
 def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
     """What to write where the arguments do not fit."""
     function = _called(frame, instruction, match[1])
-    if function is None or not source_line.is_engine(function.__code__):
+    if function is None or not (source_line.is_engine(function.__code__) or _is_made(function)):
         return ""
     name, signature = _form(function)
     if match["keyword"]:
@@ -91,6 +93,11 @@ def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
         if function.__module__.startswith("limelight.random."):
             hint = f"A generator is no argument; draws are its methods: generator.{name}(...)"
     return f"{hint[:1].upper()}{hint[1:]}. Its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
+
+
+def _is_made(function: Any) -> bool:
+    """Whether it is the constructor of a dataclass of limelight's, which comes from no file."""
+    return function.__name__ == "__init__" and str(function.__module__).startswith("limelight.")
 
 
 def _form(function: Any) -> tuple[str, inspect.Signature]:

@@ -48,6 +48,12 @@ def of_modules() -> Mapping[str, str]:
 
 
 @functools.cache
+def of_variables() -> Mapping[str, str]:
+    """Methods that change PyTorch's parameters in place."""
+    return {name: entry.remark for name, entry in _parsed("variables").items()}
+
+
+@functools.cache
 def of_optimizers() -> Mapping[str, str]:
     """The same of optimisers."""
     return {**of_modules(), **{name: entry.remark for name, entry in _parsed("optimisers").items()}}

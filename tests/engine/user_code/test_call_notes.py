@@ -17,7 +17,8 @@ from limelight.user_code import call_notes, equivalents
 
 CALLS = [
     line.split(" => ", 1)
-    for line in (Path(__file__).parent / "newcomers_calls.txt").read_text(encoding="utf-8").splitlines()
+    for corpus in ("newcomers_calls.txt", "pytorch_calls.txt")
+    for line in (Path(__file__).parent / corpus).read_text(encoding="utf-8").splitlines()
     if line[0] != "#"
 ]
 

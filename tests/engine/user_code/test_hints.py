@@ -119,6 +119,7 @@ def test_settings_and_keywords_that_are_suggested_exist() -> None:
     functions = [value for value in public if inspect.isfunction(value) or inspect.ismethod(value)]
     functions += [value.call for value in public if isinstance(value, type) and issubclass(value, ll.Module)]
     functions += [ll.CheckpointManager, ll.data.Dataset.shuffle]
+    functions += [getattr(ll.optim.schedules, name) for name in ll.optim.schedules.__all__]
     known = {parameter for function in functions for parameter in inspect.signature(function).parameters}
     assert {ours for entry in equivalents.keywords().values() for ours in entry.ours.split()} <= known
 
@@ -340,3 +341,24 @@ def test_modules_that_were_written_for_keras() -> None:
     assert Net().name == "net"
     with pytest.raises(TypeError):
         loose.Module("net")
+
+
+def test_whether_a_variable_is_trainable_is_not_set_later() -> None:
+    v: Any = ll.Variable(1.0)
+    with pytest.raises(AttributeError, match=r"said when it is made: .*ll\.Variable\(x, trainable=False\)"):
+        v.trainable = False
+    assert v.trainable
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: ll.Module()(x),
+        lambda: type("L", (ll.nn.Layer,), {"call": lambda self, x: self.ready(x)})()(x),
+        lambda: ll.optim.Optimizer(0.1).apply([x], [ll.Variable(x)]),
+    ],
+)
+def test_a_method_that_a_subclass_lacks_is_the_users_mistake(run: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="does not define") as caught:
+        run()
+    assert not tracebacks.is_at_fault(caught.value)

@@ -31,7 +31,7 @@ from limelight.core import attachments, dispatch, dtypes, module_calls
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
-from limelight.errors import ShapeError
+from limelight.errors import ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
@@ -136,7 +136,8 @@ class Layer(Module):
         if type(self).build is Layer.build and not isinstance(features, int):
             super().build(features, *inputs)
         elif type(self).build is Layer.build:  # else a subclass has called its super().build
-            raise TypeError(f"{type(self).__name__} does not define build(self, features)")
+            error = undefined_method(self, "build(self, features)")
+            raise error
 
     def ready(self, x: TensorLike) -> Tensor:
         """The input as a tensor that fits the weights, which are made on the first call.

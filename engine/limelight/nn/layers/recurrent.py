@@ -14,7 +14,7 @@ from limelight.control_flow.scan import scan
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable
-from limelight.errors import ArgumentError, ShapeError
+from limelight.errors import ArgumentError, ShapeError, undefined_method
 from limelight.nn import initializers
 from limelight.nn.functional._operands import floating
 from limelight.nn.functional.recurrence import gru_step, lstm_step
@@ -94,7 +94,8 @@ class Cell(Layer):
 
     def step(self, given: Tensor, state: Any) -> Any:
         """The next state."""
-        raise TypeError(f"{type(self).__name__} does not define step(self, given, state)")
+        error = undefined_method(self, "step(self, given, state)")
+        raise error
 
     def first_state(self, x: Tensor) -> Any:
         """The state before the first step: zeros of shape (batch, units), for `x` of shape (batch, features)."""

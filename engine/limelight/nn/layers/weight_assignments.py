@@ -33,8 +33,9 @@ def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
         )
     elif value is None and held.get(name, layer) is None and layer._lacks_weights():
         error = AttributeError(
-            f"{kind}.{name} is None, and would be set to None: weights are made on the first call, or by build. To share one, build the layer that has it first, or use one layer in both places; with the table of "
-            "an Embedding, which there is at once, write x @ embedding.table.T",
+            f"{kind}.{name} is None, and would be set to None: weights are made on the first call, or by build. To "
+            "share one, build the layer that has it first, or use one layer in both places; with the table of an "
+            "Embedding, which there is at once, write x @ embedding.table.T",
             name=name,
         )
     else:

@@ -12,6 +12,7 @@ from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, checked_places
 
@@ -53,13 +54,18 @@ def take(x: TensorLike, /, indices: TensorLike, axis: int = 0) -> Tensor:
     Indices may repeat: their gradients add up.
     Shapes (a, n, b) and (i, j) with axis 1 give (a, i, j, b). Negative indices count from the end.
     Raises OutOfBoundsError for one that is beyond it: it names the index, its position, and the size (JAX gives NaN,
-    and TensorFlow on a GPU 0).
+    and TensorFlow on a GPU 0); ArgumentError for an axis that is a tensor with axes, as where the axis came second.
 
     >>> import limelight as ll
     >>> ll.take(ll.constant([10, 20, 30]), ll.constant([2, 0])).tolist()
     [30, 10]
     """
     x = as_tensor(x)
+    if isinstance(axis, Tensor) and axis.ndim:
+        raise ArgumentError(
+            "gather: the indices come second, and an axis third; for one element of each row, as torch.gather(x, axis, "
+            "indices) has it, write ll.take_along_axis(x, indices, axis)"
+        )
     return _take((x, as_tensor(indices)), shapes.one_axis("take", x.ndim, axis))
 
 

@@ -83,7 +83,8 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
 
     Args:
         x: any shape and dtype.
-        shape: the sizes, one of which may be -1; may be an integer vector (see `shape_of`).
+        shape: the sizes, one of which may be -1, or while tracing None, as `x.shape` has it for a size that is unknown;
+            may be an integer vector (see `shape_of`).
         *more: none: the sizes are one argument.
         copy: makes no difference: as tensors are immutable nobody can tell a copy.
 
@@ -124,14 +125,19 @@ def ravel(x: TensorLike, /) -> Tensor:
     return reshape(x, (-1,))
 
 
-def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+def _sizes(shape: int | Sequence[int | None]) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
     if shape is None:
         raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
-    if None in shape:
+    unknown = sum(n is None for n in shape)
+    if unknown == 1 and active and -1 not in shape:
+        shape = [-1 if n is None else n for n in shape]  # the number of elements leaves no other size
+    elif unknown:
         raise ShapeError(
-            f"reshape: {shapes.show(tuple(shape))} has an unknown size; write -1, or reshape to ll.shape_of(other)"
+            f"reshape: {shapes.show(tuple(shape))} has None where a size is unknown while tracing, which does not say "
+            "which; write `b, t, d = x.sizes()` for `b, t, d = x.shape`, whose sizes may be unknown, or -1 for the "
+            "unknown one and numbers for all others"
         )
     sizes = tuple([n if type(n) is int else shapes.as_size("reshape", n) for n in shape])
     if any(n < -1 for n in sizes):
