@@ -32,6 +32,7 @@ KINDS: Final = (
     "guide/training",
     "guide/coming_from_numpy",
     "guide/coming_from_pytorch",
+    "guide/coming_from_tensorflow_and_jax",
     "guide/glossary",
     "gallery/README",
     "reference/README",
