@@ -154,7 +154,7 @@ def entry(name: str) -> str:
 
 
 def _directive(kind: str, heading: str, body: str, ticks: int) -> str:
-    """An entry below the last of the calls; the others stand above it, as MyST takes one line as a directive's heading."""
+    """An entry below the last of its calls; the others stand above, as a heading of MyST's is one line."""
     fence = "`" * ticks
     *others, last = heading.split("\n")
     above = "".join(f"{fence}{{py:{kind}}} {call}\n:no-index:\n{fence}\n\n" for call in others)
