@@ -154,9 +154,11 @@ def entry(name: str) -> str:
 
 
 def _directive(kind: str, heading: str, body: str, ticks: int) -> str:
+    """An entry below the last of its calls; the others stand above, as a heading of MyST's is one line."""
     fence = "`" * ticks
-    first, *others = heading.split("\n")
-    return f"{fence}{{py:{kind}}} {first}\n" + "".join(f"{line}\n" for line in others) + f"\n{body}\n{fence}\n"
+    *others, last = heading.split("\n")
+    above = "".join(f"{fence}{{py:{kind}}} {call}\n:no-index:\n{fence}\n\n" for call in others)
+    return f"{above}{fence}{{py:{kind}}} {last}\n\n{body}\n{fence}\n"
 
 
 def _constant(value: Any) -> str:

@@ -60,6 +60,12 @@ def test_signatures_read_as_they_are_written():
     assert not [name for name, value in reference.public_names().items() if "<" in str(reference.signatures("", value))]
 
 
+def test_each_way_to_call_has_a_heading_of_its_own():
+    entry = reference._directive("function", "\n".join(reference.signatures("ll.function", ll.function)), "Text.", 5)
+    headings = re.findall(r"^`{5}\{py:function\} ll\.function\(.*\)", entry, re.MULTILINE)
+    assert len(headings) == entry.count("ll.function(") == 2
+
+
 def test_facts_are_those_of_the_ops_that_the_example_runs():
     assert dict(ops_of_example.facts(ll.nn.Dense))["Ops"] == "`matmul`, `add`, `relu` in the example"
     facts = dict(ops_of_example.facts(ll.multiply))

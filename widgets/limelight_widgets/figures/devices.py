@@ -26,9 +26,9 @@ def devices_figure(state: State) -> Figure:
     ]
     picture = drawn_table("Devices", summary, columns)
     rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
-    columns_of_table = ("device", "bytes", "ops, calls or copies", "line")
+    columns_of_table = ("device", "bytes", "how many", "line")
     wrapped = frozenset({"bytes", "line"})
-    numbers = frozenset({"ops, calls or copies"})
+    numbers = frozenset({"how many"})
     table = Table(columns_of_table, rows, numbers, sentences=[state["note"]], wrapped=wrapped)
     return figure("Devices", summary, picture, table)
 
@@ -75,7 +75,7 @@ def peak_text(device: State) -> str:
 
 def _device_row(device: State) -> list[str]:
     memory = f"live {bytes_text(device['live'])}, peak {peak_text(device)}"
-    return [device["name"], memory, f"{device['ops']:,} + {device['calls']:,}", ""]
+    return [device["name"], memory, f"{counted(device['ops'], 'op')}, {counted(device['calls'], 'call')}", ""]
 
 
 def _copy_row(copy: State) -> list[str]:

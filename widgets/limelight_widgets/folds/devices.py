@@ -16,7 +16,7 @@ FIRST_STEP = 0.05  # seconds between two samples, until the history is full
 CALLS = {"call", "call_forward"}  # a call of a staged function is one event, whatever its graph does
 PEAK_NOTE = (
     "live: every buffer once, as the allocator has it. peak: the most of these, with the intermediates of staged calls "
-    "by their plans; what a kernel needs inside, for a moment, is not counted. ≥: sizes or repetitions were not known."
+    "by their plans; what a kernel needs inside, for a moment, is not counted. ≥: at least, where sizes were not known."
 )
 MOST_COPIES = 200  # distinct kinds of copies that are kept apart
 

@@ -107,8 +107,8 @@ def nan(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: An
     `F` is a staged function, or one that can be staged; it uses the trace that such a call uses, and makes it if there
     is none. `gradient_of`: go back, too, from the sum of all results, by True (all arguments and trainable variables),
     or by parameter names, tensors or variables, one or several. A function that has a tape inside needs no such help.
-    Calls, branches and loops are gone into. The run changes nothing: variables and generators are copies, which begin as
-    those are now. What `ll.debug.print` prints is printed, and the Python of a `py_func` runs; what that assigns to
+    Calls, branches and loops are gone into. The run changes nothing: variables and generators are copies, which begin
+    as those are now. What `ll.debug.print` prints is printed, and the Python of a `py_func` runs; what that assigns to
     variables is put back.
 
     An op is named if it makes NaN of numbers that are not, or infinities of finite ones; so masks of infinities are
