@@ -1,5 +1,7 @@
 """Settings of the whole process: `ll.config`."""
 
+from typing import TYPE_CHECKING
+
 from limelight.core.devices import set_virtual_devices
 from limelight.executors.setting import executor
 from limelight.optimise.setting import optimiser
@@ -8,4 +10,7 @@ from limelight.user_code import hints
 from limelight.user_code.tracebacks import show_library_frames
 
 __all__ = ["executor", "optimiser", "run_functions_eagerly", "set_virtual_devices", "show_library_frames"]
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("config")
 __dir__ = hints.listing(__all__)

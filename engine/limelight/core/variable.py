@@ -566,7 +566,7 @@ for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", 
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name.startswith("_") or not hasattr(Tensor, name):
-        hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
+        hint = f": {hints.with_form(equivalents.of_tensors()[name])}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 
