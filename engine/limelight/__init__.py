@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import sys
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -155,6 +156,7 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return [public for public in __dir__() if public[0] != "_" and not hasattr(builtins, public)]
     hint = "" if name.startswith("__") else hints.suggested(name)
+    hints.refuse_import(name, sys._getframe(1), hint)
     missing = AttributeError(f"module 'limelight' has no attribute {name!r}{hint}", name=name)
     errors.mark_user_error(missing)
     raise missing

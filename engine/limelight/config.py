@@ -1,5 +1,7 @@
 """Settings of the whole process: `ll.config`."""
 
+from typing import TYPE_CHECKING
+
 from limelight.core.devices import set_virtual_devices
 from limelight.executors.setting import deterministic, executor
 from limelight.executors.xla.disk_cache import compilation_cache
@@ -17,4 +19,7 @@ __all__ = [
     "set_virtual_devices",
     "show_library_frames",
 ]
+
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("config")
 __dir__ = hints.listing(__all__)

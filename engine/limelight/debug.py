@@ -7,7 +7,7 @@ branches, loops and under `ll.vectorize` (example by example).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from limelight.core import dispatch, dtypes, nest
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops import debugging
+from limelight.user_code import hints
 
 __all__ = ["check", "check_numerics", "print"]
 
@@ -42,8 +43,17 @@ class _Text:
         """Raises ArgumentError where the text asks for what is not given, now and not when it runs."""
         try:
             self._formatted(leaves)
-        except (IndexError, KeyError) as error:
-            raise ArgumentError(f"{function}: {self._form!r} asks for {error}, which is not given") from None
+        except KeyError as error:
+            raise ArgumentError(
+                f"{function}: {self._form!r} asks for {error}, which is not given; write {error.args[0]}=x after the "
+                "text"
+            ) from None
+        except IndexError:
+            given = len(nest.unflatten(self._structure, leaves)[0])
+            raise ArgumentError(
+                f"{function}: {self._form!r} asks for more values than are given by place, {given}; write one for each "
+                "{} after the text"
+            ) from None
         except (TypeError, ValueError):
             return  # about a value, of which this is not one
 
@@ -124,5 +134,6 @@ def check_numerics(x: TensorLike, /, message: str = "") -> Tensor:
     return debugging.check_numerics((x,), str(message))
 
 
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+    __getattr__ = hints.missing_name_hint("debug")
+__dir__ = hints.listing(__all__)

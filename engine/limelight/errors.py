@@ -16,7 +16,7 @@ _LOCATED: Final = re.compile(r"\(\S.* line \d+")
 _locate: Callable[[], str] = str  # nothing, until whoever reads the user's stack says how
 
 
-_NAMED: Final = re.compile(r"([a-z_][a-z_0-9.]*)(: | needs )")
+_NAMED: Final = re.compile(r"([a-z_][a-z_0-9.]*|ForwardAccumulator)(: | needs )")
 _called: Callable[[], str] = str
 
 

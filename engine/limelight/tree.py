@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.core import nest
 from limelight.core.nest import Structure
+from limelight.errors import ArgumentError
 from limelight.user_code import hints
 
 __all__ = ["flatten", "leaves", "map", "paths", "reduce", "structure", "unflatten"]
@@ -39,6 +40,12 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     >>> ll.tree.unflatten(ll.tree.structure({"b": 1, "a": (2, 3)}), [20, 30, 10])
     {'b': 10, 'a': (20, 30)}
     """
+    if not isinstance(structure, Structure):
+        given = "leaves, then the structure" if isinstance(leaves, Structure) else type(structure).__name__
+        raise ArgumentError(
+            f"tree.unflatten: the structure comes first, as ll.tree.structure(tree) gives it, then the leaves; got "
+            f"{given}"
+        )
     return nest.unflatten(structure, leaves)
 
 
@@ -49,6 +56,7 @@ def map(function: Callable[..., Any], tree: Any, /, *others: Any) -> Any:
     >>> ll.tree.map(abs, [-1, {"x": -2}])
     [1, {'x': 2}]
     """
+    _require_function("map", function, tree)
     return nest.map_structure(function, tree, *others)
 
 
@@ -89,7 +97,14 @@ def reduce(function: Callable[[Any, Any], Any], tree: Any, *initial: Any) -> Any
     >>> ll.tree.reduce(lambda total, x: total + x, [1, (2, 3)])
     6
     """
+    _require_function("reduce", function, tree)
     return functools.reduce(function, leaves(tree), *initial)
+
+
+def _require_function(name: str, function: Any, tree: Any) -> None:
+    if not callable(function):
+        swapped = f"; write ll.tree.{name}(function, tree)" if callable(tree) else ""
+        raise ArgumentError(f"tree.{name}: the function comes first, got {type(function).__name__}{swapped}")
 
 
 if not TYPE_CHECKING:  # type checkers are to know of names that are missing

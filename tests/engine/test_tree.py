@@ -62,7 +62,7 @@ def test_none_is_a_leaf_that_keeps_its_place_as_gradients_that_are_not_connected
         ("tree_leaves", "ll.tree.leaves"), ("pack_sequence_as", "ll.tree.unflatten"),
         ("all", r"write all\(ll.tree.leaves"),
         ("flatten_with_path", "ll.tree.paths"), ("assert_same_structure", "ll.tree.structure"),
-        ("flaten", "write ll.tree.flatten$"), ("transpose", "no attribute 'transpose'$"),
+        ("flaten", "write ll.tree.flatten$"), ("transpose", "of a list of trees: ll.tree.map"),
     ],
 )  # fmt: skip
 def test_names_of_other_libraries_trees(name, words):

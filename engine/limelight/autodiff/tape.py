@@ -47,7 +47,7 @@ from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
-from limelight.user_code import source_line
+from limelight.user_code import hints, source_line
 from limelight.with_blocks import block_of
 
 _getframe: Final = sys._getframe
@@ -58,7 +58,21 @@ _ids = itertools.count(1)
 _alive: Final[set[weakref.ref[GradientTape]]] = set()
 
 
-class GradientTape(Jacobians, dispatch.Interpreter):
+_INTERNAL: Final = frozenset(dir(dispatch.Interpreter)) - frozenset(dir(object)) | {
+    "observe_many",
+    "value_of",
+    "watches",
+}
+
+
+class _Listed(type):
+    """The type of tapes' class: completion offers what a tape is for, without what makes it an interpreter of ops."""
+
+    def __dir__(cls) -> list[str]:
+        return hints.without_internals(cls, type.__dir__(cls), _INTERNAL)
+
+
+class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
     """A gradient tape: records the ops of its block for reverse-mode differentiation (Baydin et al. 2018, section 3.2).
 
     Ops that depend on something watched are recorded: trainable variables are watched when read, tensors by `watch`. A
@@ -531,6 +545,9 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def saved_bytes(self) -> int:
         """Bytes that the tape keeps alive."""
         return sum(record.saved_bytes for record in self.entries)
+
+    def __dir__(self) -> list[str]:
+        return hints.without_internals(type(self), object.__dir__(self), _INTERNAL)
 
     def __repr__(self) -> str:
         state = "recording" if self.active else "used" if self._used and not self.persistent else "idle"

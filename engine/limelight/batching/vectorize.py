@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
@@ -93,10 +94,9 @@ class Vectorized(Generic[P, R]):
         args, kwargs = self._with_generator_batches(given, named)
         leaves, structure = nest.flatten((args, kwargs))
         axes = [*_axes_of(args, self._in_axes), *[0] * (len(leaves) - len(nest.leaves_of(args)))]
-        paths = [path[3:] for path in nest.paths(structure, "")]
-        values = [_examples_first(x, axis, path) for x, axis, path in zip(leaves, axes, paths, strict=True)]
-        mapped = [value is not None for value in values]
-        size = _common_size([v for v in values if v is not None], [p for p, m in zip(paths, mapped, strict=True) if m])
+        paths = functools.partial(self._paths, structure)
+        values = [_examples_first(x, axis, paths, i) for i, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
+        size = _common_size(values, paths)
         self.looped = {}
         if self._chunk_size is None or not isinstance(size, int) or size <= self._chunk_size:
             return self._run(leaves, values, structure, size)
@@ -106,6 +106,21 @@ class Vectorized(Generic[P, R]):
             cut = [None if v is None else v[part] for v in values]
             results.append(self._run(leaves, cut, structure, part.stop - start))
         return self._joined(results)
+
+    def _paths(self, structure: nest.Structure) -> list[str]:
+        """How messages call each leaf of the arguments: by the names of the parameters, where they are known."""
+        try:
+            parameters = inspect.signature(self._fn).parameters.values()
+        except (TypeError, ValueError):  # some functions written in C do not say
+            parameters = {}.values()
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        positional, named = structure.children
+        paths = []
+        for i, child in enumerate(positional.children):
+            paths += nest.paths(child, names[i] if i < len(names) else f"argument {i}")
+        for key, child in zip(named.keys, named.children, strict=True):
+            paths += nest.paths(child, str(key))
+        return paths
 
     def _with_generator_batches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The arguments, each list of generators that has examples as one leaf."""
@@ -187,36 +202,45 @@ def _axes_like(prefix: Any, tree: Any, name: str) -> list[Any]:
     if prefix is None or hasattr(prefix, "__index__"):
         return [prefix] * len(nest.leaves_of(tree))
     axes, structure = nest.flatten(prefix)
-    parts = nest.flatten_like(structure, tree, name)
+    try:
+        parts = nest.flatten_like(structure, tree, name)
+    except ArgumentError:
+        whole = f"the {'result' if name == 'out_axes' else 'argument'}, {nest.flatten(tree)[1]}"
+        raise ArgumentError(
+            f"vectorize: `{name}` must have the structure of {whole}, or end above its leaves with one axis (or None) "
+            f"for a whole part, got {structure}"
+        ) from None
     return [axis for axis, part in zip(axes, parts, strict=True) for _ in nest.leaves_of(part)]
 
 
-def _examples_first(x: Any, axis: Any, path: str) -> Any:
+def _examples_first(x: Any, axis: Any, paths: Callable[[], list[str]], i: int) -> Any:
     """All examples of an argument's leaf, along the first axis; None where all share it."""
     if isinstance(x, GeneratorBatch):
         if axis not in (0, -1):
-            raise ShapeError(f"vectorize: `{path}` is a list of generators and has no axis {axis}, only axis 0")
+            raise ShapeError(f"vectorize: `{paths()[i]}` is a list of generators and has no axis {axis}, only axis 0")
         return x
     if axis is None or not (isinstance(x, (*_NUMBERS, np.ndarray, np.generic, Tensor)) or hasattr(x, "__as_tensor__")):
         return None
     t = as_tensor(x)
     if not -t.ndim <= axis < t.ndim:
         raise ShapeError(
-            f"vectorize: `{path}` is {t.spec} and has no axis {axis} along which examples lie; "
-            "give in_axes=None for what all examples share"
+            f"vectorize: `{paths()[i]}` is {t.spec} and has no axis {axis} along which examples lie; give "
+            "in_axes=None for what all examples share, (0, None) by place; by name write lambda x: f(x, s=2.0)"
         )
     return front(t, axis.__index__() % t.ndim)
 
 
-def _common_size(values: Sequence[Tensor], paths: Sequence[str]) -> Any:
+def _common_size(of_leaves: Sequence[Any], paths: Callable[[], list[str]]) -> Any:
     """How many examples there are: an int, or a scalar tensor where no argument knows."""
+    values = [v for v in of_leaves if v is not None]
     if not values:
         raise ArgumentError("vectorize: no argument has examples; in_axes must name an axis of one tensor at least")
-    sizes = {path: x.shape[0] for path, x in zip(paths, values, strict=True) if x.shape[0] is not None}
-    if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{n} in `{path}`" for path, n in sizes.items())
+    sizes = {x.shape[0] for x in values} - {None}
+    if len(sizes) > 1:
+        known = [(path, v) for path, v in zip(paths(), of_leaves, strict=True) if v is not None]
+        told = ", ".join(f"{v.shape[0]} in `{path}`" for path, v in known if v.shape[0] is not None)
         raise ShapeError(f"vectorize: the arguments have different numbers of examples: {told}")
-    return next(iter(sizes.values())) if sizes else apply(get("shape_of"), (values[0],))[0]
+    return sizes.pop() if sizes else apply(get("shape_of"), (values[0],))[0]
 
 
 def _result_along(x: Any, axis: Any, batcher: Batcher, size: Any) -> Any:

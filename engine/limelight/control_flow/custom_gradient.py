@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from limelight.autodiff import GradientTape
 from limelight.batching import Batcher, Site
@@ -33,7 +33,7 @@ from limelight.core import dispatch, nest
 from limelight.core.autograph_hook import maybe_converted
 from limelight.core.op import Op, defop
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CallError
 from limelight.executors.base import Peak
 from limelight.staging.trace_branch import tracing
 
@@ -97,7 +97,21 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
             return body(arguments)[0]
         return call_eagerly(body, arguments, _unrecorded())
 
-    return call
+    return _refusing_rules(call)
+
+
+def _refusing_rules(function: Any) -> Callable[..., Any]:
+    """`function`, which says what to write where JAX's users look for a way to give it its rule."""
+    function.defvjp = function.defjvp = function.defjvps = _refuse_rules
+    return cast("Callable[..., Any]", function)
+
+
+def _refuse_rules(*rules: Any, **options: Any) -> None:
+    """Raises CallError: the rule comes with the value."""
+    raise CallError(
+        "custom_gradient: the function itself returns its value and its rule: write `return y, lambda dy: dy * dydx`, "
+        "and leave defvjp out; what the rule needs of the forward pass it finds as a closure"
+    )
 
 
 def call_eagerly(

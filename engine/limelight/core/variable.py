@@ -573,7 +573,7 @@ def _read_attribute(self: Variable, name: str) -> Any:
         words = f"a variable has no attribute {name!r}: {equivalents.of_variables()[name]}"
         raise AttributeError(words, name=name, obj=self)
     if name.startswith("_") or not hasattr(Tensor, name):
-        hint = f": {equivalents.of_tensors()[name]}" if name in equivalents.of_tensors() else ""
+        hint = f": {hints.with_form(equivalents.of_tensors()[name])}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
     return getattr(self.read_value(), name)
 

@@ -26,7 +26,7 @@ from limelight.data.staged_iteration import Pass, Rounds, begin_pass
 from limelight.errors import ArgumentError, CallError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
-from limelight.user_code import hints
+from limelight.user_code import equivalents, hints
 
 _MOST_UNROLLED: Final = 256
 _FORMAT: Final = 1
@@ -80,6 +80,9 @@ class Dataset(metaclass=_Class):
     """
 
     __limelight_leaf__ = True
+
+    def __dir__(self) -> list[str]:
+        return hints.without_internals(type(self), object.__dir__(self), ())
 
     def __init__(self, stage: Stage) -> None:
         if not isinstance(stage, Stage):
@@ -459,3 +462,7 @@ def iterate(source: Any) -> Iterator:
             "state_dict and load_state_dict; write ll.data.from_generator(f) for a function that makes an iterator"
         )
     return Iterator(Foreign(foreign.Stateful(source)), 0, 0)
+
+
+for _name, _hint in equivalents.of_datasets().items():
+    setattr(Dataset, _name, hints.Elsewhere(_name, _hint, "a dataset"))

@@ -50,6 +50,9 @@ class _Counter(Variable):
         raise CallError(f"optimizer.step is how many steps were done; {equivalents.of_optimizers()['update']}")
 
 
+_INTERNAL: Final = ("renew_slots", "untracked", "variables_with_slots", "edges")
+
+
 class Optimizer(Module):
     """Base class of optimisers: changes variables by their gradients.
 
@@ -239,6 +242,9 @@ class Optimizer(Module):
     def variables_with_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The variables that have slots, each with them."""
         return [(ref.deref(), self.slots[position]) for ref, position in self._positions.items()]
+
+    def __dir__(self) -> list[str]:
+        return hints.without_internals(type(self), super().__dir__(), _INTERNAL)
 
     def __repr__(self) -> str:
         settings = {name: x for name, x in vars(self).items() if isinstance(x, (int, float)) and name[0] != "_"}

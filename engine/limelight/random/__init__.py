@@ -6,11 +6,13 @@ anew.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
 
 from limelight import forking
 from limelight.random.continuous import Continuous
 from limelight.random.discrete import Discrete
+from limelight.random.stream import Stream
 from limelight.user_code import hints
 
 __all__ = [
@@ -57,7 +59,16 @@ class Generator(Continuous, Discrete):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
+        def __getattr__(self, name: str) -> Any:
+            return hints.missing_of_generator(name)
+
+
+for _kind in (Continuous, Discrete, Stream):  # Python's errors name a function by where it was written
+    for _name, _method in vars(_kind).items():
+        if isinstance(_method, FunctionType):
+            _method.__qualname__ = f"Generator.{_name}"
 _default: Final = Generator()
 forking.before(_default._data.note_fork)
 forking.in_child(_default._data.differ_from_parent)

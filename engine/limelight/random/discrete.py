@@ -15,7 +15,15 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops.index.sort import argsort
 from limelight.ops.random import distributions, standard_draws
 from limelight.ops.shape.concat import concat
-from limelight.random.parameters import ShapeLike, as_parameters, broadcast_parameter, check_domain, drawn_shape, whole
+from limelight.random.parameters import (
+    ShapeLike,
+    as_parameters,
+    broadcast_parameter,
+    check_domain,
+    drawn_shape,
+    refuse_generator,
+    whole,
+)
 from limelight.random.stream import Stream
 
 
@@ -191,6 +199,7 @@ class Discrete(Stream):
         >>> ll.random.choice(ll.constant([10.0, 20.0]), (3,), p=[0.0, 1.0]).tolist()
         [20.0, 20.0, 20.0]
         """
+        refuse_generator("choice", x)
         whole_number = hasattr(x, "__index__") and not getattr(x, "ndim", 0)
         among = None if whole_number else as_tensor(x)
         count = whole("choice", "how many there are", x) if among is None else among.shape[0] if among.ndim else 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from limelight.staging.function import Function
 from limelight.staging.options import check_names
+from limelight.user_code import equivalents, hints
 
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
@@ -108,3 +109,7 @@ def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """
     check_names(Function, options)
     return Function(fn, **options) if fn is not None else functools.partial(Function, **options)
+
+
+for _name, _hint in equivalents.of_staged_functions().items():
+    setattr(Function, _name, hints.Elsewhere(_name, _hint, "a staged function"))

@@ -46,9 +46,10 @@ from limelight.staging.trace_cache import TraceCache, add_shortcut, objects_of
 from limelight.staging.trace_lock import TraceLock
 from limelight.staging.tracer import Tracer
 from limelight.staging.weak_identity import Identity
-from limelight.user_code import identity_questions, source_line, tracebacks
+from limelight.user_code import hints, identity_questions, source_line, tracebacks
 
 ids: Final = itertools.count(1)
+_INTERNAL: Final = ("follows_sharing", "is_for_question", "summed_outputs")
 _trace_lock: Final = TraceLock()
 forking.in_child(_trace_lock.renew)
 _alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
@@ -363,6 +364,9 @@ class Function:
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
         return (_rebuild, (self.python_function, self._options))
+
+    def __dir__(self) -> list[str]:
+        return hints.without_internals(type(self), object.__dir__(self), _INTERNAL)
 
     def __repr__(self) -> str:
         n, runs = len(self._cache), self.trace_count

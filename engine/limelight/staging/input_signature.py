@@ -178,7 +178,9 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
             f"one of them, with a tensor or with a spec that has a None for each axis{source_line.here()}"
         )
     if not spec.accepts(actual):
-        raise SignatureError(
-            f"{name}: argument `{path}` must be {spec!r} by the input_signature, got {actual!r}{source_line.here()}"
-        )
+        cast = ""
+        if spec.dtype != actual.dtype and TensorSpec(spec.shape, actual.dtype).accepts(actual):
+            cast = f"; write {path}.astype(ll.{spec.dtype.name})"
+        wanted = f"argument `{path}` must be {spec!r} by the input_signature"
+        raise SignatureError(f"{name}: {wanted}, got {actual!r}{cast}{source_line.here()}")
     return fitted

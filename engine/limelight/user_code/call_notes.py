@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import inspect
 import re
 import sys
 from types import FrameType, MethodType, ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.errors import LimelightError
 from limelight.user_code import equivalents, source_line
 from limelight.user_code.definitions import parsed_expression
-from limelight.user_code.hints import add_note
+from limelight.user_code.hints import add_note, suggested
 
 _MISFIT: Final = re.compile(
     r"([\w.<>]+)\(\) (?:got an unexpected keyword argument '(?P<keyword>\w+)'"
+    r"|got multiple values for argument '(?P<twice>\w+)'"
     r"|got some positional-only arguments passed as keyword arguments: '(?P<by_place>[\w, ]+)'"
     r"|takes .*positional arguments? but .* given|missing \d+ required .*argument)"
 )
-_NOT_CALLABLE: Final = re.compile(r"'\w+' object is not callable$")
+_NOT_CALLABLE: Final = re.compile(r"'[\w.]+' object is not callable$")
 _NO_ITEMS: Final = "'Dataset' object is not subscriptable"
 _ATTRIBUTES: Final = {
     "size": "write x.size for all elements, x.shape[i] along an axis",
@@ -46,6 +50,7 @@ _OTHERS: Final = {
     "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel.shape",
     "scatter": "To set elements along an axis, as torch.scatter, write ll.put_along_axis(x, indices, values, axis)",
     "to": "A device alone is given to it: write x.to(device).astype(dtype)",
+    "switch": "Branches take no arguments: switch(index, [lambda: f(x), lambda: g(x)])",
     "split": "The number of parts, or their sizes, come second",
 }
 
@@ -84,20 +89,36 @@ def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
     if function is None or not (source_line.is_engine(function.__code__) or _is_made(function)):
         return ""
     name, signature = _form(function)
-    if match["keyword"]:
+    if function.__module__.startswith("limelight.random.") and _is_given_a_generator(frame, instruction):
+        hint = f"a generator is no argument, as keys are in JAX; draws are its methods: generator.{name}(...)"
+    elif match["keyword"]:
         hint = equivalents.keyword_hint(name, match["keyword"], signature.parameters)
+        hint = hint or _nearest(match["keyword"], signature)
     elif match["by_place"]:
-        hint = f"{match['by_place']} are given by place, without a name"
+        names = match["by_place"]
+        hint = f"{names} {'are' if ',' in names else 'is'} given by place, without a name"
     else:
         hint = _OTHERS.get(function.__qualname__, "")
-        if function.__module__.startswith("limelight.random."):
-            hint = f"A generator is no argument; draws are its methods: generator.{name}(...)"
     return f"{hint[:1].upper()}{hint[1:]}. Its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
 
 
 def _is_made(function: Any) -> bool:
     """Whether it is the constructor of a dataclass of limelight's, which comes from no file."""
     return function.__name__ == "__init__" and str(function.__module__).startswith("limelight.")
+
+
+def _is_given_a_generator(frame: FrameType, instruction: int) -> bool:
+    """Whether the first argument of a call is a generator, as JAX's functions are given a key."""
+    call = _call(frame, instruction)
+    given = _value(call.args[0], frame) if call is not None and call.args else None
+    return hasattr(type(given), "reset") and hasattr(type(given), "split")
+
+
+def _nearest(keyword: str, signature: inspect.Signature) -> str:
+    """The parameter that was perhaps meant by a misspelt keyword, as the end of a sentence; "" where none is near."""
+    known = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    near = difflib.get_close_matches(keyword, known, 1, 0.8)
+    return f"did you mean {near[0]}=?" if near else ""
 
 
 def _form(function: Any) -> tuple[str, inspect.Signature]:
@@ -113,12 +134,25 @@ def _form(function: Any) -> tuple[str, inspect.Signature]:
 def _of_attribute(frame: FrameType, instruction: int) -> str:
     """What to write for `x.size()`."""
     call = _call(frame, instruction)
-    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr not in _ATTRIBUTES:
+    if call is None or not isinstance(call.func, ast.Attribute):
         return ""
+    if call.func.attr not in _ATTRIBUTES:
+        return _of_module(call, frame)
     holder = _value(call.func.value, frame)
     if holder is not None and not type(holder).__module__.startswith("limelight."):
         return ""
     return f"In limelight {call.func.attr} is no function: {_ATTRIBUTES[call.func.attr]}"
+
+
+def _of_module(call: ast.Call, frame: FrameType) -> str:
+    """What to write for `ll.checkpoint(f)`, where that is a module, and for `ll.float32(3)`."""
+    module = _value(call.func, frame)
+    if isinstance(module, np.dtype):
+        return f"Dtypes are not called: write ll.constant(value, ll.{module.name}), or x.astype(ll.{module.name})"
+    if not isinstance(module, ModuleType) or not module.__name__.startswith("limelight."):
+        return ""
+    hint = suggested(module.__name__.rpartition(".")[2])
+    return f"{module.__name__} is a module{hint}"
 
 
 def _of_item(frame: FrameType, instruction: int) -> str:
@@ -144,20 +178,28 @@ def _called(frame: FrameType, instruction: int, said: str) -> Any:
     if call is None:
         return None
     function = _value(call.func, frame)
-    if function is None and isinstance(call.func, ast.Attribute):  # of a result, whose class Python names
-        function = inspect.getattr_static(_class_named(said.rpartition(".")[0]), call.func.attr, None)
+    if function is None and isinstance(call.func, ast.Attribute):  # of a result: of a tensor, most likely
+        tensor = vars(sys.modules["limelight"])["Tensor"]
+        function = inspect.getattr_static(tensor, call.func.attr, None)
+    if not callable(function) or getattr(function, "__qualname__", said) != said:
+        function = _of_class(frame, said) or function
     if inspect.isclass(function):
         function = inspect.getattr_static(function, said.rpartition(".")[2], None)
-    if isinstance(function, MethodType):
+    if isinstance(function, (MethodType, staticmethod)):
         function = function.__func__
     return function if inspect.isfunction(function) and function.__qualname__ == said else None
 
 
-def _class_named(name: str) -> Any:
-    """The engine's class of that name, as far as it is imported; without one Tensor, whose methods ops attach."""
-    modules = [module for home, module in list(sys.modules.items()) if home.partition(".")[0] == "limelight"]
-    classes = [vars(module).get(name or "Tensor") for module in modules]
-    return next(filter(inspect.isclass, classes), None)
+def _of_class(frame: FrameType, said: str) -> Any:
+    """The method that Python calls `said`, "Place.set", of a class of limelight's; None where another has that name."""
+    owner, _, name = said.partition(".")
+    others = {**frame.f_globals, **source_line.locals_of(frame)}.get(owner)
+    if not name or (others is not None and not others.__module__.startswith("limelight.")):
+        return None
+    homes = [module for path, module in list(sys.modules.items()) if path.startswith("limelight.")]
+    kinds = [vars(module).get(owner) for module in homes]
+    methods = {inspect.getattr_static(kind, name, None) for kind in kinds if inspect.isclass(kind)} - {None}
+    return methods.pop() if len(methods) == 1 else None
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:

@@ -56,7 +56,32 @@ def of_variables() -> Mapping[str, str]:
 @functools.cache
 def of_optimizers() -> Mapping[str, str]:
     """The same of optimisers."""
-    return {**of_modules(), **{name: entry.remark for name, entry in _parsed("optimisers").items()}}
+    hints = {**of_modules(), **{name: entry.remark for name, entry in _parsed("optimisers").items()}}
+    return {name: hint for name, hint in hints.items() if hint}
+
+
+@functools.cache
+def of_generators() -> Mapping[str, str]:
+    """The same of generators, whose methods are the functions of `ll.random`."""
+    return {name: entry.remark for name, entry in _parsed("generators").items()}
+
+
+@functools.cache
+def of_places() -> Mapping[str, str]:
+    """The same of `x.at[i]`."""
+    return {name: entry.remark for name, entry in _parsed("places").items()}
+
+
+@functools.cache
+def of_datasets() -> Mapping[str, str]:
+    """The same of datasets."""
+    return {name: entry.remark for name, entry in _parsed("datasets").items()}
+
+
+@functools.cache
+def of_staged_functions() -> Mapping[str, str]:
+    """The same of what `jax.jit` and `tf.function` return."""
+    return {name: entry.remark for name, entry in _parsed("staged functions").items()}
 
 
 @functools.cache
@@ -85,8 +110,9 @@ def setting_hint(name: str, known: Iterable[str], table: Mapping[str, Equivalent
 
         close = difflib.get_close_matches(name, known, 1)
         return f"; did you mean {close[0]!r}?" if close else "."
-    if entry.ours in known:
-        return f"; did you mean {entry.ours!r}?"
+    ours = next((name for name in entry.ours.split() if name in known), None)
+    if ours is not None:
+        return f"; did you mean {ours!r}?"
     return f": {entry.remark}." if entry.remark else "."
 
 

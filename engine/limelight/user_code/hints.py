@@ -9,16 +9,18 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
 from typing import Any, Final
 
 from limelight.errors import mark_user_error
 from limelight.user_code import equivalents, source_line
 from limelight.user_code.definitions import parsed_expression
 
-_APART: Final = ("tree", "data", "lookup")
+_APART: Final = ("tree", "data", "lookup", "debug")
 """Namespaces whose names mean something else outside of them: a misspelt one is looked for there alone."""
 _PARTS: Final = ("", "nn", "linalg", "random", "optim", "fft", "nn.initializers", "optim.schedules", "config")
 """The namespaces in which a name is looked for, the likeliest first."""
@@ -41,7 +43,7 @@ def suggested(name: str, part: str = "") -> str:
     if entry is not None and entry.ours:
         return f"; write ll.{entry.ours}" + (f" ({entry.remark})" if entry.remark else "")
     if entry is not None:
-        return f": {entry.remark}" if entry.remark else ""
+        return f": {entry.remark or 'there is none here'}"
     instead = _same_elsewhere(name, part) or _misspelt(name, part)
     return f"; write ll.{instead}" if instead else ""
 
@@ -83,6 +85,27 @@ def _may_be_near(a: str, b: str, most: int) -> bool:
     return lengths and not replaced and len(set(a) ^ set(b)) <= 2 * most
 
 
+def form_of(path: str) -> str:
+    """How `ll.path` is called, with what must be given: "ll.swapaxes(x, axis1, axis2)"."""
+    function: Any = functools.reduce(getattr, path.split("."), sys.modules["limelight"])
+    given = [
+        _OPERANDS.get(name, name)
+        for name, p in inspect.signature(function).parameters.items()
+        if p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    return f"ll.{path}({', '.join(given)})"
+
+
+_OPERANDS: Final = {"x1": "x", "x2": "y", "xs": "[x, y]", "operands": "*operands", "arrays": "*arrays"}
+_CALL_OF_X: Final = re.compile(r"(?<=^write ll\.)([\w.]+)\(x\)$")
+
+
+def with_form(hint: str) -> str:
+    """The hint "write ll.take(x)" of the table with all that must be given: "write ll.take(x, indices)"."""
+    call = _CALL_OF_X.search(hint)
+    return hint if call is None else f"write {form_of(call[1])}"
+
+
 _SHORTEST: Final = 2
 _SHORT: Final = 4
 _LONG: Final = 9
@@ -120,6 +143,27 @@ def missing_name_hint(part: str) -> Callable[[str], Any]:
     return missing
 
 
+def refuse_import(name: str, frame: FrameType, hint: str) -> None:
+    """Raises ImportError with the hint where `frame` runs `from limelight import name`: of our error Python keeps none.
+
+    Where a module of that name is being imported, Python finds it by itself.
+    """
+    import opcode  # noqa: PLC0415  # only a mistake needs it: importing limelight is to be quick
+
+    at = frame.f_code.co_code[frame.f_lasti] if frame.f_lasti >= 0 else -1
+    if at == opcode.opmap["IMPORT_FROM"] and f"limelight.{name}" not in sys.modules:
+        error = ImportError(f"cannot import name {name!r} from 'limelight'{hint}", name="limelight")
+        mark_user_error(error)
+        raise error
+
+
+def without_internals(cls: type, names: Iterable[str], internal: Iterable[str]) -> list[str]:
+    """What completion offers of `names`, the attributes of an object of `cls`: the public ones, and no hints."""
+    hidden = {name for kind in cls.__mro__ for name, value in vars(kind).items() if isinstance(value, Elsewhere)}
+    hidden |= set(internal)
+    return [name for name in names if name not in hidden and (name[0] != "_" or name[:2] == "__")]
+
+
 def listing(names: Iterable[str]) -> Callable[[], list[str]]:
     """The `__dir__` of a public module: what completion offers, without what the module itself imports."""
     public = sorted(names)
@@ -147,19 +191,20 @@ def _at_part(method: str) -> str | None:
 
 
 class Elsewhere:
-    """Stands where users of other libraries look for a method of a tensor, and says what to write.
+    """Stands where users of other libraries look for a method of a tensor (or of `kind`), and says what to write.
 
     No `__getattr__`: with that, Python looks up every attribute of a tensor the slow way.
     """
 
-    def __init__(self, name: str, hint: str) -> None:
+    def __init__(self, name: str, hint: str, kind: str = "a tensor") -> None:
         self.name = name
         self.hint = hint
+        self.kind = kind
 
     def __get__(self, tensor: Any, owner: type) -> Any:
         if tensor is None:
             return self
-        words = f"a tensor has no attribute {self.name!r}: {_at_part(self.name) or self.hint}"
+        words = f"{self.kind} has no attribute {self.name!r}: {_at_part(self.name) or with_form(self.hint)}"
         raise _marked(AttributeError(words, name=self.name, obj=tensor))
 
 
@@ -182,6 +227,16 @@ def missing_of_module(self: Any, name: str, hints: Mapping[str, str] | None = No
         hint = _near_names(self, name)
     words = f"{type(self).__name__!r} object has no attribute {name!r}" + (f": {hint}" if hint else "")
     raise _marked(AttributeError(words, name=name, obj=self))
+
+
+def missing_of_generator(name: str) -> Any:
+    """The same for a generator, whose methods are the functions of `ll.random`."""
+    hint = equivalents.of_generators().get(name, "")
+    if not hint and not name.startswith("_"):
+        elsewhere = suggested(name, "random")
+        hint = elsewhere[2:].replace("ll.random.", "generator.", 1) if elsewhere.startswith(("; ", ": ")) else ""
+    words = f"a generator has no attribute {name!r}" + (f": {hint}" if hint else "")
+    raise _marked(AttributeError(words, name=name))
 
 
 FREEZING: Final = equivalents.of_modules()["trainable"]
@@ -225,6 +280,9 @@ _BRANCHES: Final = (
     "For a choice by value write ll.cond(pred, true_fn, false_fn) or ll.where(pred, x, y), for a loop "
     f"ll.while_loop(cond, body, loop_vars){AUTOGRAPH_DOES_IT}"
 )
+_ASSERTION: Final = (
+    f"Write ll.debug.check(condition, message), which looks at the values of each call{AUTOGRAPH_DOES_IT}"
+)
 _CONVERSIONS: Final = (".numpy()", ".item()", "float()", "complex()")
 _PYTHON: Final = "; for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
 _ARGUMENT: Final = "; or take the value as a plain Python argument, which is known while tracing"
@@ -232,6 +290,9 @@ _ARGUMENT: Final = "; or take the value as a plain Python argument, which is kno
 
 def without_value(asked: str) -> str:
     """What to write instead of asking a symbolic tensor for its value: control flow for what steers Python."""
+    line = source_line.user_line()
+    if asked.startswith("bool()") and line is not None and line.text.lstrip().startswith("assert "):
+        return _ASSERTION
     if asked.startswith(("bool()", "int()", "use as")):
         return _BRANCHES + _PYTHON + _ARGUMENT
     way = f"Leave out `{asked}`" if asked in _CONVERSIONS else "Compute with ll"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Final
 
 from limelight.user_code import source_line
 from limelight.user_code.definitions import parsed_expression
 
 _LONGEST: Final = 40
+_WHOLE: Final = re.compile(r"-?\d+")
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add",
     ast.Sub: "subtract",
@@ -40,6 +42,18 @@ def operands(op: str) -> tuple[str, str] | None:
         return None
     left, right = map(ast.unparse, parts[1:])
     return (left, right) if max(len(left), len(right)) <= _LONGEST else None
+
+
+def whole_number_given() -> str | None:
+    """The number, where the user's line calls a function with one whole number alone: "4" of `ll.sqrt(4)`."""
+    text = source_line.user_segment()
+    call = _parsed(text) if text is not None else None
+    if isinstance(call, ast.Expr):
+        call = call.value
+    if not (isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords):
+        return None
+    number = ast.unparse(call.args[0])
+    return number if _WHOLE.fullmatch(number) else None
 
 
 def _parts(node: ast.AST | None) -> tuple[str | None, ast.expr, ast.expr] | None:

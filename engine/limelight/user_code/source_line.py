@@ -409,6 +409,14 @@ def here() -> str:
     return at(user_line())
 
 
+_spoken: Final[dict[CodeType, str]] = {}
+
+
+def speak_of(function: Any, name: str) -> None:
+    """Has messages call `function` by `name`, as users write it: a method of a class that nobody names."""
+    _spoken[function.__code__] = name
+
+
 def called_function() -> str:
     """The outermost public function of the library below the user's innermost frame; "" where there is none."""
     frame: FrameType | None = sys._getframe(1)
@@ -416,6 +424,7 @@ def called_function() -> str:
     while frame is not None and is_library(frame.f_code):
         if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
             name = frame.f_code.co_name
+        name = _spoken.get(frame.f_code, name)
         frame = frame.f_back
     return name
 

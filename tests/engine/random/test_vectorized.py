@@ -87,7 +87,7 @@ def test_a_shared_generator_draws_for_all_examples_op_by_op() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ll.errors.ShapeError, match="3 in `\\[0\\]`, 2 in `\\[1\\]`"):
+    with pytest.raises(ll.errors.ShapeError, match="3 in `g`, 2 in `x`"):
         ll.vectorize(lambda g, x: g.normal())(generators(), XS[:2])
     with pytest.raises(ll.errors.ShapeError, match="list of generators and has no axis 1"):
         ll.vectorize(lambda g: g.normal(), in_axes=1)(generators())

@@ -63,9 +63,11 @@ def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Ch
         new_args[i] = nest.map_structure(_fresh, args[i])
         if not any(is_differentiable(x) for x in nest.leaves_of(new_args[i])):
             kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
+            number = args[i] if type(args[i]) is int else 3
             raise DTypeError(
-                f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write 3.0 "
-                "for 3, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
+                f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write "
+                f"{number}.0 for {number}, ll.astype(x, ll.float32) for tensors, or choose another argument with "
+                "argnums"
             )
     chosen = new_args[places[0]] if single else tuple([new_args[i] for i in places])
     leaves, structure = nest.flatten(chosen)

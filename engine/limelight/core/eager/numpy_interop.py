@@ -17,6 +17,7 @@ from limelight.core import dispatch
 from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
 from limelight.errors import DTypeError, LimelightError
+from limelight.user_code import hints
 
 KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
 """From NumPy 2.1 on: versions, copies and devices in DLPack."""
@@ -90,7 +91,7 @@ _LIMELIGHT_NAMES: Final = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "fabs": "abs", "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
-    "concatenate": "concat", "dot": "matmul", "amax": "max", "amin": "min",
+    "concatenate": "concat", "amax": "max", "amin": "min",
 }  # fmt: skip
 """NumPy's names of what has another one in the Array API."""
 
@@ -143,9 +144,10 @@ def _advice(func: Any, x: Any) -> str:
     """What to write instead of a function of NumPy on `x`."""
     name = _numpy_name(func)
     known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _limelight_name(func))
+    ours = hints.form_of(_limelight_name(func)) if known else ""
     if is_symbolic(x):
-        return f"write {f'll.{_limelight_name(func)}(x)' if known else _py_func_advice(name)}"
-    return f"write {f'll.{_limelight_name(func)}(x), or ' if known else ''}{name}(x.numpy()), which has no gradient"
+        return f"write {ours or _py_func_advice(name)}"
+    return f"write {f'{ours}, or ' if ours else ''}{name}(x.numpy()), which has no gradient"
 
 
 def _refusal(func: Callable[..., Any], x: Any) -> str:

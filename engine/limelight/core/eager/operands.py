@@ -160,5 +160,8 @@ def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     if got.kind == "c":  # a cast would drop a part in silence
         remedy = f"write ll.real({x}), ll.imag({x}) or ll.abs({x})"
         return f"{op} needs {kinds} operands, got {got.name}; {remedy}"
+    number = operand_text.whole_number_given() if target == "float32" else None
+    if number is not None:
+        return f"{op} needs {kinds} operands, got the int {number}; write {number}.0"
     counted = f"ll.count_nonzero({x}) to count, or " if got.kind == "b" and op.attrs[:2] == ("axis", "keepdims") else ""
     return f"{op} needs {kinds} operands, got {got.name}; write {counted}ll.astype({x}, ll.{target}) first"

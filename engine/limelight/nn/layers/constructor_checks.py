@@ -43,7 +43,7 @@ def checked_activation(owner: str, given: Any) -> Activation | None:
     known = activations_by_name()
     if isinstance(given, str) and given in known:
         return known[given]
-    close = get_close_matches(given, known, n=1) if isinstance(given, str) else []
+    close = get_close_matches(given.lower(), known, n=1) if isinstance(given, str) else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
     if isinstance(given, int):
         hint = " (sizes of inputs are not given: the first call finds them)"

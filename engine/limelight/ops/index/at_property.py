@@ -15,7 +15,8 @@ from limelight.core.op import Op
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, method
 from limelight.core.variable import Variable
 from limelight.core.variable_updates import static_key
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, CallError, DTypeError
+from limelight.user_code import equivalents, hints, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
 
 __all__: list[str] = []  # what it adds are attributes of tensors and variables
@@ -58,6 +59,12 @@ class Place:
         return updated
 
 
+for _name in ("set", "add", "multiply", "min", "max"):
+    source_line.speak_of(getattr(Place, _name), f"x.at[i].{_name}")
+for _name, _hint in equivalents.of_places().items():
+    setattr(Place, _name, hints.Elsewhere(_name, _hint, "a place"))
+
+
 class _At:
     """`x.at`: waits for an index."""
 
@@ -68,6 +75,10 @@ class _At:
 
     def __getitem__(self, index: Any) -> Place:
         return Place(self._x, index)
+
+    def __call__(self, *index: Any) -> Place:
+        """Raises CallError: the index stands in brackets."""
+        raise CallError("x.at: the index stands in brackets; write x.at[i].set(v)")
 
 
 setattr(Tensor, "at", property(_At, doc="Updates of parts: x.at[i].set(v), also add, multiply, min, max."))  # noqa: B010

@@ -37,6 +37,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, check_places_of_key, checked_places
+from limelight.user_code import source_line
 
 __all__ = ["argwhere", "nonzero"]
 
@@ -275,6 +276,9 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
                 return _index_by_ops(x, key)
             observer.observe(_slice_op.recipes, x, (static,), x._uid, 0, t)
     return t
+
+
+source_line.speak_of(_getitem, "x[...]")  # the ops that it is made of are not what the user wrote
 
 
 def _index_by_numpy(data: Any, kind: type, key: Any) -> Any:
