@@ -15,20 +15,30 @@ from limelight.core.op import Op
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, method
 from limelight.core.variable import Variable
 from limelight.core.variable_updates import static_key
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, CallError, DTypeError
 from limelight.user_code.dropped_result import warn_if_dropped
 
 __all__: list[str] = []  # what it adds are attributes of tensors and variables
 
 
 class Place:
-    """`x.at[index]`: a part of a tensor to update. Each method returns a new tensor; `x` stays as it is."""
+    """`x.at[index]`: a part of a tensor to update. Each method returns a new tensor; `x` stays as it is.
+
+    They warn (LostChangeWarning) where their result is dropped.
+    """
 
     __slots__ = ("_index", "_x")
 
     def __init__(self, x: Tensor, index: Any) -> None:
         self._x = x
         self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        hint = _OF_OTHERS.get(name)
+        words = f"x.at[i] has no method {name!r}" + (
+            f": write {hint}" if hint else "; it has set, add, multiply, min, max"
+        )
+        raise AttributeError(words, name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<a place in {self._x.spec}: call .set(v), .add(v), .multiply(v), .min(v) or .max(v) for a new tensor>"
@@ -55,7 +65,43 @@ class Place:
 
     def _run(self, how: str, updates: TensorLike) -> Tensor:
         updated: Tensor = self._x._updated(how, self._index, updates)
+        warn_if_dropped(f"x.at[i].{how}(v) returns a tensor, and x stays as it is", f"x = x.at[i].{how}(v)", 3)
         return updated
+
+
+_OF_OTHERS: Final = {
+    "get": "x[i]",
+    "mul": "x.at[i].multiply(v)",
+    "divide": "x.at[i].multiply(1.0 / v)",
+    "div": "x.at[i].multiply(1.0 / v)",
+    "subtract": "x.at[i].add(-v)",
+    "sub": "x.at[i].add(-v)",
+    "power": "x.at[i].set(x[i] ** v)",
+    "pow": "x.at[i].set(x[i] ** v)",
+    "apply": "x.at[i].set(f(x[i]))",
+    "assign": "x = x.at[i].set(v)",
+    "assign_add": "x = x.at[i].add(v)",
+    "assign_sub": "x = x.at[i].add(-v)",
+}
+"""What libraries whose arrays are immutable, and variables, call such methods."""
+
+
+def _refuse_operator(symbol: str, instead: str) -> Any:
+    def refused(self: Place, other: Any) -> Any:
+        if isinstance(self, VariablePlace):
+            raise ArgumentError(f"v.at[i] {symbol}= x changes nothing: write v.at[i].assign(v[i] {symbol} x)")
+        raise ArgumentError(f"x.at[i] {symbol}= v changes nothing, as tensors are immutable: write {instead}")
+
+    return refused
+
+
+for _name, _symbol, _instead in (
+    ("iadd", "+", "x = x.at[i].add(v)"),
+    ("isub", "-", "x = x.at[i].add(-v)"),
+    ("imul", "*", "x = x.at[i].multiply(v)"),
+    ("itruediv", "/", "x = x.at[i].multiply(1.0 / v)"),
+):
+    setattr(Place, f"__{_name}__", _refuse_operator(_symbol, _instead))
 
 
 class _At:
@@ -69,6 +115,12 @@ class _At:
     def __getitem__(self, index: Any) -> Place:
         return Place(self._x, index)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise ArgumentError("x.at[i] = v changes nothing, as tensors are immutable: write x = x.at[i].set(v)")
+
+    def __call__(self, *index: Any) -> Any:
+        raise CallError("x.at takes its index in square brackets: write x.at[i].set(v)")
+
 
 setattr(Tensor, "at", property(_At, doc="Updates of parts: x.at[i].set(v), also add, multiply, min, max."))  # noqa: B010
 
@@ -79,6 +131,15 @@ def _refuse(x: Tensor, index: Any, value: Any) -> None:
     raise DTypeError(
         f"tensors are immutable, and so is this {x.spec}: write x = x.at[i].set(value) for a new one (also .add, "
         ".multiply, .min, .max), or keep the values in an ll.Variable"
+    )
+
+
+@method("__delitem__")
+def _refuse_deletion(x: Tensor, index: Any) -> None:
+    """Raises DTypeError: tensors are immutable."""
+    raise DTypeError(
+        f"tensors are immutable, and so is this {x.spec}: write x = ll.concat([x[:i], x[i + 1:]]), or x = x[mask] with "
+        "a mask of what stays"
     )
 
 
@@ -109,6 +170,14 @@ class VariablePlace(Place):
     def __init__(self, variable: Variable, index: Any) -> None:
         self._variable = variable
         self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"v.at[i] has no method {name!r}: it has assign, assign_add and assign_sub, which change the variable; for "
+            "anything else write v.at[i].assign(f(v[i]))",
+            name=name,
+            obj=self,
+        )
 
     def __repr__(self) -> str:
         return f"<a place in variable {self._variable.name!r}: call .assign(x), .assign_add(x) or .assign_sub(x)>"
