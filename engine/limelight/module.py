@@ -156,6 +156,15 @@ class Module:
         submodules = _Listing(_submodules)
 
         def __getattr__(self, name: str) -> Any:
+            build = getattr(type(self).build, "__code__", None)
+            no_layer = type(self)._lacks_weights is Module._lacks_weights
+            if no_layer and build is not None and build is not Module.build.__code__ and name in build.co_names:
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}, which its `build` makes: of an "
+                    "ll.Module nobody calls `build`. Derive the class from ll.nn.Layer, which does on the first call",
+                    name=name,
+                    obj=self,
+                )
             return hints.missing_of_module(self, name)
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -167,6 +176,13 @@ class Module:
                 raise AttributeError(
                     f"{type(self).__name__}.{name} is a variable, and would be none: write .{name}.assign(value) "
                     f"for its value, or .{name} = ll.Variable(value) for another one"
+                )
+            elif isinstance(getattr(type(self), name, None), property) and getattr(type(self), name).fset is None:
+                raise AttributeError(
+                    f"{type(self).__name__}.{name} is what ll.Module says of a module, and cannot be set: call yours "
+                    f"otherwise, such as own_{name}",
+                    name=name,
+                    obj=self,
                 )
             super().__setattr__(name, value)
             if attachments.waiting:

@@ -124,7 +124,7 @@ def test_081_assignments_return_the_new_value(stage: Callable[..., Any]) -> None
         (np.ones((2, 2), "float32"), ShapeError, r"\(2, 2\)"),
         (np.ones(2), DTypeError, r"a float64 value does not fit a float32 variable; write ll\.astype"),
         (np.ones(2, "int32"), DTypeError, "a int32 value does not fit a float32 variable"),
-        ([1j, 2j], DTypeError, "complex128 values would lose information as float32"),
+        ([1j, 2j], DTypeError, "complex values would lose information as float32"),
         ("abc", DTypeError, "cannot make a tensor"),
         (None, DTypeError, "cannot make a tensor"),
     ],

@@ -200,7 +200,7 @@ def is_reserved(owner: Attributes, name: Edge) -> bool:
 
 
 def _itself(x: Any) -> Any:
-    return itself(x) if isinstance(x, Variable) else x
+    return itself(x) if isinstance(x, Resource) else x
 
 
 def _state(owner: Any, name: str, value: Any) -> Any:

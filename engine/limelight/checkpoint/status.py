@@ -217,7 +217,7 @@ class _Report:
         if isinstance(owner, tuple) and child is MISSING:
             return "unused", f"the tuple has {len(owner)} elements"
         if child is MISSING or child is None or (isinstance(child, Value) and child.value is None):
-            if kind_of(owner) not in HOLDERS and vars(owner).get("features") is not None:
+            if kind_of(owner) not in HOLDERS and vars(owner).get("_features") is not None:
                 return "unused", f"this {name} is built, and has none"
             return "waiting", f"until {name} has {edge!r}"
         if kind_of(child) is None:

@@ -55,7 +55,7 @@ class PythonCall:
             if self.of_user:
                 mark_user_error(error)
             raise
-        return tuple(map(self._checked, self._listed(result), self.specs))
+        return tuple(map(self._checked, self._listed(result), self.specs, range(len(self.specs))))
 
     def placed_on(self, device: Device) -> PythonCall:
         """The same for a node that runs on `device`."""
@@ -80,24 +80,25 @@ class PythonCall:
             )
         return results
 
-    def _checked(self, value: Any, spec: TensorSpec) -> Tensor:
+    def _checked(self, value: Any, spec: TensorSpec, place: int) -> Tensor:
+        returned = f"{self.name} returned" if self.single else f"{self.name} returned, as result [{place}],"
         if isinstance(value, Resource):
-            raise SignatureError(f"py_func: {self.name} returned a variable; return v.read_value()")
+            raise SignatureError(f"py_func: {returned} a variable; return v.read_value()")
         if value is None:
-            raise SignatureError(f"py_func: {self.name} returned None, output_specs promise {spec}")
+            raise SignatureError(f"py_func: {returned} None, output_specs promise {spec}")
         try:  # a Python number has no dtype of its own
             tensor = beside(value, spec.dtype)
         except LimelightError as error:
             kind = type(value).__name__
-            raise type(error)(f"py_func: {self.name} returned a {kind}, output_specs promise {spec}: {error}") from None
+            raise type(error)(f"py_func: {returned} a {kind}, output_specs promise {spec}: {error}") from None
         if tensor.dtype != spec.dtype:
             raise DTypeError(
-                f"py_func: {self.name} returned {tensor.dtype.name}, output_specs promise {spec.dtype.name}; return "
+                f"py_func: {returned} {tensor.dtype.name}, output_specs promise {spec.dtype.name}; return "
                 f"ll.astype(..., ll.{spec.dtype.name}), or promise what it is"
             )
         if not spec.accepts(tensor.spec):
             raise ShapeError(
-                f"py_func: {self.name} returned {tensor.spec}, output_specs promise {spec}; sizes that change are None "
+                f"py_func: {returned} {tensor.spec}, output_specs promise {spec}; sizes that change are None "
                 "in a ll.TensorSpec"
             )
         return tensor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -94,6 +96,11 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
             return np.array(value, dtypes.float32)
         if kind is int and -(2**31) <= value < 2**31:
             return np.array(value, dtypes.int32)
+    if getattr(type(value), "__name__", "") == "MaskedArray" and np.any(getattr(value, "mask", False)):
+        raise DTypeError(
+            "cannot make a tensor of a masked array, whose mask would be lost: write x.filled(0.0), or compute with "
+            "ll.where(ll.constant(~x.mask), ll.constant(x.data), 0.0)"
+        )
     inside = elements(value)
     wanted = dtypes.dtype(dtype) if dtype is not None else inside.dtype
     meeting = None if dtype is not None or inside.has_others else wanted  # NumPy's own choice may be float64 for uint64
@@ -107,10 +114,14 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     if array.dtype.kind == "O" and _has_none(value):
         raise DTypeError(_NO_NUMBER)
     if array.dtype.kind in "OSUMm":
-        raise DTypeError(f"cannot make a tensor of {array.dtype} values; give booleans, or numbers of at most 64 bits")
+        instead = _instead_of(value) if array.dtype.kind == "O" else ""
+        given = instead or f"{array.dtype} values; give booleans, or numbers of at most 64 bits"
+        raise DTypeError(f"cannot make a tensor of {given}")
     if wanted is None:
         wanted = dtypes.dtype(array.dtype) if keeps else _default(array)
-    _check_conversion(array, wanted)
+    _check_conversion(
+        array, wanted, array.dtype.name if keeps or inside.own else _WORDS.get(array.dtype.kind, "Python")
+    )
     return array.astype(wanted, copy=False)
 
 
@@ -123,14 +134,40 @@ def _default(array: np.ndarray[Any, Any]) -> DType:
     return dtypes.complex64 if array.dtype.kind == "c" else dtypes.bool_
 
 
-def _check_conversion(array: np.ndarray[Any, Any], wanted: DType) -> None:
+_WORDS: Final = {"f": "floating", "c": "complex", "i": "integer", "u": "integer", "b": "boolean"}
+"""What Python's numbers are called, which have no dtype before they are an array."""
+
+
+def _check_conversion(array: np.ndarray[Any, Any], wanted: DType, kind: str) -> None:
     if array.size and not dtypes.holds(wanted, dtypes.dtype(array.dtype)):
-        raise DTypeError(f"{array.dtype} values would lose information as {wanted.name}; convert them explicitly first")
+        raise DTypeError(f"{kind} values would lose information as {wanted.name}; convert them explicitly first")
     if array.size and dtypes.kind(wanted) == "integer" and array.dtype.kind in "iu":
         low, high = int(array.min()), int(array.max())
         outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]
         if outside:
             raise DTypeError(f"{outside[0]} does not fit into {wanted.name}; give a wider dtype, such as ll.int64")
+
+
+def _instead_of(value: Any) -> str:
+    """For an object that is no number, in a list or by itself: what it is, and what to write; "" for an unknown one."""
+    if isinstance(value, (list, tuple)):
+        inside = next(filter(None, map(_instead_of, value)), "")
+        return f"a {type(value).__name__} with {inside}" if inside else ""
+    kind = type(value).__name__
+    if isinstance(value, Mapping):
+        return f"a {kind}, which holds several: give its values one by one, as ll.tree.map(function, {kind}) does"
+    if hasattr(value, "toarray"):
+        return f"a sparse {kind}: write x.toarray()"
+    if hasattr(value, "_uid"):
+        return (
+            f"a {kind}, which is state: it is no operand, and no value that a loop carries; use it in the function "
+            "from outside, or give that its numbers"
+        )
+    if isinstance(value, (Iterator, AbstractSet)):
+        return f"a {kind}, which has no places: write list(x)"
+    if callable(value):
+        return f"a {kind}, which is to be called first"
+    return "" if hasattr(value, "dtype") else f"an object of type {kind}; give booleans, or numbers of at most 64 bits"
 
 
 def _has_none(value: Any) -> bool:

@@ -55,6 +55,9 @@ _KIND: Final[dict[DType, str]] = {d: "floating" if d == bfloat16 else _BY_LETTER
 def dtype(like: DTypeLike) -> DType:
     """The dtype that `like` names: a dtype, a scalar type, "float32", "bfloat16" or a short form such as "f32".
 
+    Python's own types are those of NumPy: `float` is float64, `int` int64 and `complex` complex128, so that
+    `x.astype(float).dtype == float`. Values that have no dtype get limelight's defaults, of half the width.
+
     Raises DTypeError for anything that is not one of the supported dtypes.
     """
     quick = BY_ID.get(id(like))
@@ -66,8 +69,6 @@ def dtype(like: DTypeLike) -> DType:
         candidate = None
     if candidate is not None and not candidate.isnative:  # of a file, mostly: the same numbers, once they are in memory
         candidate = candidate.newbyteorder("=")
-    if isinstance(like, type) and like in _PYTHON:
-        candidate = _PYTHON[like]
     if candidate not in _SHORT:
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"{like!r} is not a dtype of limelight; write one of {names}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,8 @@ from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
 from limelight.user_code import equivalents, hints, source_line
 
+R = TypeVar("R", bound="Resource")
+
 
 class Resource:
     """A handle to a variable: a `Variable`, or its stand-in while a graph is rebuilt."""
@@ -56,6 +58,7 @@ class Resource:
     _device: Device
     _uid: int
     spec: VariableSpec
+    _stands_for: Any = None
 
     @property
     def dtype(self) -> DType:
@@ -375,7 +378,11 @@ class Variable(Resource):
         self._write(assign_slice, value, attrs=(static_key(key, len(self.shape)),))
 
     def _write(self, op: Op, value: TensorLike, *rows: TensorLike, attrs: tuple[Any, ...] = ()) -> Tensor:
-        operands = prepare(op, (self, *map(as_tensor, rows), beside(value, self.dtype)))
+        try:
+            value = beside(value, self.dtype)
+        except DTypeError as error:
+            raise DTypeError(f"variable {self.name!r}, {self.spec}: {error.bare}") from None
+        operands = prepare(op, (self, *map(as_tensor, rows), value))
         op.infer(self.spec, *[x.spec for x in operands[1:]], *attrs)
         result: Tensor = dispatch.apply(op, operands, attrs)
         return result
@@ -435,8 +442,8 @@ class Variable(Resource):
         def __neg__(self) -> Tensor: ...
 
 
-def stand_in(variable: Variable, meant: set[int]) -> Variable:
-    """Another object for the same variable: what a trace sees of one that is an argument.
+def stand_in(variable: Resource, meant: set[int]) -> Resource:
+    """Another object for the same variable, or generator: what a trace sees of one that is an argument.
 
     It has the variable's uid, storage and attributes, so that tapes and graphs take both for one. By the object the
     trace can tell the argument, which may be another variable on the next call, from the same variable closed over,
@@ -446,9 +453,10 @@ def stand_in(variable: Variable, meant: set[int]) -> Variable:
         variable: what it stands for.
         meant: takes the uid where code asks which very variable it is, see `itself`.
     """
-    other: Variable = object.__new__(type(variable))
+    other: Any = object.__new__(type(variable))
     other.__dict__ = variable.__dict__
-    other._name = variable._name
+    for name in ("_name",) if isinstance(variable, Variable) else ("name",):
+        setattr(other, name, getattr(variable, name))
     other.spec = variable.spec
     other._device = variable._device
     other._data = variable._data
@@ -456,10 +464,10 @@ def stand_in(variable: Variable, meant: set[int]) -> Variable:
     other._stands_for = variable, meant
     if variable.__dict__:  # what users have attached, the code may read, and it would be this one's
         meant.add(variable._uid)
-    return other
+    return other  # type: ignore[no-any-return]  # of the same type
 
 
-def itself(variable: Variable) -> Variable:
+def itself(variable: R) -> R:
     """The very variable that a stand-in stands for, through all traces around; their traces then are for it alone.
 
     Anything but a stand-in is returned as it is.
@@ -563,6 +571,18 @@ for _name, _instead in _IN_PLACE.items():
 
 
 _STAYS: Final = "what no optimiser is handed stays as it is; tapes do not watch ll.Variable(x, trainable=False)"
+
+
+def _refuse_trainable(self: Variable, value: Any) -> None:
+    raise AttributeError(
+        f"whether a variable is trainable is settled when it is made, ll.Variable(x, trainable={value!r}), since tapes "
+        f"and traces rest on it; {self.name!r} stays as it is where no optimiser is handed it",
+        name="trainable",
+        obj=self,
+    )
+
+
+Variable.trainable = Variable.trainable.setter(_refuse_trainable)  # type: ignore[attr-defined, method-assign]
 for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", "requires_grad": _STAYS}.items():
     setattr(Variable, _name, hints.NotToSet(_name, _hint))
 

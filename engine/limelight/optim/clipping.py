@@ -126,7 +126,8 @@ def _scope(name: str) -> AbstractContextManager[object]:
 def _check(name: str, gradients: Any, limit: Any = 1.0) -> None:
     """Raises ArgumentError unless there is a list of gradients and a positive limit."""
     if not isinstance(gradients, (list, tuple)):
-        hint = "list(gradients.values())" if isinstance(gradients, dict) else "[gradient]"
+        flat = f"{name}(ll.tree.leaves(gradients), ...)" if isinstance(gradients, dict) else "[gradient]"
+        hint = f"{flat}, and ll.tree.unflatten for the nest" if isinstance(gradients, dict) else flat
         raise ArgumentError(f"{name} needs a list of gradients, got {type(gradients).__name__}; write {hint}")
     if not hasattr(limit, "spec"):
         positive(name, "limit", limit)

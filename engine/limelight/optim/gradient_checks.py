@@ -27,9 +27,11 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
             "optimizer.apply(*zip(*pairs))"
         )
     if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
+        nests = isinstance(gradients, dict) and isinstance(variables, dict)
+        instead = "apply(ll.tree.leaves(gradients), ll.tree.leaves(variables))" if nests else "apply([g], [v])"
         raise ArgumentError(
             f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
-            f"{type(variables).__name__}; write apply([g], [v])"
+            f"{type(variables).__name__}; write {instead}"
         )
     if len(gradients) != len(variables):
         raise ArgumentError(f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables")

@@ -137,7 +137,7 @@ class Optimizer(Module):
         """The variable that holds the rate, or the schedule. Setting it to a number assigns to the variable.
 
         Raises:
-            ArgumentError: it is set, and follows a schedule.
+            ArgumentError: it is set, and follows a schedule; or it is set to a schedule.
         """
         rate: Variable | Schedule = vars(self)["learning_rate"]
         return rate
@@ -148,6 +148,11 @@ class Optimizer(Module):
             raise ArgumentError(
                 f"the learning rate of this {type(self).__name__} follows a schedule, {self.learning_rate!r}, which "
                 "staged steps have traced; make an optimiser with a number to change the rate by hand"
+            )
+        if callable(value):
+            raise ArgumentError(
+                f"the learning rate of this {type(self).__name__} is a number, kept in a variable; "
+                f"a schedule is given when the optimiser is made, ll.optim.{type(self).__name__}(schedule)"
             )
         self.learning_rate.assign(as_tensor(value).astype(self.learning_rate.dtype))
 

@@ -1,7 +1,9 @@
 """Learning rates that change with the number of updates done.
 
 A schedule is called with that number, a float64 scalar that starts at 0, and computes with tensors: so a staged step
-follows it without a new trace. Any function of that kind is a schedule; these are the usual ones.
+follows it without a new trace. Called by hand, with an int or an integer tensor, these return float32, so that they
+widen nothing that they are multiplied with; with a floating tensor its dtype. Any function of a number of updates is a
+schedule; these are the usual ones.
 
 >>> import limelight as ll
 >>> ll.optim.SGD(ll.optim.schedules.Cosine(0.1, steps=1000, warmup=100))
@@ -17,7 +19,7 @@ from math import pi
 from typing import TYPE_CHECKING
 
 from limelight.core import dtypes
-from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.core.tensor import Tensor, TensorLike, beside
 from limelight.errors import ArgumentError
 from limelight.ops.elementwise.extremes import clip
 from limelight.ops.elementwise.rounding import floor
@@ -33,8 +35,20 @@ if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 __dir__ = hints.listing(__all__)
 
 
+class _Schedule:
+    """A schedule that is computed in float64, whatever the number of updates is given in."""
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        given = beside(step, dtypes.float32)
+        wanted = given.dtype if dtypes.is_floating(given.dtype) else dtypes.float32
+        return self._at(given.astype(dtypes.float64)).astype(wanted)
+
+    def _at(self, step: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Constant:
+class Constant(_Schedule):
     """A constant schedule: always `rate`.
 
     Args:
@@ -47,12 +61,12 @@ class Constant:
 
     rate: float
 
-    def __call__(self, step: TensorLike) -> Tensor:
-        return 0.0 * _number(step) + self.rate
+    def _at(self, step: Tensor) -> Tensor:
+        return 0.0 * step + self.rate
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(_Schedule):
     """Step decay: `rate`, multiplied by `factor` after each `every` updates.
 
     Args:
@@ -75,12 +89,12 @@ class Step:
     def __post_init__(self) -> None:
         positive("Step", "every", self.every)
 
-    def __call__(self, step: TensorLike) -> Tensor:
-        return self.rate * self.factor ** floor(_number(step) / self.every)
+    def _at(self, step: Tensor) -> Tensor:
+        return self.rate * self.factor ** floor(step / self.every)
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(_Schedule):
     """Exponential decay: `rate` x `factor`^(step / `every`), a little in each update.
 
     Args:
@@ -104,12 +118,12 @@ class Exponential:
         positive("Exponential", "factor", self.factor)
         positive("Exponential", "every", self.every)
 
-    def __call__(self, step: TensorLike) -> Tensor:
-        return self.rate * self.factor ** (_number(step) / self.every)
+    def _at(self, step: Tensor) -> Tensor:
+        return self.rate * self.factor ** (step / self.every)
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(_Schedule):
     """Polynomial decay: final + (rate - final)(1 - step / steps)^power over `steps` updates; then `final`.
 
     Args:
@@ -135,13 +149,13 @@ class Polynomial:
         positive("Polynomial", "steps", self.steps)
         positive("Polynomial", "power", self.power)
 
-    def __call__(self, step: TensorLike) -> Tensor:
-        left = 1.0 - clip(_number(step) / self.steps, 0.0, 1.0)
+    def _at(self, step: Tensor) -> Tensor:
+        left = 1.0 - clip(step / self.steps, 0.0, 1.0)
         return self.final + (self.rate - self.final) * left**self.power
 
 
 @dataclass(frozen=True)
-class Cosine:
+class Cosine(_Schedule):
     """Cosine decay with linear warm-up (Loshchilov and Hutter 2017, without restarts).
 
     Up to `rate` in a line over the first `warmup` updates, then down to `final` along half a cosine until `steps`. The
@@ -172,13 +186,8 @@ class Cosine:
         if not self.warmup < self.steps:
             raise ArgumentError(f"Cosine: warmup must be below steps, got {self.warmup} and {self.steps}")
 
-    def __call__(self, step: TensorLike) -> Tensor:
-        step = _number(step)
+    def _at(self, step: Tensor) -> Tensor:
         done = clip((step - self.warmup) / (self.steps - self.warmup), 0.0, 1.0)
         falling = self.final + (self.rate - self.final) * 0.5 * (1.0 + cos(pi * done))
         rising = self.rate * (step + 1.0) / max(self.warmup, 1)
         return where(step < self.warmup, rising, falling)
-
-
-def _number(step: TensorLike) -> Tensor:
-    return as_tensor(step).astype(dtypes.float64)

@@ -20,7 +20,7 @@ from limelight.core.devices import CPU0
 from limelight.core.eager import prepare
 from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
-from limelight.core.variable import Resource, assign_op, on_create, read
+from limelight.core.variable import Resource, assign_op, itself, on_create, read
 from limelight.errors import ArgumentError, CallError
 from limelight.ops.random._draws import Source, state_of
 
@@ -34,7 +34,7 @@ class Stream(Resource):
     it what eager code would, and anew at each call.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_stands_for", "name")
 
     def __init__(self, seed: Seed = None) -> None:
         self._begin(_state(seed))
@@ -44,6 +44,7 @@ class Stream(Resource):
         if hook is not None:
             hook(self)
         self.name = "generator"
+        self._stands_for = None  # see `core.variable.stand_in`
         self.spec = GENERATOR
         self._uid = new_uid()
         self._device = CPU0
@@ -78,8 +79,9 @@ class Stream(Resource):
     def split(self, n: int = 2) -> list[Self]:
         """`n` new generators, independent of each other, of this one, and of those split off before.
 
-        Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. Made
-        in a staged function they are state: that is for its first call only, as with variables.
+        Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. A
+        staged function is given generators that were split outside, as arguments, which trace once. What it splits
+        itself is state, and is to be made once and kept, as variables are (else StateCreationError).
         Raises ArgumentError for a negative number, CallError for a generator.
 
         >>> import limelight as ll
@@ -94,6 +96,13 @@ class Stream(Resource):
             raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")
         states = self._data.split(n)
         return [_restored(type(self), state) for state in states]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same generator; a trace in which code asks that of an argument is for this very one."""
+        return isinstance(other, Stream) and itself(self) is itself(other)
+
+    def __hash__(self) -> int:
+        return id(itself(self))
 
     def __copy__(self) -> Self:
         clone: Self = _restored(type(self), self._data.array)

@@ -25,7 +25,7 @@ from limelight.core.devices import CPU0, Device
 from limelight.core.eager.interpreter import counted_call
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor, wrap
-from limelight.core.variable import Resource, Variable, itself
+from limelight.core.variable import Resource, itself
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.executors.base import Runnable
 from limelight.graph.ir import Graph
@@ -282,7 +282,7 @@ class ConcreteFunction:
     def _check_aliases(self, inputs: list[Any]) -> None:
         """Which variables are one and the same is part of a trace: another pattern needs another one."""
         seen: dict[int, int] = {}
-        captured = {x._uid for x in self.captures if isinstance(x, Variable)}
+        captured = {x._uid for x in self.captures if isinstance(x, Resource)}
         for x, part in zip(inputs, [self.key.parts[i] for i in self._tensor_leaves], strict=True):
             if not isinstance(part, VariablePart):
                 continue

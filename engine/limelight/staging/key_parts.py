@@ -4,8 +4,8 @@ A part exists in two forms, which are equal and hash alike, so that either finds
 
     bare tuple                               typed
     ("tensor", dtype, shape[, device])       TensorPart    a tensor or array: any values
-    ("variable", VariableSpec, n[, device])  VariablePart  the n-th distinct variable among the arguments; with an
-                                                           Identity at the end where the function closes over it too
+    ("variable", VariableSpec, n[, device])  VariablePart  the n-th distinct variable or generator of the arguments; an
+                                                           Identity is at the end where the function has it anyway
     ("value", type, words or value)          ValuePart     a plain Python value, by type and value, or by what it says
                                                            of itself (`value_keys`)
     ("object", Identity)                     ObjectPart    anything else, by identity, weakly where that is possible
@@ -39,9 +39,9 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
-from limelight.core.spec import TensorSpec, VariableSpec
+from limelight.core.spec import GENERATOR, TensorSpec, VariableSpec
 from limelight.core.tensor import Tensor
-from limelight.core.variable import Variable, itself
+from limelight.core.variable import Resource, Variable, itself
 from limelight.errors import SignatureError
 from limelight.staging.value_keys import BY_REPR, Words, words_for
 from limelight.staging.weak_identity import Bound, Identity
@@ -248,10 +248,12 @@ def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
     if kind in BY_REPR:
         return ("value", kind, repr(x))  # repr tells 0.0 from -0.0 and finds NaN equal to itself
     words = words_for(x)
-    return _by_identity(x) if words is None else ("value", kind, words)
+    return _by_identity(x, seen) if words is None else ("value", kind, words)
 
 
-def _by_identity(x: Any) -> BarePart:
+def _by_identity(x: Any, seen: dict[int, int]) -> BarePart:
+    if isinstance(x, Resource) and x.spec is GENERATOR:  # a variable whose value is its state, wherever it draws
+        return ("variable", x.spec, seen.setdefault(x._uid, len(seen)))
     if isinstance(x, Iterator) and not isinstance(x, io.IOBase) and not hasattr(x, "__limelight_rounds__"):
         what = "a generator" if isinstance(x, GeneratorType) else f"an iterator ({type(x).__name__})"
         raise SignatureError(

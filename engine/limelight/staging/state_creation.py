@@ -32,7 +32,7 @@ import numpy as np
 from limelight.core import attachments, dispatch
 from limelight.core.spec import VariableSpec
 from limelight.core.tensor import Tensor, constant, wrap
-from limelight.core.variable import Variable, created_by, found_again
+from limelight.core.variable import Resource, Variable, created_by, found_again
 from limelight.errors import StateCreationError, SymbolicValueError
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
@@ -100,11 +100,13 @@ class Creation:
         what = created_by.get() or kind
         when = "each time its Python code runs" if self._again else "on a call other than its first"
         by = f" of {'an' if what[0] == 'o' else 'a'} {what}" if what != kind else ""
-        made = _MADE[what]
+        made = f"{_MADE[what]}`"
+        if what == "generator":  # seldom meant to last, as a variable is
+            made += "; or split outside, and pass the parts: generators are arguments like variables, and trace once"
         return (
             f"{self._name} creates a {kind}{by} {when}{source_line.here()}. A staged function may create "
             f"{kind}s on its first call only, since its graph refers to them afterwards. Create the {what} outside, or "
-            f"once: `if {made.partition(' ')[0]} is None: {made}`"
+            f"once: `if {made.partition(' ')[0]} is None: {made}"
         )
 
 
@@ -128,7 +130,7 @@ def lifted_value(tracer: Tracer, leaves: list[Any], outer: Lifter | None, initia
     if not isinstance(symbolic, SymbolicTensor):
         return symbolic
     if symbolic._tracer is tracer:
-        return _compute(tracer, [x for x in leaves if isinstance(x, (Tensor, Variable))], outer, symbolic)
+        return _compute(tracer, [x for x in leaves if isinstance(x, (Tensor, Resource))], outer, symbolic)
     if _is_within(symbolic._tracer, tracer):
         return _compute(symbolic._tracer, [], functools.partial(lifted_value, tracer, leaves, outer), symbolic)
     if outer is None:

@@ -16,7 +16,7 @@ from limelight.core import nest
 from limelight.core.nest import Structure
 from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.core.variable import Resource
+from limelight.core.variable import Resource, itself
 from limelight.errors import DTypeError, SignatureError
 from limelight.staging.sharing import Sharing, rebuilt
 from limelight.user_code import source_line
@@ -89,7 +89,7 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
         if leaf is None:
             static.append(None)
         elif isinstance(leaf, Resource) and leaf.spec == GENERATOR:
-            static.append(weakref.ref(leaf))
+            static.append(weakref.ref(itself(leaf)))  # a trace that returns its argument is for that one
         else:
             tensors.append(_as_output(leaf, name, where))
             static.append(_TENSOR)

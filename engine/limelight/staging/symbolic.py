@@ -22,6 +22,7 @@ from limelight.errors import LeakedTensorError, LimelightError, SymbolicValueErr
 from limelight.graph.ir import Value
 from limelight.user_code import hints, holders, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
+from limelight.user_code.implicit_conversion import is_array_store
 
 
 class SymbolicTensor(Tensor):
@@ -103,7 +104,7 @@ class SymbolicTensor(Tensor):
         raise no_value_error(self, "int()")
 
     def __float__(self) -> float:
-        raise no_value_error(self, "float()")
+        raise no_value_error(self, "float()" if not is_array_store() else "assignment into a NumPy array")
 
     def __complex__(self) -> complex:
         raise no_value_error(self, "complex()")

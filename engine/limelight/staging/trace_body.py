@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from limelight.core.autograph_hook import unconverted
 from limelight.core.name_scopes import outer_scope
-from limelight.core.variable import Variable, lift, on_create
+from limelight.core.variable import Resource, lift, on_create
 from limelight.executors import base as executors
 from limelight.staging import argument_changes, explainer, sharing, structured_outputs
 from limelight.staging.array_changes import in_place
@@ -67,7 +67,7 @@ def trace(
         graph = tracer.finish(tensors)
     around = (args, kwargs)
     changes = argument_changes.changes_of(callee.python_function, signature, key.structure, leaves, around, result)
-    closed_over_now = tracer.closed_over.union([x._uid for x in tracer.captures if isinstance(x, Variable)])
+    closed_over_now = tracer.closed_over.union([x._uid for x in tracer.captures if isinstance(x, Resource)])
     key = key_by_identity(call, closed_over_now.union(closed_over)).key  # arguments may have turned out to be, too
     # What was one to the code, was read at one of its places: so the trace is for calls that are alike in this.
     depends = told and (changes.any or bool(shared.words))
@@ -87,7 +87,7 @@ def trace(
 
 def _stand_ins(call: Call, key: Key, paths: list[str], tracer: Tracer, shared: Sharing) -> list[Any]:
     """What the code sees in place of each leaf of the arguments."""
-    seen: dict[int, Variable] = {}
+    seen: dict[int, Resource] = {}
     leaves = [
         tracer.add_argument(leaf, part, path, seen)
         for leaf, part, path in zip(call.leaves, key.parts, paths, strict=True)

@@ -30,7 +30,8 @@ from limelight.core.recursion_limit import Level
 from limelight.core.saved_scopes import SavedScopes
 from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.core.tensor import new_uid
-from limelight.core.variable import Resource, Variable, itself, stand_in
+from limelight.core.variable import Resource, itself, stand_in
+from limelight.errors import SymbolicValueError
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
@@ -110,6 +111,8 @@ class Tracer(dispatch.Interpreter):
             call_notes.note_call(error)
             if self._has_unknown_sizes():
                 hints.note_sizes(error)
+        elif type(error) is ValueError and isinstance(error.__cause__, SymbolicValueError):
+            raise error.__cause__ from None  # NumPy has put "setting an array element with a sequence" in its place
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]
@@ -147,7 +150,7 @@ class Tracer(dispatch.Interpreter):
             return stand_in
         return self._handle(value)
 
-    def add_argument(self, leaf: Any, part: Part, path: str, seen: dict[int, Variable]) -> Any:
+    def add_argument(self, leaf: Any, part: Part, path: str, seen: dict[int, Resource]) -> Any:
         """What the Python function sees in place of one leaf of a call's arguments; an input, unless it is keyed as is.
 
         Args:
@@ -158,7 +161,7 @@ class Tracer(dispatch.Interpreter):
         """
         if isinstance(part, TensorPart):
             return self.add_input(TensorSpec(part.shape, part.dtype), path)
-        if isinstance(part, VariablePart) and isinstance(leaf, Variable):
+        if isinstance(part, VariablePart) and isinstance(leaf, Resource):
             if leaf._uid in seen:
                 self.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
             else:

@@ -37,6 +37,12 @@ def warn_if_number_taken(spec: Any) -> None:
         _warn(frame, called[0][:-1], spec, f"ll.{called[1]}(x), or what does its work")
 
 
+def is_array_store() -> bool:
+    """Whether `array[i] = x` asks for the number, rather than `float(x)`. To be called by `__float__`."""
+    frame = _asking()
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _STORES
+
+
 def warn_of_array_taken(spec: Any) -> None:
     """Warns where NumPy takes a watched value for an array: `np.asarray(x)`, `np.array([x, y])`, `array[:2] = x`.
 

@@ -73,6 +73,8 @@ class GraphMagic(LimelightMagic):
         if function is None:
             return self._nothing(given, NO_FUNCTION)
         trace = -1 if given.trace is None else position(function, given.trace)
+        if given.trace is None and costs is not None and costs.entry in function.trace_cache:
+            trace = list(function.trace_cache).index(costs.entry)  # the call's, which need not be the newest
         diff = None
         if given.diff is not None:
             diff = (

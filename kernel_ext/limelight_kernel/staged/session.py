@@ -147,6 +147,8 @@ class Session:
 
         Raises UsageError where the name means something else, or several functions could be meant.
         """
+        if path is not None and self.failed is not None and path == self.failed.name and path not in self._visible():
+            return self.failed  # the name stands in no namespace, as nothing could be called by it
         if path is not None:
             names = self.function_names()
             there = f"; staged are {', '.join(names)}" if names else "; nothing is staged yet"

@@ -315,3 +315,25 @@ def test_an_iterator_restored_before_the_smaller_last_batch_has_the_types_of_bef
     step = ll.function(lambda: ll.sum(next(again)[0]))
     assert [step().item() for _ in range(4)] == [4.0, 1.0, 5.0, 4.0]
     assert step.trace_count == 1
+
+
+def test_next_takes_an_element_of_an_iterator_of_ours_in_converted_loops_and_branches() -> None:
+    def helper(iterator: Any) -> Any:
+        return next(iterator)
+
+    def total(n: Any) -> Any:
+        s = ll.constant(0.0)
+        for _ in ll.arange(n):
+            s = s + helper(iterator)
+        while n > 2:
+            s, n = s + next(iterator), n - 1
+        if n > 1:
+            s = s + 100.0 * next(iterator)
+        return s
+
+    iterator = iter(ll.data.from_arrays(ll.arange(20).astype("float32")))
+    staged = ll.function(total, autograph=True)
+    found = [staged(ll.constant(n)).item() for n in (3, 1, 2)]
+    iterator = iter(ll.data.from_arrays(ll.arange(20).astype("float32")))
+    assert found == [total(n).item() for n in (3, 1, 2)]
+    assert staged.trace_count == 1

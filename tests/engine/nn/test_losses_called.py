@@ -99,7 +99,7 @@ def test_hinge_takes_integers_but_no_booleans():
         (lambda: ll.sum(X, axis="0"), r"^sum: axis must be an int, a tuple of ints or None, got '0' \(str\)"),
         (lambda: ll.mean(X, axis=1.0), r"^mean: axis must be an int, a tuple of ints or None, got 1.0 \(float\)"),
         (lambda: ll.argmax(X, axis=(0, 1)), r"^argmax: axis must be an int, got \(0, 1\)"),
-        (lambda: ll.optim.clip_by_norm({"a": X}, 1.0), r"^clip_by_norm needs a list .*write list\(gradients.values"),
+        (lambda: ll.optim.clip_by_norm({"a": X}, 1.0), r"^clip_by_norm needs a list .*ll.tree.leaves\(gradients"),
         (lambda: ll.optim.clip_by_global_norm(X, 1.0), r"^clip_by_global_norm needs a list .*write \[gradient\]"),
         (lambda: ll.optim.clip_by_value(X, 1.0), r"^clip_by_value needs a list of gradients, got Tensor"),
         (lambda: ll.optim.global_norm(X), r"^global_norm needs a list of gradients, got Tensor"),

@@ -156,7 +156,7 @@ def test_two_names_for_one_variable_are_ambiguous():
 def test_weights_for_nothing_of_the_module():
     layer = ll.nn.Dense(2)
     layer(ll.ones((1, 3)))
-    layer.features = 3
+    layer._features = 3
     with pytest.raises(CheckpointError, match=r"no array is for a variable of this Dense. The arrays are x.y; the var"):
         ll.nn.load_weights(layer, {"x.y": values(3)})
 

@@ -20,6 +20,15 @@ def test_a_failed_cell_shows_its_graph_up_to_the_error_and_graph_shows_it_again(
     assert "a trace that failed" in str(cell("%graph --text").value)
 
 
+@pytest.mark.parametrize("magic", ["graph", "trace_cache", "explain"])
+def test_a_failed_cell_has_its_name_although_nothing_is_called_so(cell, magic):
+    cell("%%stage bad --text\n" + FAILS, fails=True)
+    said = cell(f"%{magic} bad --text")
+    assert "nothing is called" not in said.text + said.out + said.err
+    if magic == "graph":
+        assert "a trace that failed" in str(said.value)
+
+
 def test_a_failed_cell_shows_no_graph_where_there_is_nothing_to_see_or_nothing_is_wanted(cell):
     assert cell("%%stage -q\n" + FAILS, fails=True).text == ""
     assert cell("%%stage\nnowhere + x\n", fails=True).text == ""
@@ -50,6 +59,14 @@ def test_overlays_measure_a_call_or_a_staged_cell(cell):
     said = str(cell("%graph f(x - 1.0) --overlay nan --text").value)
     assert "4 numbers not finite" in " ".join(said.split())
     assert "bytes of what each op gives" in str(cell("%graph f --overlay bytes --text").value)
+
+
+def test_a_call_is_shown_on_its_own_trace_and_not_on_the_newest(cell):
+    cell("f = ll.function(lambda x, by: ll.tanh(x) * by if by > 2.5 else x - by)\ny = f(x, 2.0), f(x, 3.0)")
+    assert "subtract" in str(cell("%graph f(x, 2.0) --text").value)
+    assert "subtract" in str(cell("%graph f(x, 2.0) --overlay time --text").value)
+    assert "tanh" in str(cell("%graph f(x, 3.0) --overlay time --text").value)
+    assert "tanh" in str(cell("%graph f --text").value)
 
 
 def test_two_names_are_one_too_many(cell):

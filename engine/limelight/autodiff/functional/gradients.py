@@ -71,7 +71,8 @@ def grad(
     Args:
         fn: a function whose result is one real floating number; with `has_aux`, `(value, aux)`.
         argnums: the position of the argument to differentiate by, or a tuple of several; 0 by default, None for none.
-            An argument may be a nest of tensors, arrays, numbers and variables.
+            An argument may be a nest of tensors, arrays, numbers and variables. So a list of numbers is no vector: `fn`
+            gets that list, of scalars, and `x * 2` repeats it. A vector is `ll.constant([1.0, 2.0])`.
         has_aux: whether `fn` returns something besides its value. False.
         variables: variables to differentiate by as well, in a list, or a module for those that it trains. None.
         unconnected_gradients: what an argument without influence gets: "zero" (the default, since that is the

@@ -65,7 +65,7 @@ class _Convolution(Layer):
         self.kernel: Variable | None = None
         self.bias: Variable | None = None
         n = spatial_axes(self.window)
-        self.rank, self.form = n + 2, f"({NAMES[n - 1]})"
+        self._rank, self._form = n + 2, f"({NAMES[n - 1]})"
         check_windows(name, n, self.stride, self.padding, self.dilation)
 
     def ready(self, x: TensorLike) -> Tensor:

@@ -22,32 +22,37 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from limelight.core import attachments, dispatch, dtypes, module_calls
+from limelight.core import attachments, dispatch, dtypes, module_calls, nest
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
-from limelight.errors import ShapeError, undefined_method
+from limelight.errors import DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
 from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing
+from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
+
+_MANY: Final = -1
+"""The number of features of a layer that was built for several inputs: `build` had all their shapes."""
 
 
 class Layer(Module):
     """Base class of layers whose weights depend on the size of the input's last axis.
 
-    A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`. One
-    that was written for Keras may keep `build(self, input_shape)`: it gets the shape of the first call's first
-    argument, before `call`.
+    A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`. If
+    its `call` does not, `build` is called before, for the first argument. One that was written for Keras may keep
+    `build(self, input_shape)`, or any name with "shape" in it: it gets the shape of that argument, or a list, tuple or
+    dictionary of shapes for one of tensors.
     A variable that a layer is given before that, of the shape that it will have, stays: so layers share weights.
-    `form` describes the input to people; `rank`, if not None, is how many axes it must have. A first call that raises
-    leaves the layer as it was, without weights.
+    The class's `form` describes the input to people; its `rank`, if not None, is how many axes it must have. A first
+    call that raises leaves the layer as it was, without weights.
 
     Layers that act differently while a model is trained take a keyword, `training=False`: an ordinary argument, which a
     staged function therefore keys its traces by. There is no mode to forget to switch. All other layers may be called
@@ -66,12 +71,13 @@ class Layer(Module):
 
     form = "(..., features)"
     rank: int | None = None
-    features: int | None = None
+    _features: int | None = None  # underscored, as subclasses have settings of their own by that name
     dtype: DTypeLike = dtypes.float32
     trained: ClassVar[bool] = False
     """Whether `call` takes `training`; for other layers it makes no difference."""
 
     _built_of_shape: ClassVar[bool] = False
+    _built_before_call: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -80,19 +86,23 @@ class Layer(Module):
         if "build" in vars(cls):
             cls.build = _of_features_or_inputs(cls.build)  # type: ignore[method-assign]  # as the class is made
         cls.trained = takes_training(cls.call)
-        cls._built_of_shape = "input_shape" in inspect.signature(cls.build).parameters
+        names = [name for name in inspect.signature(cls.build).parameters if name not in ("self", "features")]
+        cls._built_of_shape = bool(names) and "shape" in names[0]
+        code = getattr(inspect.unwrap(cls.call), "__code__", None)
+        own = code is not None and not is_library(code) and "ready" not in code.co_names
+        cls._built_before_call = cls._built_of_shape or own
 
     @in_place_of_python  # `call` with the wrong arguments is the caller's mistake
     def _calling(self, *args: Any, **kwargs: Any) -> Any:
         if not self.trained:
             kwargs.pop("training", None)
-        if self.features is not None or type(self).build is Layer.build:
+        if self._features is not None or type(self).build is Layer.build:
             return module_calls.within(self, self.call, args, kwargs) if dispatch.active else self.call(*args, **kwargs)
         before, wait_again = snapshot(self), attachments.savepoint()
         try:
             with created_by.override("layer"):
-                if self._built_of_shape and args:
-                    self.ready(args[0])
+                if self._built_before_call and args:
+                    self._build_for(args[0])
                 return module_calls.within(self, self.call, args, kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
@@ -152,11 +162,14 @@ class Layer(Module):
             ShapeError: the input has another rank, its last size is not that of the first input, or that of the first
                 input is unknown.
         """
+        if isinstance(x, Mapping):
+            raise DTypeError(f"{self!r} takes one tensor of shape {self._wanted_form()}, got a {type(x).__name__}")
         x = as_tensor(x)
-        if not x.ndim or (self.rank is not None and x.ndim != self.rank):
-            raise ShapeError(f"{self!r} needs an input of shape {self.form}, got {x.spec}")
+        rank = vars(self).get("_rank", type(self).rank)
+        if not x.ndim or (rank is not None and x.ndim != rank):
+            raise ShapeError(f"{self!r} needs an input of shape {self._wanted_form()}, got {x.spec}")
         features = x.shape[-1]
-        if self.features is None:
+        if self._features is None:
             if features is None:
                 raise ShapeError(
                     f"{self!r} makes its weights on the first call and needs the size of the last axis for that, "
@@ -164,13 +177,26 @@ class Layer(Module):
                 )
             with _Building(self):
                 self.build(x.shape if self._built_of_shape else features)  # type: ignore[arg-type]  # as Keras has it
-            self.features = features
-        elif features not in (None, self.features):
-            raise ShapeError(f"{self!r} was built for inputs with {self.features} features, got {features}: {x.spec}")
+            self._features = features
+        elif features not in (None, self._features) and self._features != _MANY:
+            raise ShapeError(f"{self!r} was built for inputs with {self._features} features, got {features}: {x.spec}")
         return x if x.dtype is self.dtype else self.in_own_dtype(x)
 
+    def _build_for(self, x: Any) -> None:
+        """Makes the weights for the first argument of a call whose method does not say `ready`."""
+        if not self._built_of_shape or not isinstance(x, (list, tuple, Mapping)) or not _has_tensors(x):
+            self.ready(x)
+            return
+        with _Building(self):
+            self.build(nest.map_structure(lambda one: as_tensor(one).shape, x))
+        self._features = _MANY
+
+    def _wanted_form(self) -> str:
+        form: str = vars(self).get("_form", type(self).form)
+        return form
+
     def _lacks_weights(self) -> bool:
-        return self.features is None and type(self).build is not Layer.build and not self.variables
+        return self._features is None and type(self).build is not Layer.build and not self.variables
 
     def in_own_dtype(self, x: Tensor) -> Tensor:
         """`x` in the layer's dtype if it is floating, else as it is."""
@@ -192,6 +218,10 @@ class Layer(Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(shown_settings(self))})"
+
+
+def _has_tensors(given: Any) -> bool:
+    return any(isinstance(x, (Tensor, Variable, np.ndarray)) for x in nest.leaves_of(given))
 
 
 def takes_training(function: Callable[..., Any]) -> bool:
@@ -231,7 +261,7 @@ def _of_features_or_inputs(build: Callable[..., Any]) -> Callable[..., None]:
         else:
             with _Building(layer), created_by.override("layer"):
                 build(layer, features)
-            layer.features = features
+            layer._features = features
 
     return build_for
 

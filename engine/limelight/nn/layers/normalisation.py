@@ -113,7 +113,7 @@ class BatchNorm(_Normalisation):
         if not training:
             return batch_norm(x, self.mean, self.variance, self.scale, self.offset, self.epsilon)
         if x.ndim < 2 or x.size == 0:
-            raise ShapeError(f"{self!r} needs a batch to train on, of shape {self.form}, got {x.spec}")
+            raise ShapeError(f"{self!r} needs a batch to train on, of shape {self._wanted_form()}, got {x.spec}")
         y, mean, variance = batch_norm_training(x, self.scale, self.offset, self.epsilon)
         self._move(self.mean, mean)
         self._move(self.variance, variance)

@@ -269,7 +269,7 @@ class Recurrent(Layer):
 
     def build(self, features: int) -> None:
         self.cell.build(features)
-        self.cell.features = features
+        self.cell._features = features
 
     def call(self, x: TensorLike, state: Any = None) -> Any:
         """The outputs of the cell for sequences.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from limelight.core import value_checks
 from limelight.core.eager import entry_point, operators
 from limelight.core.op import Domain, defop
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import conj
 from limelight.ops._shape_rules import broadcast, same
 
@@ -36,6 +37,11 @@ def _log_of_base(x: Any) -> Any:
     return math.log(x) if x > 0 else 0.0 if x == 0 else math.nan
 
 
+_NO_INTEGER: Final = (
+    "pow: integers to a negative power are no integers: write ll.astype(x, ll.float32) ** -1, or 1.0 / x"
+)
+
+
 def _power(xp: Any, x: Any, y: Any) -> Any:
     """IEEE 754's pow.
 
@@ -44,7 +50,10 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
     """
     if xp is not np:
         _check_exponents(x, y)
-    out = xp.power(x, y)
+    try:
+        out = xp.power(x, y)
+    except ValueError:
+        raise ArgumentError(_NO_INTEGER) from None
     if xp is not np or (out.size > 1 and getattr(y, "shape", None) == getattr(x, "shape", ())):
         return out
     halves = y == 0.5 if type(y) in (float, int) else y.item() == 0.5 if y.size == 1 else y == 0.5
@@ -55,7 +64,7 @@ def _check_exponents(x: Any, y: Any) -> None:
     """Raises NumPy's ValueError where libraries compute that have none for it."""
     whole = (x if hasattr(x, "dtype") else y).dtype.kind in "iu"
     if whole and value_checks.any_wrong(y, lambda: np.less(y, 0) if isinstance(y, int) else y < 0):
-        raise ValueError("Integers to negative integer powers are not allowed.")
+        raise ArgumentError(_NO_INTEGER)
 
 
 def _of_halves(x: Any, halves: Any, out: Any) -> Any:

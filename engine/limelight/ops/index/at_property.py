@@ -23,13 +23,19 @@ __all__: list[str] = []  # what it adds are attributes of tensors and variables
 
 
 class Place:
-    """`x.at[index]`: a part of a tensor to update. Each method returns a new tensor; `x` stays as it is."""
+    """`x.at[index]`: a part of a tensor to update. Each method returns a new tensor; `x` stays as it is.
+
+    They warn (LostChangeWarning) where their result is dropped.
+    """
 
     __slots__ = ("_index", "_x")
 
     def __init__(self, x: Tensor, index: Any) -> None:
         self._x = x
         self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"x.at[i] has no method {name!r}; it has set, add, multiply, min, max", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<a place in {self._x.spec}: call .set(v), .add(v), .multiply(v), .min(v) or .max(v) for a new tensor>"
@@ -56,6 +62,7 @@ class Place:
 
     def _run(self, how: str, updates: TensorLike) -> Tensor:
         updated: Tensor = self._x._updated(how, self._index, updates)
+        warn_if_dropped(f"x.at[i].{how}(v) returns a tensor, and x stays as it is", f"x = x.at[i].{how}(v)", 3)
         return updated
 
 
@@ -63,6 +70,24 @@ for _name in ("set", "add", "multiply", "min", "max"):
     source_line.speak_of(getattr(Place, _name), f"x.at[i].{_name}")
 for _name, _hint in equivalents.of_places().items():
     setattr(Place, _name, hints.Elsewhere(_name, _hint, "a place"))
+
+
+def _refuse_operator(symbol: str, instead: str) -> Any:
+    def refused(self: Place, other: Any) -> Any:
+        if isinstance(self, VariablePlace):
+            raise ArgumentError(f"v.at[i] {symbol}= x changes nothing: write v.at[i].assign(v[i] {symbol} x)")
+        raise ArgumentError(f"x.at[i] {symbol}= v changes nothing, as tensors are immutable: write {instead}")
+
+    return refused
+
+
+for _name, _symbol, _instead in (
+    ("iadd", "+", "x = x.at[i].add(v)"),
+    ("isub", "-", "x = x.at[i].add(-v)"),
+    ("imul", "*", "x = x.at[i].multiply(v)"),
+    ("itruediv", "/", "x = x.at[i].multiply(1.0 / v)"),
+):
+    setattr(Place, f"__{_name}__", _refuse_operator(_symbol, _instead))
 
 
 class _At:
@@ -75,6 +100,9 @@ class _At:
 
     def __getitem__(self, index: Any) -> Place:
         return Place(self._x, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise ArgumentError("x.at[i] = v changes nothing, as tensors are immutable: write x = x.at[i].set(v)")
 
     def __call__(self, *index: Any) -> Place:
         """Raises CallError: the index stands in brackets."""
@@ -90,6 +118,15 @@ def _refuse(x: Tensor, index: Any, value: Any) -> None:
     raise DTypeError(
         f"tensors are immutable, and so is this {x.spec}: write x = x.at[i].set(value) for a new one (also .add, "
         ".multiply, .min, .max), or keep the values in an ll.Variable"
+    )
+
+
+@method("__delitem__")
+def _refuse_deletion(x: Tensor, index: Any) -> None:
+    """Raises DTypeError: tensors are immutable."""
+    raise DTypeError(
+        f"tensors are immutable, and so is this {x.spec}: write x = ll.concat([x[:i], x[i + 1:]]), or x = x[mask] with "
+        "a mask of what stays"
     )
 
 
@@ -120,6 +157,14 @@ class VariablePlace(Place):
     def __init__(self, variable: Variable, index: Any) -> None:
         self._variable = variable
         self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"v.at[i] has no method {name!r}: it has assign, assign_add and assign_sub, which change the variable; for "
+            "anything else write v.at[i].assign(f(v[i]))",
+            name=name,
+            obj=self,
+        )
 
     def __repr__(self) -> str:
         return f"<a place in variable {self._variable.name!r}: call .assign(x), .assign_add(x) or .assign_sub(x)>"

@@ -13,6 +13,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._shape_rules import SHORT
+from limelight.user_code.dropped_result import warn_if_dropped
 
 __all__ = ["argsort", "searchsorted", "sort"]
 
@@ -143,7 +144,8 @@ def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: 
         stable: makes no difference: the order of equal elements is kept in any case; it shows in gradients only.
 
     Returns:
-        A tensor of the shape and dtype of `x`. NaN comes after all numbers (descending: before).
+        A tensor of the shape and dtype of `x`. NaN comes after all numbers (descending: before). Where a line drops it,
+        as NumPy's `x.sort()` may, that warns (LostChangeWarning).
 
     >>> import limelight as ll
     >>> ll.sort(ll.constant([3, 1, 2]), descending=True).tolist()
@@ -154,7 +156,9 @@ def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: 
     if type(stable) is not bool:
         stable = shapes.flag("sort", "stable", stable)
     x = as_tensor(x)
-    return _sort(x, _axis_to_sort("sort", x, axis), descending)
+    out = _sort(x, _axis_to_sort("sort", x, axis), descending)
+    warn_if_dropped("sort returns a tensor, and this one stays as it is", "x = x.sort()")
+    return out
 
 
 # reorder

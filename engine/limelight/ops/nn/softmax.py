@@ -133,6 +133,8 @@ def _class_places(labels: Any, classes: int) -> tuple[Any, Any]:
 
 
 def _class_loss_numpy(xp: Any, logits: Any, labels: Any) -> Any:
+    if labels.shape != logits.shape[:-1]:  # eagerly a kernel runs before `infer`, and as many labels would do for this
+        _classes_infer(known(logits.shape, logits.dtype), known(labels.shape, labels.dtype))
     scores = _log_softmax_kernel(xp, wide(logits), -1)
     classes = logits.shape[-1]
     losses = -scores.reshape(labels.size, classes)[_class_places(labels, classes)]

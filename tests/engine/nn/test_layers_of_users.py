@@ -1,0 +1,92 @@
+"""Layers as users of Keras and PyTorch write them: `build` by any argument, settings by any name."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+
+
+@pytest.mark.parametrize("parameter", ["shape", "input_shape", "input_shapes", "features", "n"])
+def test_build_is_called_before_a_call_that_does_not_say_ready(parameter):
+    given = "n[-1]" if "shape" in parameter else "n"
+    scope = {}
+    exec(
+        "import limelight as ll\n"
+        "class Scale(ll.nn.Layer):\n"
+        f"    def build(self, {parameter}):\n"
+        f"        n = {parameter}\n"
+        f"        self.w = self.weight('w', ({given},), ll.nn.initializers.ones)\n"
+        "    def call(self, x):\n"
+        "        return x * self.w\n",
+        scope,
+    )
+    layer = scope["Scale"]()
+    assert layer(ll.ones((2, 3))).shape == (2, 3)
+    assert layer.w.shape == (3,)
+    staged = scope["Scale"]()
+    assert ll.function(staged)(ll.ones((2, 3))).shape == (2, 3)
+
+
+class Both(ll.nn.Layer):
+    def build(self, shape):
+        self.shapes = shape
+        self.w = self.weight("w", (2,), ll.nn.initializers.ones)
+
+    def call(self, pair):
+        return pair["a"] * self.w if isinstance(pair, dict) else pair[0] * self.w
+
+
+def test_build_gets_the_shapes_of_several_inputs():
+    layer, named = Both(), Both()
+    layer((ll.ones((1, 2)), ll.ones((3, 2))))
+    named({"a": ll.ones((1, 2))})
+    assert layer.shapes == ((1, 2), (3, 2))
+    assert named.shapes == {"a": (1, 2)}
+    assert layer((ll.ones((5, 2)), ll.ones((3, 2)))).shape == (5, 2)
+
+
+class LowRank(ll.nn.Layer):
+    def __init__(self, features, rank, form):
+        self.features, self.rank, self.form = features, rank, form
+
+    def build(self, features):
+        self.w = self.weight("w", (features, self.features), ll.nn.initializers.ones)
+
+    def call(self, x):
+        return self.ready(x) @ self.w
+
+
+def test_a_layer_may_have_settings_named_like_what_its_base_class_keeps():
+    layer = LowRank(4, 1, "any")
+    assert layer(ll.ones((2, 3))).shape == (2, 4)
+    with pytest.raises(ll.errors.ShapeError, match="built for inputs with 3 features"):
+        layer(ll.ones((2, 5)))
+
+
+def test_what_a_module_says_of_itself_cannot_be_set_and_the_error_says_so():
+    class Model(ll.Module):
+        def __init__(self):
+            self.variables = []
+
+    with pytest.raises(
+        AttributeError, match=r"Model\.variables is what .*: call yours otherwise, such as own_variables"
+    ):
+        Model()
+
+
+def test_a_build_that_nobody_calls_is_named_where_its_weights_are_missing():
+    class Model(ll.Module):
+        def build(self, input_shape):
+            self.w = ll.Variable(1.0)
+
+        def call(self, x):
+            return x * self.w
+
+    with pytest.raises(AttributeError, match=r"'w', which its `build` makes: .* Derive the class from ll\.nn\.Layer"):
+        Model()(ll.ones(2))
+
+
+def test_a_dictionary_for_one_tensor_is_refused_in_the_name_of_the_layer():
+    with pytest.raises(ll.errors.DTypeError, match=r"Dense\(2\) takes one tensor of shape .*, got a dict"):
+        ll.nn.Dense(2)({"x": ll.ones((1, 2))})
