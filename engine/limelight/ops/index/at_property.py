@@ -35,7 +35,9 @@ class Place:
         self._index = index
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"x.at[i] has no method {name!r}; it has set, add, multiply, min, max", name=name, obj=self)
+        raise AttributeError(
+            f"x.at[i] has no method {name!r}; it has set, add, multiply, min, max", name=name, obj=self
+        )
 
     def __repr__(self) -> str:
         return f"<a place in {self._x.spec}: call .set(v), .add(v), .multiply(v), .min(v) or .max(v) for a new tensor>"
