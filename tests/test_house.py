@@ -100,7 +100,7 @@ def test_importing_the_engine_imports_no_notebook_and_no_accelerator():
     large = {"asyncio", "concurrent", "ctypes", "email", "http", "multiprocessing", "socket", "ssl", "unittest"}
     assert not large & {name.partition(".")[0] for name in loaded}
     assert len([name for name in loaded if not name.startswith("limelight")]) < 60  # 50 when this was written
-    assert int(calls) < 110_000  # 78,000 when this was written: modules run, ops defined
+    assert int(calls) < 120_000  # 110,000 when this was written: modules found and run, ops defined
 
 
 def test_every_public_name_is_there_and_says_what_it_is():

@@ -571,18 +571,6 @@ for _name, _instead in _IN_PLACE.items():
 
 
 _STAYS: Final = "what no optimiser is handed stays as it is; tapes do not watch ll.Variable(x, trainable=False)"
-
-
-def _refuse_trainable(self: Variable, value: Any) -> None:
-    raise AttributeError(
-        f"whether a variable is trainable is settled when it is made, ll.Variable(x, trainable={value!r}), since tapes "
-        f"and traces rest on it; {self.name!r} stays as it is where no optimiser is handed it",
-        name="trainable",
-        obj=self,
-    )
-
-
-Variable.trainable = Variable.trainable.setter(_refuse_trainable)  # type: ignore[attr-defined, method-assign]
 for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", "requires_grad": _STAYS}.items():
     setattr(Variable, _name, hints.NotToSet(_name, _hint))
 

@@ -83,8 +83,8 @@ nest = {"a": {"b": ll.ones(2)}}
         (lambda: ll.ones(3).at[0].divide(2.0), AttributeError, r"write x\.at\[i\]\.multiply\(1\.0 / v\)"),
         (lambda: ll.ones(3).at[0].sort(None), AttributeError, "it has set, add, multiply, min, max"),
         (lambda: ll.Variable([1.0]).at[0].divide(2.0), AttributeError, r"write v\.at\[i\]\.assign\(f\(v\[i\]\)\)"),
-        (lambda: ll.ones(3).at(0), CallError, "in square brackets"),
-        (freezes, AttributeError, r"settled when it is made.*'w' stays as it is where no optimiser"),
+        (lambda: ll.ones(3).at(0), CallError, "stands in brackets"),
+        (freezes, AttributeError, r"said when it is made: what no optimiser is handed stays as it is"),
         (lambda: ll.Variable(1, name="n").assign_add(1.0), DTypeError, "variable 'n', .*: floating values would lose"),
         (lambda: ll.arange(6) ** -1, ArgumentError, r"pow: integers to a negative power.*1\.0 / x"),
         (

@@ -50,7 +50,7 @@ def kept_if_given(layer: Any, name: str, made: Variable) -> Variable:
     Raises ShapeError where the two do not agree in shape and dtype.
     """
     given = vars(layer).get(name)
-    if not isinstance(given, Variable) or given is made or layer.features is not None:
+    if not isinstance(given, Variable) or given is made or layer._features is not None:
         return made
     if given.shape == made.shape and given.dtype == made.dtype:
         return given

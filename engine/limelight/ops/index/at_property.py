@@ -15,7 +15,7 @@ from limelight.core.op import Op
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, method
 from limelight.core.variable import Variable
 from limelight.core.variable_updates import static_key
-from limelight.errors import ArgumentError, CallError, DTypeError
+from limelight.errors import ArgumentError, CallError, DTypeError, mark_user_error
 from limelight.user_code import equivalents, hints, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
 
@@ -35,9 +35,10 @@ class Place:
         self._index = index
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"x.at[i] has no method {name!r}; it has set, add, multiply, min, max", name=name, obj=self
-        )
+        hint = equivalents.of_places().get(name, "it has set, add, multiply, min, max")
+        error = AttributeError(f"x.at[i] has no method {name!r}: {hints.with_form(hint)}", name=name, obj=self)
+        mark_user_error(error)
+        raise error
 
     def __repr__(self) -> str:
         return f"<a place in {self._x.spec}: call .set(v), .add(v), .multiply(v), .min(v) or .max(v) for a new tensor>"
@@ -70,8 +71,6 @@ class Place:
 
 for _name in ("set", "add", "multiply", "min", "max"):
     source_line.speak_of(getattr(Place, _name), f"x.at[i].{_name}")
-for _name, _hint in equivalents.of_places().items():
-    setattr(Place, _name, hints.Elsewhere(_name, _hint, "a place"))
 
 
 def _refuse_operator(symbol: str, instead: str) -> Any:
