@@ -105,41 +105,50 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
 
     def run(x: Any) -> Any:
-        if type(x) is Tensor and x._device is CPU0:
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return _unusual_input(op, of_complex, run, x)
+        if type(x) is Tensor:
             a = x._data
-            d = a.dtype
-            if d is usual or d in accepts:
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x,))
-                try:
-                    r = kernel(a)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x,), (), error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, (), x._uid, 0, t)
-                return t
-        if type(x) in readable:
-            if type(x) in structured:
-                return structured[type(x)](op, (), run, (x,))
-            if (read := _reader()) is not None:
-                return run(read(x))
-        chosen, x = (op, x) if of_complex is None else _of_kind(op, of_complex, as_tensor(x))
-        return apply(chosen, prepare(chosen, (x,)))
+        elif type(x) not in variables:
+            return _unusual_input(op, of_complex, run, x)
+        elif observer is None:
+            a = x._data.array
+        else:
+            x = observer.value_of(x)
+            a = x._data
+        d = a.dtype
+        if x._device is not CPU0 or (d is not usual and d not in accepts):
+            return _unusual_input(op, of_complex, run, x)
+        try:
+            r = kernel(a)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x),), (), error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, (), x._uid, 0, t)
+        return t
 
     return run
 
 
-def _of_kind(op: Op, of_complex: Op, x: Tensor) -> tuple[Op, Tensor]:
-    return of_complex if x.dtype.kind == "c" else op, x
+def _unusual_input(op: Op, of_complex: Op | None, run: Callable[[Any], Any], x: Any) -> Any:
+    """The slow way of a unary entry, for other interpreters and for an operand that must be made ready."""
+    if type(x) is Tensor and x._data.dtype in op.accepts:
+        return apply(op, (x,))
+    if type(x) in structured:
+        return structured[type(x)](op, (), run, (x,))
+    if of_complex is not None:
+        x = as_tensor(x)
+        op = of_complex if x.dtype.kind == "c" else op
+    return apply(op, prepare(op, (x,)))
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
@@ -147,33 +156,44 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
     no_axis, at = op.axis_at is None, op.axis_at or 0
 
     def run(x: Any, *attrs: Any) -> Any:
-        if type(x) is Tensor and x._device is CPU0:
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return unusual(x, attrs)
+        if type(x) is Tensor:
             a = x._data
-            d = a.dtype
-            if (d is usual or d in accepts) and (a.ndim or no_axis or attrs[at] is None):  # scalars have no axis
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x,), attrs)
-                try:
-                    r = kernel(a, *attrs)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x,), attrs, error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, attrs, x._uid, 0, t)
-                return t
-        if type(x) in readable:
-            if type(x) in structured:
-                return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
-            if (read := _reader()) is not None:
-                return run(read(x), *attrs)
+        elif type(x) not in variables:
+            return unusual(x, attrs)
+        elif observer is None:
+            a = x._data.array
+        else:
+            x = observer.value_of(x)
+            a = x._data
+        d = a.dtype
+        if x._device is not CPU0 or (d is not usual and d not in accepts):
+            return unusual(x, attrs)
+        if not (a.ndim or no_axis or attrs[at] is None):  # scalars have no axis
+            return unusual(x, attrs)
+        try:
+            r = kernel(a, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x),), attrs, error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, attrs, x._uid, 0, t)
+        return t
+
+    def unusual(x: Any, attrs: tuple[Any, ...]) -> Any:
+        if type(x) is Tensor and x._data.dtype in accepts:
+            return apply(op, (x,), attrs)
+        if type(x) in structured:
+            return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
         return apply(op, prepare(op, (x,)), attrs)
 
     return run
@@ -185,45 +205,56 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
     weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
     def run(x: Any, y: Any) -> Any:
-        if type(x) is Tensor and type(y) is Tensor:
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return _unusual(op, reflected, run, x, y)
+        if type(x) is Tensor:
             a = x._data
-            b = y._data
-            d = a.dtype
-            if d is b.dtype and (d is usual or d in accepts):
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x, y))
-                if x._device is not CPU0 or y._device is not CPU0:
-                    return apply(op, (x, y))
-                try:
-                    r = kernel(a, b)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x, y), (), error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, y, x._uid, y._uid, t)
-                return t
+        elif type(x) not in variables:
+            return _beside_scalar(op, kernel, weak, observer, x, y, reflected, run)
+        elif observer is None:
+            a = x._data.array
         else:
-            beside = _beside_scalar(op, kernel, weak, x, y)
-            if beside is not None:
-                return beside
-            if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
-                return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        return _unusual(op, reflected, run, x, y)
+            x = observer.value_of(x)
+            a = x._data
+        if type(y) is Tensor:
+            b = y._data
+        elif type(y) not in variables:
+            return _beside_scalar(op, kernel, weak, observer, x, y, reflected, run)
+        elif observer is None:
+            b = y._data.array
+        else:
+            y = observer.value_of(y)
+            b = y._data
+        d = a.dtype
+        if d is not b.dtype or (d is not usual and d not in accepts) or x._device is not CPU0 or y._device is not CPU0:
+            return _unusual(op, reflected, run, x, y)
+        try:
+            r = kernel(a, b)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x), as_tensor(y)), (), error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, y, x._uid, y._uid, t)
+        return t
 
     return run
 
 
 def _unusual(op: Op, reflected: str, run: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
-    if type(x) in structured or type(y) in structured:
+    """The slow way of a binary entry: for other interpreters, and operands to be made ready or unknown to `op`."""
+    if type(x) is Tensor and type(y) is Tensor:
+        d = x._data.dtype
+        if d is y._data.dtype and d in op.accepts:
+            return apply(op, (x, y))
+    elif type(x) in structured or type(y) in structured:
         return (structured.get(type(x)) or structured[type(y)])(op, (), run, (x, y))
     return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
 
@@ -240,27 +271,29 @@ _OFFERS: Final = ("dtype", "__array__", "__array_interface__", "__as_tensor__", 
 
 
 def _beside_scalar(
-    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any
-) -> Tensor | None:
-    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
-    ahead = type(x) is Tensor
+    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], observer: Any, x: Any, y: Any,
+    reflected: str, run: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype; the slow way for anything else."""
+    ahead = type(x) is Tensor or type(x) in variables
     tensor, scalar = (x, y) if ahead else (y, x)
-    if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
-        return None
-    observer = None
-    if active:
-        observer = local.observer
-        if scopes or observer is None:
-            return None
+    beside = weak.get(type(scalar))
+    if beside is None:
+        return _unusual(op, reflected, run, x, y)
+    if type(tensor) in variables:
+        tensor = _value_of(tensor)
+        x, y = (tensor, scalar) if ahead else (scalar, tensor)
+    if type(tensor) is not Tensor or tensor._device is not CPU0:
+        return _unusual(op, reflected, run, x, y)
     a = tensor._data
     d = a.dtype
-    if d not in weak[type(scalar)]:
-        return None
+    if d not in beside:
+        return _unusual(op, reflected, run, x, y)
     try:
         operand = _float32(scalar) if d is float32 else scalar
         r = kernel(a, operand) if ahead else kernel(operand, a)
     except (ArithmeticError, AttributeError, TypeError, ValueError):
-        return None  # the long way round says what is wrong
+        return _unusual(op, reflected, run, x, y)  # which says what is wrong
     t = _blank()
     t._data = r
     t._device = CPU0
@@ -352,41 +385,33 @@ def _general(op: Op) -> Callable[..., Any]:
     return run
 
 
-readable: Final[set[type]] = set()
+variables: Final[set[type]] = set()
 """Classes of operands that are used as their value is (see `read_as_operand`)."""
 structured: Final[dict[type, Callable[..., Any]]] = {}
-"""Those of them that are no value but a structure of several, with what computes for them: `compute(op, attrs, run,
+"""Classes of operands that are no value but a structure of several, with what computes for them: `compute(op, attrs, run,
 inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
 _operators: Final[dict[str, Callable[..., Any]]] = {}
 
 
-def _reader() -> Callable[[Any], Tensor] | None:
-    """What reads variables, so that the op takes the short way after all.
+def _value_of(variable: Any) -> Tensor | None:
+    """The value of a variable, with which the op takes the short way after all.
 
-    None where an interpreter that is no observer has to see the variables themselves, as in a trace.
+    None where an interpreter that is no observer has to see the variable itself, as in a trace.
     """
-    if not active:
-        return _read_value
+    if not active:  # nobody watches, and a variable keeps an array that is replaced, never written into
+        return wrap(variable._data.array, variable._device)
     observer = local.observer
-    return None if scopes or observer is None else observer.value_of
-
-
-def _read_value(variable: Any) -> Tensor:
-    """The value, where nobody watches: a variable keeps an array that is replaced, never written into."""
-    value: Tensor = wrap(variable._data.array) if variable._device is CPU0 else variable.read_value()
-    return value
+    return None if scopes or observer is None else observer.value_of(variable)
 
 
 def _unusual_inputs(op: Op, run: Callable[..., Any], inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """The slow way of an entry for many operands: once more with values for variables, or with all made ready."""
-    for x in inputs:
-        if type(x) in readable:
-            for one in inputs:
-                if type(one) in structured:
-                    return structured[type(one)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
-            if (read := _reader()) is not None:
-                return run(tuple([read(x) if type(x) in readable else x for x in inputs]), *attrs)
-            break
+    for one in inputs:
+        if type(one) in structured:
+            return structured[type(one)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
+    values = [_value_of(x) if type(x) in variables else x for x in inputs]
+    if any([x is not value for x, value in zip(inputs, values, strict=True)]) and None not in values: 
+        return run(tuple(values), *attrs)
     return apply(op, prepare(op, inputs), attrs)
 
 
@@ -426,13 +451,17 @@ def operators(run: Callable[[Any, Any], Any], name: str) -> None:
     op = _op_of.get(run)
     method = run if op is None else _binary(op, f"__r{name}__")
     _operators[f"__{name}__"], _operators[f"__r{name}__"] = method, reflected
-    for operand in (Tensor, *readable):
+    for operand in (Tensor, *variables, *structured):
         setattr(operand, f"__{name}__", method)
         setattr(operand, f"__r{name}__", reflected)
 
 
 def read_as_operand(cls: type) -> None:
-    """Makes the instances of `cls`, which have `read_value`, operands that stand for their value: variables."""
-    readable.add(cls)
+    """Makes the instances of `cls`, which have `read_value`, operands that stand for their value: variables.
+
+    Those of a class in `structured` become operands for which that computes.
+    """
+    if cls not in structured:
+        variables.add(cls)
     for name, method in _operators.items():
         setattr(cls, name, method)
