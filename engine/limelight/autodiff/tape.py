@@ -98,7 +98,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[TapeEntry] = []
-        self._reads: dict[int, Tensor] = {}  # the values of variables that were operands, by uid
+        self._reads: dict[Any, Tensor] = {}  # the values of variables that were operands, by storage
         self._cuts: deque[GradientCut] = deque(maxlen=MAX_CUTS)
         self._cut_descendants: CutDescendants = {}  # what comes of the results of cuts
         self._edges_left: list[Edge] | None = None  # what is left of the entries where a gradient may be None
@@ -215,7 +215,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             self._note_root(ensure_uid(x))
             if isinstance(x, Resource):
                 self._note_variable(x)
-                self._reads.pop(x._uid, None)  # what was read before does not lead to it
+                self._reads.pop(x._data, None)  # what was read before does not lead to it
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
@@ -308,11 +308,12 @@ class GradientTape(Jacobians, dispatch.Interpreter):
 
     def value_of(self, variable: Resource) -> Tensor:
         """The value of a variable that is an operand: until it is assigned to, one read serves all."""
-        value = self._reads.get(variable._uid) if self._recording else None
-        if value is None or value._data is not variable._data.array:
+        storage = variable._data
+        value = self._reads.get(storage) if self._recording else None
+        if value is None or value._data is not storage.array:
             value = dispatch.apply(read, (variable,))
             if self._recording:
-                self._reads[variable._uid] = value
+                self._reads[storage] = value
         return value
 
     def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
@@ -330,6 +331,7 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def _accesses(self, op: Op, variable: Resource) -> bool:
         """Whether `op` reads a variable that is watched, or that is to be watched from now on."""
         if op.effect == "write":
+            self._reads.pop(variable._data, None)  # which would keep the old value alive
             return False
         if self._watches_variables and variable.trainable and variable.dtype in INEXACT:
             self._note_root(variable._uid)
