@@ -77,7 +77,9 @@ def traced_results(module: Any, specs: Sequence[Any], by_name: Mapping[str, Any]
 
     try:
         with told_of_results.override(note):
-            Function(call, name=f"a call of {type(module).__name__}").get_concrete_function(tuple(specs), dict(by_name or {}))
+            Function(call, name=f"a call of {type(module).__name__}").get_concrete_function(
+                tuple(specs), dict(by_name or {})
+            )
     finally:
         for m in [module, *module.submodules]:
             if "_traced" in vars(m):  # no trace is kept, so layers may still be added

@@ -140,6 +140,10 @@ class GradientTape(Jacobians, dispatch.Interpreter):
             dispatch.remove(self)
             raise
 
+    def abandon(self) -> None:
+        self._reads.clear()
+        super().abandon()
+
     def stop_recording(self) -> AbstractContextManager[None]:
         """A context manager that leaves the ops of its block unrecorded by this tape; other tapes go on.
 
@@ -228,6 +232,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         below = self.below
         assert below is not None, "an interpreter is asked only while it is on the stack"
         if not self._recording and self._is_paused():
+            if op.effect == "write":
+                self._reads.pop(getattr(inputs[0], "_data", None), None)
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
         uids, mask, bit = [], 0, 1
         for x in inputs:
@@ -306,15 +312,28 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         elif self._cut_descendants:
             note_descendants(self._cut_descendants, op, inputs, out)
 
-    def value_of(self, variable: Resource) -> Tensor:
+    def observe_read(self, variable: Resource) -> Tensor:
+        """`read_operand` where no interpreter below needs to be asked."""
+        storage = variable._data
+        value = self._reads.get(storage)
+        if value is None or value._data is not storage.array or not self._recording:
+            value = self.read_operand(variable)
+        return value
+
+    def read_operand(self, variable: Resource) -> Tensor:
         """The value of a variable that is an operand: until it is assigned to, one read serves all."""
         storage = variable._data
         value = self._reads.get(storage) if self._recording else None
-        if value is None or value._data is not storage.array:
+        if value is None or value._data is not storage.array or not self.below.has_read(storage, value):
             value = dispatch.apply(read, (variable,))
-            if self._recording:
-                self._reads[storage] = value
+            tape: Any = self
+            while isinstance(tape, GradientTape) and tape._recording:
+                tape._reads[storage] = value
+                tape = tape.below
         return value
+
+    def has_read(self, storage: Any, value: Tensor) -> bool:
+        return self._recording and self._reads.get(storage) is value and self.below.has_read(storage, value)
 
     def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""

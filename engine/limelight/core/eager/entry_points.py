@@ -23,7 +23,7 @@ import numpy as np
 
 from limelight.core import dtypes
 from limelight.core.devices import CPU0
-from limelight.core.dispatch import active, apply, local, scopes
+from limelight.core.dispatch import active, apply, current, local, scopes
 from limelight.core.dtypes import DType, accepted, float32
 from limelight.core.eager.interpreter import explain
 from limelight.core.eager.operands import BESIDE_FLOATS, prepare
@@ -117,7 +117,7 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
         elif observer is None:
             a = x._data.array
         else:
-            x = observer.value_of(x)
+            x = observer.observe_read(x)
             a = x._data
         d = a.dtype
         if x._device is not CPU0 or (d is not usual and d not in accepts):
@@ -146,9 +146,9 @@ def _unusual_input(op: Op, of_complex: Op | None, run: Callable[[Any], Any], x: 
     if type(x) in structured:
         return structured[type(x)](op, (), run, (x,))
     if of_complex is not None:
-        x = as_tensor(x)
+        x = read_operand(x) if type(x) in variables else as_tensor(x)
         op = of_complex if x.dtype.kind == "c" else op
-    return apply(op, prepare(op, (x,)))
+    return apply(op, _prepared(op, (x,)))
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
@@ -168,7 +168,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
         elif observer is None:
             a = x._data.array
         else:
-            x = observer.value_of(x)
+            x = observer.observe_read(x)
             a = x._data
         d = a.dtype
         if x._device is not CPU0 or (d is not usual and d not in accepts):
@@ -194,7 +194,7 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
             return apply(op, (x,), attrs)
         if type(x) in structured:
             return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
-        return apply(op, prepare(op, (x,)), attrs)
+        return apply(op, _prepared(op, (x,)), attrs)
 
     return run
 
@@ -217,7 +217,7 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
         elif observer is None:
             a = x._data.array
         else:
-            x = observer.value_of(x)
+            x = observer.observe_read(x)
             a = x._data
         if type(y) is Tensor:
             b = y._data
@@ -226,7 +226,7 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
         elif observer is None:
             b = y._data.array
         else:
-            y = observer.value_of(y)
+            y = observer.observe_read(y)
             b = y._data
         d = a.dtype
         if d is not b.dtype or (d is not usual and d not in accepts) or x._device is not CPU0 or y._device is not CPU0:
@@ -250,13 +250,17 @@ def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
 
 def _unusual(op: Op, reflected: str, run: Callable[..., Any], x: Any, y: Any) -> Any:
     """The slow way of a binary entry: for other interpreters, and operands to be made ready or unknown to `op`."""
+    if type(x) in variables and isinstance(y, (Tensor, *variables)):
+        x = read_operand(x)
+    if type(y) in variables and isinstance(x, Tensor):
+        y = read_operand(y)
     if type(x) is Tensor and type(y) is Tensor:
         d = x._data.dtype
         if d is y._data.dtype and d in op.accepts:
             return apply(op, (x, y))
     elif type(x) in structured or type(y) in structured:
         return (structured.get(type(x)) or structured[type(y)])(op, (), run, (x, y))
-    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
+    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, _prepared(op, (x, y)))
 
 
 def _answers_itself(y: Any, reflected: str) -> bool:
@@ -281,7 +285,7 @@ def _beside_scalar(
     if beside is None:
         return _unusual(op, reflected, run, x, y)
     if type(tensor) in variables:
-        tensor = _value_of(tensor)
+        tensor = _unwatched(tensor) if observer is None else observer.observe_read(tensor)
         x, y = (tensor, scalar) if ahead else (scalar, tensor)
     if type(tensor) is not Tensor or tensor._device is not CPU0:
         return _unusual(op, reflected, run, x, y)
@@ -324,16 +328,19 @@ def _variadic(op: Op) -> Callable[..., Any]:
         shared: Any = None
         arrays = []
         for x in inputs:
-            if type(x) is not Tensor or x._device is not CPU0:
+            if type(x) is not Tensor:
+                values = _values_of(inputs)
+                return _unusual_inputs(op, run, inputs, attrs) if values is inputs else run(values, *attrs)
+            if x._device is not CPU0:
                 return _unusual_inputs(op, run, inputs, attrs)
             a = x._data
             if a.dtype is not shared:
                 if shared is not None:
-                    return apply(op, prepare(op, inputs), attrs)
+                    return apply(op, _prepared(op, inputs), attrs)
                 shared = a.dtype
             arrays.append(a)
         if shared is not usual and shared not in accepts:
-            return apply(op, prepare(op, inputs), attrs)
+            return apply(op, _prepared(op, inputs), attrs)
         observer = None
         if active:
             observer = local.observer if observable else None
@@ -354,7 +361,7 @@ def _variadic(op: Op) -> Callable[..., Any]:
 
 def _general(op: Op) -> Callable[..., Any]:
     if not (op.direct or op.multiple) or any(o.accepts == "var" for o in op.operands):
-        return lambda inputs, *attrs: apply(op, prepare(op, inputs), attrs)
+        return lambda inputs, *attrs: apply(op, _prepared(op, inputs), attrs)
     kernel, multiple, observable = op.kernel_on("numpy"), op.multiple, _observable(op)
     needs: Any = [(op.accepts if o.accepts is None else accepted(o.accepts), o.accepts is None) for o in op.operands]
     if op.variadic:
@@ -362,6 +369,8 @@ def _general(op: Op) -> Callable[..., Any]:
 
     def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
         arrays = _arrays(inputs, needs)
+        if arrays is None and (values := _values_of(inputs)) is not inputs:
+            inputs, arrays = values, _arrays(values, needs)
         if arrays is None:
             return _unusual_inputs(op, run, inputs, attrs)
         observer = None
@@ -393,26 +402,59 @@ inputs)`, where `run(*inputs)` is the op on other inputs with the same parameter
 _operators: Final[dict[str, Callable[..., Any]]] = {}
 
 
-def _value_of(variable: Any) -> Tensor | None:
-    """The value of a variable, with which the op takes the short way after all.
+def read_operand(variable: Any) -> Tensor:
+    """The value of a variable that is an operand: not for code of the user's, as it may be that of other operands."""
+    if active:
+        observer = local.observer
+        value: Tensor
+        if scopes or observer is None:
+            value = current().read_operand(variable)
+        else:
+            value = observer.observe_read(variable)
+        return value
+    return _unwatched(variable)
 
-    None where an interpreter that is no observer has to see the variable itself, as in a trace.
-    """
-    if not active:  # nobody watches, and a variable keeps an array that is replaced, never written into
-        return wrap(variable._data.array, variable._device)
-    observer = local.observer
-    return None if scopes or observer is None else observer.value_of(variable)
+
+def _unwatched(variable: Any) -> Tensor:
+    """The value where nobody watches: a variable keeps an array that is replaced, never written into."""
+    return wrap(variable._data.array, variable._device)
+
+
+def _values_of(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Inputs with values for variables, where these may be all that keeps an op from the short way; else the same."""
+    for x in inputs:
+        if type(x) in variables:
+            break
+    else:
+        return inputs
+    read = _unwatched
+    if active:
+        observer = local.observer
+        if scopes or observer is None:
+            return inputs
+        read = observer.observe_read
+    return tuple([read(x) if type(x) in variables else x for x in inputs])
 
 
 def _unusual_inputs(op: Op, run: Callable[..., Any], inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-    """The slow way of an entry for many operands: once more with values for variables, or with all made ready."""
-    for one in inputs:
-        if type(one) in structured:
-            return structured[type(one)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
-    values = [_value_of(x) if type(x) in variables else x for x in inputs]
-    if any([x is not value for x, value in zip(inputs, values, strict=True)]) and None not in values: 
-        return run(tuple(values), *attrs)
-    return apply(op, prepare(op, inputs), attrs)
+    """The slow way of an entry for many operands, with all made ready."""
+    for x in inputs:
+        if type(x) in structured:
+            return structured[type(x)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
+    return apply(op, _prepared(op, inputs), attrs)
+
+
+def _prepared(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands ready for the innermost interpreter, with the values of variables where it does not want these."""
+    for x in inputs:
+        if type(x) in variables:
+            wants = [operand.accepts == "var" for operand in op.operands]  # none for any number of inputs
+            wants += [False] * (len(inputs) - len(wants))
+            inputs = tuple(
+                [read_operand(x) if type(x) in variables and not v else x for x, v in zip(inputs, wants, strict=False)]
+            )
+            break
+    return prepare(op, inputs)
 
 
 def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
