@@ -323,8 +323,8 @@ class GradientTape(Jacobians, dispatch.Interpreter):
     def read_operand(self, variable: Resource) -> Tensor:
         """The value of a variable that is an operand: until it is assigned to, one read serves all."""
         storage = variable._data
-        value = self._reads.get(storage) if self._recording else None
-        if value is None or value._data is not storage.array or not self.below.has_read(storage, value):
+        value = self._reads.get(storage)
+        if value is None or value._data is not storage.array or not self.has_read(storage, value):
             value = dispatch.apply(read, (variable,))
             tape: Any = self
             while isinstance(tape, GradientTape) and tape._recording:
@@ -333,7 +333,9 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         return value
 
     def has_read(self, storage: Any, value: Tensor) -> bool:
-        return self._recording and self._reads.get(storage) is value and self.below.has_read(storage, value)
+        below = self.below
+        known = self._recording and self._reads.get(storage) is value
+        return known and below is not None and below.has_read(storage, value)
 
     def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""

@@ -160,21 +160,20 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
         if active:
             observer = local.observer
             if scopes or observer is None:
-                return unusual(x, attrs)
+                return _unusual_with_attrs(op, run, x, attrs)
         if type(x) is Tensor:
             a = x._data
         elif type(x) not in variables:
-            return unusual(x, attrs)
+            return _unusual_with_attrs(op, run, x, attrs)
         elif observer is None:
             a = x._data.array
         else:
             x = observer.observe_read(x)
             a = x._data
         d = a.dtype
-        if x._device is not CPU0 or (d is not usual and d not in accepts):
-            return unusual(x, attrs)
-        if not (a.ndim or no_axis or attrs[at] is None):  # scalars have no axis
-            return unusual(x, attrs)
+        scalar_axis = not (a.ndim or no_axis or attrs[at] is None)  # scalars have no axis
+        if x._device is not CPU0 or (d is not usual and d not in accepts) or scalar_axis:
+            return _unusual_with_attrs(op, run, x, attrs)
         try:
             r = kernel(a, *attrs)
         except LimelightError:
@@ -189,22 +188,24 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
             observer.observe(recipes, x, attrs, x._uid, 0, t)
         return t
 
-    def unusual(x: Any, attrs: tuple[Any, ...]) -> Any:
-        if type(x) is Tensor and x._data.dtype in accepts:
-            return apply(op, (x,), attrs)
-        if type(x) in structured:
-            return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
-        return apply(op, _prepared(op, (x,)), attrs)
-
     return run
 
 
-def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
+def _unusual_with_attrs(op: Op, run: Callable[..., Any], x: Any, attrs: tuple[Any, ...]) -> Any:
+    """`_unusual_input` for an op with parameters."""
+    if type(x) is Tensor and x._data.dtype in op.accepts:
+        return apply(op, (x,), attrs)
+    if type(x) in structured:
+        return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
+    return apply(op, _prepared(op, (x,)), attrs)
+
+
+def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:  # noqa: C901  # its closure's branches
     """`run(x, y)`; as an operator it leaves an operand that it does not know to that one's method `reflected`."""
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
     weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: Any) -> Any:  # noqa: C901, PLR0912  # a helper for operands would take a tenth of an addition
         observer = None
         if active:
             observer = local.observer
@@ -328,11 +329,9 @@ def _variadic(op: Op) -> Callable[..., Any]:
         shared: Any = None
         arrays = []
         for x in inputs:
-            if type(x) is not Tensor:
+            if type(x) is not Tensor or x._device is not CPU0:
                 values = _values_of(inputs)
                 return _unusual_inputs(op, run, inputs, attrs) if values is inputs else run(values, *attrs)
-            if x._device is not CPU0:
-                return _unusual_inputs(op, run, inputs, attrs)
             a = x._data
             if a.dtype is not shared:
                 if shared is not None:
@@ -397,22 +396,19 @@ def _general(op: Op) -> Callable[..., Any]:
 variables: Final[set[type]] = set()
 """Classes of operands that are used as their value is (see `read_as_operand`)."""
 structured: Final[dict[type, Callable[..., Any]]] = {}
-"""Classes of operands that are no value but a structure of several, with what computes for them: `compute(op, attrs, run,
-inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
+"""Classes of operands that are no value but a structure of several, with what computes for them:
+`compute(op, attrs, run, inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
 _operators: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def read_operand(variable: Any) -> Tensor:
     """The value of a variable that is an operand: not for code of the user's, as it may be that of other operands."""
-    if active:
-        observer = local.observer
-        value: Tensor
-        if scopes or observer is None:
-            value = current().read_operand(variable)
-        else:
-            value = observer.observe_read(variable)
-        return value
-    return _unwatched(variable)
+    if not active:
+        return _unwatched(variable)
+    observer = local.observer
+    direct = not scopes and observer is not None
+    value: Tensor = observer.observe_read(variable) if direct else current().read_operand(variable)
+    return value
 
 
 def _unwatched(variable: Any) -> Tensor:
