@@ -324,9 +324,9 @@ class GradientTape(Jacobians, dispatch.Interpreter):
         """The value of a variable that is an operand: until it is assigned to, one read serves all."""
         storage = variable._data
         value = self._reads.get(storage)
-        if value is None or value._data is not storage.array or not self.has_read(storage, value):
+        if value is None or not self.has_read(storage, value) or value._data is not storage.array:
             value = dispatch.apply(read, (variable,))
-            tape: Any = self
+            tape: Any = self if type(value) is Tensor else None  # in a trace it has no array to compare
             while isinstance(tape, GradientTape) and tape._recording:
                 tape._reads[storage] = value
                 tape = tape.below

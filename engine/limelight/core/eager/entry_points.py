@@ -406,8 +406,8 @@ def read_operand(variable: Any) -> Tensor:
     if not active:
         return _unwatched(variable)
     observer = local.observer
-    direct = not scopes and observer is not None
-    value: Tensor = observer.observe_read(variable) if direct else current().read_operand(variable)
+    read = current().read_operand if scopes or observer is None else observer.observe_read
+    value: Tensor = read(variable)
     return value
 
 
