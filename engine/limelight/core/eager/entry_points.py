@@ -7,6 +7,9 @@ is going on is an observer, a tape, which it then tells: 5 times NumPy's call, w
 takes 10. Anything else, an error too, goes the longer way, which may take its time: operands are prepared, and the
 innermost interpreter of this thread runs the op.
 
+A variable takes the same path as its value: its array where nobody watches, else the tensor that the tape has read of it
+already, for one call more.
+
 The closures below repeat a few lines, because a shared helper would cost as much as the kernels they call: a call of a
 Python function more is 50 to 100 ns of the 700 that an addition takes. `tests/test_benchmarks.py` counts the Python
 functions on each of these paths.
