@@ -7,8 +7,8 @@ is going on is an observer, a tape, which it then tells: 5 times NumPy's call, w
 takes 10. Anything else, an error too, goes the longer way, which may take its time: operands are prepared, and the
 innermost interpreter of this thread runs the op.
 
-A variable takes the same path as its value: its array where nobody watches, else the tensor that the tape has read of it
-already, for one call more.
+A variable takes the same path as its value: its array where nobody watches, else the tensor that the tape has read of
+it already, for one call more.
 
 The closures below repeat a few lines, because a shared helper would cost as much as the kernels they call: a call of a
 Python function more is 50 to 100 ns of the 700 that an addition takes. `tests/test_benchmarks.py` counts the Python
@@ -285,17 +285,18 @@ def _beside_scalar(
     """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype; the slow way for anything else."""
     ahead = type(x) is Tensor or type(x) in variables
     tensor, scalar = (x, y) if ahead else (y, x)
-    beside = weak.get(type(scalar))
-    if beside is None:
+    if type(scalar) not in weak:
         return _unusual(op, reflected, run, x, y)
-    if type(tensor) in variables:
+    if type(tensor) is not Tensor:
+        if type(tensor) not in variables:
+            return _unusual(op, reflected, run, x, y)
         tensor = _unwatched(tensor) if observer is None else observer.observe_read(tensor)
         x, y = (tensor, scalar) if ahead else (scalar, tensor)
-    if type(tensor) is not Tensor or tensor._device is not CPU0:
+    if tensor._device is not CPU0:
         return _unusual(op, reflected, run, x, y)
     a = tensor._data
     d = a.dtype
-    if d not in beside:
+    if d not in weak[type(scalar)]:
         return _unusual(op, reflected, run, x, y)
     try:
         operand = _float32(scalar) if d is float32 else scalar
