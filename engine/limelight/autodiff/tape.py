@@ -112,7 +112,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[TapeEntry] = []
-        self._reads: dict[int, Tensor] = {}  # the values of variables that were operands, by uid
+        self._reads: dict[Any, Tensor] = {}  # the values of variables that were operands, by storage
         self._cuts: deque[GradientCut] = deque(maxlen=MAX_CUTS)
         self._cut_descendants: CutDescendants = {}  # what comes of the results of cuts
         self._edges_left: list[Edge] | None = None  # what is left of the entries where a gradient may be None
@@ -153,6 +153,10 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         except KeyboardInterrupt:
             dispatch.remove(self)
             raise
+
+    def abandon(self) -> None:
+        self._reads.clear()
+        super().abandon()
 
     def stop_recording(self) -> AbstractContextManager[None]:
         """A context manager that leaves the ops of its block unrecorded by this tape; other tapes go on.
@@ -229,7 +233,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
             self._note_root(ensure_uid(x))
             if isinstance(x, Resource):
                 self._note_variable(x)
-                self._reads.pop(x._uid, None)  # what was read before does not lead to it
+                self._reads.pop(x._data, None)  # what was read before does not lead to it
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched so far, in the order in which they were first seen."""
@@ -242,6 +246,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         below = self.below
         assert below is not None, "an interpreter is asked only while it is on the stack"
         if not self._recording and self._is_paused():
+            if op.effect == "write":
+                self._reads.pop(getattr(inputs[0], "_data", None), None)
             return note_descendants(self._cut_descendants, op, inputs, below.process(op, inputs, attrs))
         uids, mask, bit = [], 0, 1
         for x in inputs:
@@ -320,14 +326,30 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         elif self._cut_descendants:
             note_descendants(self._cut_descendants, op, inputs, out)
 
-    def value_of(self, variable: Resource) -> Tensor:
-        """The value of a variable that is an operand: until it is assigned to, one read serves all."""
-        value = self._reads.get(variable._uid) if self._recording else None
-        if value is None or value._data is not variable._data.array:
-            value = dispatch.apply(read, (variable,))
-            if self._recording:
-                self._reads[variable._uid] = value
+    def observe_read(self, variable: Resource) -> Tensor:
+        """`read_operand` where no interpreter below needs to be asked."""
+        storage = variable._data
+        value = self._reads.get(storage)
+        if value is None or value._data is not storage.array or not self._recording:
+            value = self.read_operand(variable)
         return value
+
+    def read_operand(self, variable: Resource) -> Tensor:
+        """The value of a variable that is an operand: until it is assigned to, one read serves all."""
+        storage = variable._data
+        value = self._reads.get(storage)
+        if value is None or not self.has_read(storage, value) or value._data is not storage.array:
+            value = dispatch.apply(read, (variable,))
+            tape: Any = self if type(value) is Tensor else None  # in a trace it has no array to compare
+            while isinstance(tape, GradientTape) and tape._recording:
+                tape._reads[storage] = value
+                tape = tape.below
+        return value
+
+    def has_read(self, storage: Any, value: Tensor) -> bool:
+        below = self.below
+        known = self._recording and self._reads.get(storage) is value
+        return known and below is not None and below.has_read(storage, value)
 
     def _recipe(self, op: Op, mask: int, uids: Sequence[int]) -> tuple[VjpRecipe, Sequence[int]]:
         """The recipe, and the inputs' uids; an op with any number of inputs has one recipe for all patterns of them."""
@@ -344,6 +366,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
     def _accesses(self, op: Op, variable: Resource) -> bool:
         """Whether `op` reads a variable that is watched, or that is to be watched from now on."""
         if op.effect == "write":
+            self._reads.pop(variable._data, None)  # which would keep the old value alive
             return False
         if self._watches_variables and variable.trainable and variable.dtype in INEXACT:
             self._note_root(variable._uid)

@@ -74,9 +74,20 @@ class Interpreter:
         """The same for any inputs and parameters."""
         raise NotImplementedError
 
-    def value_of(self, variable: Any) -> Any:
-        """The value of a variable that an entry point has among its operands, read as this interpreter wants it."""
+    def read_operand(self, variable: Any) -> Any:
+        """The value of a variable that an entry point has among its operands, read as this interpreter wants it.
+
+        One read may serve many ops, so code of the user's must not get hold of it.
+        """
+        return variable.read_value()
+
+    def observe_read(self, variable: Any) -> Any:
+        """`read_operand` of an observer that stands alone above eager execution."""
         raise NotImplementedError
+
+    def has_read(self, storage: Any, value: Any) -> bool:
+        """Whether `value`, the latest that was read of a storage as an operand, was read under this interpreter too."""
+        return self.below is None  # eager execution, the only one that takes no note of it
 
     def value_left(self, x: Any) -> None:
         """Told that the value of a tensor goes to Python or NumPy, where nobody sees what becomes of it."""

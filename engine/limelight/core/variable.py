@@ -25,7 +25,7 @@ from limelight.core import (
 )
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import move, numpy_interop, prepare, read_as_operand
+from limelight.core.eager import move, numpy_interop, prepare, read_as_operand, read_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import Constraint, TensorSpec, VariableSpec
@@ -536,8 +536,8 @@ _READS_AS_VALUE: Final = (
 def _forward(name: str) -> Callable[..., Any]:
     """A method that reads the variable and asks its value: operators must sit on the class, so they are made here."""
 
-    def forwarded(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.read_value(), name)(*args, **kwargs)
+    def forwarded(self: Variable, *args: Any) -> Any:
+        return getattr(read_operand(self), name)(*args)
 
     return forwarded
 
@@ -575,6 +575,10 @@ for _name, _hint in {"value": "write v.assign(x)", "data": "write v.assign(x)", 
     setattr(Variable, _name, hints.NotToSet(_name, _hint))
 
 
+_MAY_BE_ITSELF: Final = frozenset(["astype", "broadcast_to", "clip", "conj", "sum_to", "to"])
+"""Methods that may return the tensor whose they are: that must be a read of its own, as a tape can be asked for it."""
+
+
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name in equivalents.of_variables():
@@ -583,7 +587,7 @@ def _read_attribute(self: Variable, name: str) -> Any:
     if name.startswith("_") or not hasattr(Tensor, name):
         hint = f": {hints.with_form(equivalents.of_tensors()[name])}" if name in equivalents.of_tensors() else ""
         raise AttributeError(f"a variable has no attribute {name!r}{hint}", name=name, obj=self)
-    return getattr(self.read_value(), name)
+    return getattr(self.read_value() if name in _MAY_BE_ITSELF else read_operand(self), name)
 
 
 Variable.__getattr__ = _read_attribute  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from limelight.core.eager.entry_points import entry_point as entry_point
 from limelight.core.eager.entry_points import entry_point_of_many as entry_point_of_many
 from limelight.core.eager.entry_points import operators as operators
 from limelight.core.eager.entry_points import read_as_operand as read_as_operand
+from limelight.core.eager.entry_points import read_operand as read_operand
 from limelight.core.eager.interpreter import account as account
 from limelight.core.eager.interpreter import explain as explain
 from limelight.core.eager.interpreter import move as move

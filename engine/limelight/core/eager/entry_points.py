@@ -7,6 +7,9 @@ is going on is an observer, a tape, which it then tells: 5 times NumPy's call, w
 takes 10. Anything else, an error too, goes the longer way, which may take its time: operands are prepared, and the
 innermost interpreter of this thread runs the op.
 
+A variable takes the same path as its value: its array where nobody watches, else the tensor that the tape has read of
+it already, for one call more.
+
 The closures below repeat a few lines, because a shared helper would cost as much as the kernels they call: a call of a
 Python function more is 50 to 100 ns of the 700 that an addition takes. `tests/test_benchmarks.py` counts the Python
 functions on each of these paths.
@@ -23,7 +26,7 @@ import numpy as np
 
 from limelight.core import dtypes
 from limelight.core.devices import CPU0
-from limelight.core.dispatch import active, apply, local, scopes
+from limelight.core.dispatch import active, apply, current, local, scopes
 from limelight.core.dtypes import DType, accepted, float32
 from limelight.core.eager.interpreter import explain
 from limelight.core.eager.operands import BESIDE_FLOATS, prepare
@@ -105,41 +108,50 @@ def _unary(op: Op, of_complex: Op | None = None) -> Callable[[Any], Any]:
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
 
     def run(x: Any) -> Any:
-        if type(x) is Tensor and x._device is CPU0:
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return _unusual_input(op, of_complex, run, x)
+        if type(x) is Tensor:
             a = x._data
-            d = a.dtype
-            if d is usual or d in accepts:
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x,))
-                try:
-                    r = kernel(a)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x,), (), error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, (), x._uid, 0, t)
-                return t
-        if type(x) in readable:
-            if type(x) in structured:
-                return structured[type(x)](op, (), run, (x,))
-            if (read := _reader()) is not None:
-                return run(read(x))
-        chosen, x = (op, x) if of_complex is None else _of_kind(op, of_complex, as_tensor(x))
-        return apply(chosen, prepare(chosen, (x,)))
+        elif type(x) not in variables:
+            return _unusual_input(op, of_complex, run, x)
+        elif observer is None:
+            a = x._data.array
+        else:
+            x = observer.observe_read(x)
+            a = x._data
+        d = a.dtype
+        if x._device is not CPU0 or (d is not usual and d not in accepts):
+            return _unusual_input(op, of_complex, run, x)
+        try:
+            r = kernel(a)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x),), (), error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, (), x._uid, 0, t)
+        return t
 
     return run
 
 
-def _of_kind(op: Op, of_complex: Op, x: Tensor) -> tuple[Op, Tensor]:
-    return of_complex if x.dtype.kind == "c" else op, x
+def _unusual_input(op: Op, of_complex: Op | None, run: Callable[[Any], Any], x: Any) -> Any:
+    """The slow way of a unary entry, for other interpreters and for an operand that must be made ready."""
+    if type(x) is Tensor and x._data.dtype in op.accepts:
+        return apply(op, (x,))
+    if type(x) in structured:
+        return structured[type(x)](op, (), run, (x,))
+    if of_complex is not None:
+        x = read_operand(x) if type(x) in variables else as_tensor(x)
+        op = of_complex if x.dtype.kind == "c" else op
+    return apply(op, _prepared(op, (x,)))
 
 
 def _unary_with_attrs(op: Op) -> Callable[..., Any]:
@@ -147,85 +159,112 @@ def _unary_with_attrs(op: Op) -> Callable[..., Any]:
     no_axis, at = op.axis_at is None, op.axis_at or 0
 
     def run(x: Any, *attrs: Any) -> Any:
-        if type(x) is Tensor and x._device is CPU0:
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return _unusual_with_attrs(op, run, x, attrs)
+        if type(x) is Tensor:
             a = x._data
-            d = a.dtype
-            if (d is usual or d in accepts) and (a.ndim or no_axis or attrs[at] is None):  # scalars have no axis
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x,), attrs)
-                try:
-                    r = kernel(a, *attrs)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x,), attrs, error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, attrs, x._uid, 0, t)
-                return t
-        if type(x) in readable:
-            if type(x) in structured:
-                return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
-            if (read := _reader()) is not None:
-                return run(read(x), *attrs)
-        return apply(op, prepare(op, (x,)), attrs)
+        elif type(x) not in variables:
+            return _unusual_with_attrs(op, run, x, attrs)
+        elif observer is None:
+            a = x._data.array
+        else:
+            x = observer.observe_read(x)
+            a = x._data
+        d = a.dtype
+        scalar_axis = not (a.ndim or no_axis or attrs[at] is None)  # scalars have no axis
+        if x._device is not CPU0 or (d is not usual and d not in accepts) or scalar_axis:
+            return _unusual_with_attrs(op, run, x, attrs)
+        try:
+            r = kernel(a, *attrs)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x),), attrs, error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, attrs, x._uid, 0, t)
+        return t
 
     return run
 
 
-def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:
+def _unusual_with_attrs(op: Op, run: Callable[..., Any], x: Any, attrs: tuple[Any, ...]) -> Any:
+    """`_unusual_input` for an op with parameters."""
+    if type(x) is Tensor and x._data.dtype in op.accepts:
+        return apply(op, (x,), attrs)
+    if type(x) in structured:
+        return structured[type(x)](op, attrs, lambda x: run(x, *attrs), (x,))
+    return apply(op, _prepared(op, (x,)), attrs)
+
+
+def _binary(op: Op, reflected: str = "") -> Callable[[Any, Any], Any]:  # noqa: C901  # its closure's branches
     """`run(x, y)`; as an operator it leaves an operand that it does not know to that one's method `reflected`."""
     kernel, accepts, usual, recipes = op.kernel_on("numpy"), op.accepts, _usual(op), op.recipes
     weak = {kind: accepts & beside for kind, beside in _WEAK.items()}
 
-    def run(x: Any, y: Any) -> Any:
-        if type(x) is Tensor and type(y) is Tensor:
+    def run(x: Any, y: Any) -> Any:  # noqa: C901, PLR0912  # a helper for operands would take a tenth of an addition
+        observer = None
+        if active:
+            observer = local.observer
+            if scopes or observer is None:
+                return _unusual(op, reflected, run, x, y)
+        if type(x) is Tensor:
             a = x._data
-            b = y._data
-            d = a.dtype
-            if d is b.dtype and (d is usual or d in accepts):
-                observer = None
-                if active:
-                    observer = local.observer
-                    if scopes or observer is None:
-                        return apply(op, (x, y))
-                if x._device is not CPU0 or y._device is not CPU0:
-                    return apply(op, (x, y))
-                try:
-                    r = kernel(a, b)
-                except LimelightError:
-                    raise
-                except Exception as error:  # noqa: BLE001  # `explain` raises
-                    explain(op, (x, y), (), error)
-                t = _blank()
-                t._data = r
-                t._device = CPU0
-                t._uid = 0
-                if observer is not None:
-                    observer.observe(recipes, x, y, x._uid, y._uid, t)
-                return t
+        elif type(x) not in variables:
+            return _beside_scalar(op, kernel, weak, observer, x, y, reflected, run)
+        elif observer is None:
+            a = x._data.array
         else:
-            beside = _beside_scalar(op, kernel, weak, x, y)
-            if beside is not None:
-                return beside
-            if (type(x) in readable or type(y) in readable) and (read := _reader()) is not None:
-                return run(read(x) if type(x) in readable else x, read(y) if type(y) in readable else y)
-        return _unusual(op, reflected, run, x, y)
+            x = observer.observe_read(x)
+            a = x._data
+        if type(y) is Tensor:
+            b = y._data
+        elif type(y) not in variables:
+            return _beside_scalar(op, kernel, weak, observer, x, y, reflected, run)
+        elif observer is None:
+            b = y._data.array
+        else:
+            y = observer.observe_read(y)
+            b = y._data
+        d = a.dtype
+        if d is not b.dtype or (d is not usual and d not in accepts) or x._device is not CPU0 or y._device is not CPU0:
+            return _unusual(op, reflected, run, x, y)
+        try:
+            r = kernel(a, b)
+        except LimelightError:
+            raise
+        except Exception as error:  # noqa: BLE001  # `explain` raises
+            explain(op, (as_tensor(x), as_tensor(y)), (), error)
+        t = _blank()
+        t._data = r
+        t._device = CPU0
+        t._uid = 0
+        if observer is not None:
+            observer.observe(recipes, x, y, x._uid, y._uid, t)
+        return t
 
     return run
 
 
 def _unusual(op: Op, reflected: str, run: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The slow way of a binary entry, for operands that must be made ready, or that `op` does not know."""
-    if type(x) in structured or type(y) in structured:
+    """The slow way of a binary entry: for other interpreters, and operands to be made ready or unknown to `op`."""
+    if type(x) in variables and isinstance(y, (Tensor, *variables)):
+        x = read_operand(x)
+    if type(y) in variables and isinstance(x, Tensor):
+        y = read_operand(y)
+    if type(x) is Tensor and type(y) is Tensor:
+        d = x._data.dtype
+        if d is y._data.dtype and d in op.accepts:
+            return apply(op, (x, y))
+    elif type(x) in structured or type(y) in structured:
         return (structured.get(type(x)) or structured[type(y)])(op, (), run, (x, y))
-    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, prepare(op, (x, y)))
+    return NotImplemented if reflected and _answers_itself(y, reflected) else apply(op, _prepared(op, (x, y)))
 
 
 def _answers_itself(y: Any, reflected: str) -> bool:
@@ -240,27 +279,30 @@ _OFFERS: Final = ("dtype", "__array__", "__array_interface__", "__as_tensor__", 
 
 
 def _beside_scalar(
-    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], x: Any, y: Any
-) -> Tensor | None:
-    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype, None for anything else."""
-    ahead = type(x) is Tensor
+    op: Op, kernel: Callable[[Any, Any], Any], weak: dict[type, frozenset[DType]], observer: Any, x: Any, y: Any,
+    reflected: str, run: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """The op on a CPU:0 tensor beside a Python scalar that takes on its dtype; the slow way for anything else."""
+    ahead = type(x) is Tensor or type(x) in variables
     tensor, scalar = (x, y) if ahead else (y, x)
-    if type(scalar) not in weak or type(tensor) is not Tensor or tensor._device is not CPU0:
-        return None
-    observer = None
-    if active:
-        observer = local.observer
-        if scopes or observer is None:
-            return None
+    if type(scalar) not in weak:
+        return _unusual(op, reflected, run, x, y)
+    if type(tensor) is not Tensor:
+        if type(tensor) not in variables:
+            return _unusual(op, reflected, run, x, y)
+        tensor = _unwatched(tensor) if observer is None else observer.observe_read(tensor)
+        x, y = (tensor, scalar) if ahead else (scalar, tensor)
+    if tensor._device is not CPU0:
+        return _unusual(op, reflected, run, x, y)
     a = tensor._data
     d = a.dtype
     if d not in weak[type(scalar)]:
-        return None
+        return _unusual(op, reflected, run, x, y)
     try:
         operand = _float32(scalar) if d is float32 else scalar
         r = kernel(a, operand) if ahead else kernel(operand, a)
     except (ArithmeticError, AttributeError, TypeError, ValueError):
-        return None  # the long way round says what is wrong
+        return _unusual(op, reflected, run, x, y)  # which says what is wrong
     t = _blank()
     t._data = r
     t._device = CPU0
@@ -292,15 +334,16 @@ def _variadic(op: Op) -> Callable[..., Any]:
         arrays = []
         for x in inputs:
             if type(x) is not Tensor or x._device is not CPU0:
-                return _unusual_inputs(op, run, inputs, attrs)
+                values = _values_of(inputs)
+                return _unusual_inputs(op, run, inputs, attrs) if values is inputs else run(values, *attrs)
             a = x._data
             if a.dtype is not shared:
                 if shared is not None:
-                    return apply(op, prepare(op, inputs), attrs)
+                    return apply(op, _prepared(op, inputs), attrs)
                 shared = a.dtype
             arrays.append(a)
         if shared is not usual and shared not in accepts:
-            return apply(op, prepare(op, inputs), attrs)
+            return apply(op, _prepared(op, inputs), attrs)
         observer = None
         if active:
             observer = local.observer if observable else None
@@ -321,7 +364,7 @@ def _variadic(op: Op) -> Callable[..., Any]:
 
 def _general(op: Op) -> Callable[..., Any]:
     if not (op.direct or op.multiple) or any(o.accepts == "var" for o in op.operands):
-        return lambda inputs, *attrs: apply(op, prepare(op, inputs), attrs)
+        return lambda inputs, *attrs: apply(op, _prepared(op, inputs), attrs)
     kernel, multiple, observable = op.kernel_on("numpy"), op.multiple, _observable(op)
     needs: Any = [(op.accepts if o.accepts is None else accepted(o.accepts), o.accepts is None) for o in op.operands]
     if op.variadic:
@@ -329,6 +372,8 @@ def _general(op: Op) -> Callable[..., Any]:
 
     def run(inputs: tuple[Any, ...], *attrs: Any) -> Any:
         arrays = _arrays(inputs, needs)
+        if arrays is None and (values := _values_of(inputs)) is not inputs:
+            inputs, arrays = values, _arrays(values, needs)
         if arrays is None:
             return _unusual_inputs(op, run, inputs, attrs)
         observer = None
@@ -352,42 +397,64 @@ def _general(op: Op) -> Callable[..., Any]:
     return run
 
 
-readable: Final[set[type]] = set()
+variables: Final[set[type]] = set()
 """Classes of operands that are used as their value is (see `read_as_operand`)."""
 structured: Final[dict[type, Callable[..., Any]]] = {}
-"""Those of them that are no value but a structure of several, with what computes for them: `compute(op, attrs, run,
-inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
+"""Classes of operands that are no value but a structure of several, with what computes for them:
+`compute(op, attrs, run, inputs)`, where `run(*inputs)` is the op on other inputs with the same parameters."""
 _operators: Final[dict[str, Callable[..., Any]]] = {}
 
 
-def _reader() -> Callable[[Any], Tensor] | None:
-    """What reads variables, so that the op takes the short way after all.
-
-    None where an interpreter that is no observer has to see the variables themselves, as in a trace.
-    """
+def read_operand(variable: Any) -> Tensor:
+    """The value of a variable that is an operand: not for code of the user's, as it may be that of other operands."""
     if not active:
-        return _read_value
+        return _unwatched(variable)
     observer = local.observer
-    return None if scopes or observer is None else observer.value_of
-
-
-def _read_value(variable: Any) -> Tensor:
-    """The value, where nobody watches: a variable keeps an array that is replaced, never written into."""
-    value: Tensor = wrap(variable._data.array) if variable._device is CPU0 else variable.read_value()
+    read = current().read_operand if scopes or observer is None else observer.observe_read
+    value: Tensor = read(variable)
     return value
 
 
-def _unusual_inputs(op: Op, run: Callable[..., Any], inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-    """The slow way of an entry for many operands: once more with values for variables, or with all made ready."""
+def _unwatched(variable: Any) -> Tensor:
+    """The value where nobody watches: a variable keeps an array that is replaced, never written into."""
+    return wrap(variable._data.array, variable._device)
+
+
+def _values_of(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Inputs with values for variables, where these may be all that keeps an op from the short way; else the same."""
     for x in inputs:
-        if type(x) in readable:
-            for one in inputs:
-                if type(one) in structured:
-                    return structured[type(one)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
-            if (read := _reader()) is not None:
-                return run(tuple([read(x) if type(x) in readable else x for x in inputs]), *attrs)
+        if type(x) in variables:
             break
-    return apply(op, prepare(op, inputs), attrs)
+    else:
+        return inputs
+    read = _unwatched
+    if active:
+        observer = local.observer
+        if scopes or observer is None:
+            return inputs
+        read = observer.observe_read
+    return tuple([read(x) if type(x) in variables else x for x in inputs])
+
+
+def _unusual_inputs(op: Op, run: Callable[..., Any], inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """The slow way of an entry for many operands, with all made ready."""
+    for x in inputs:
+        if type(x) in structured:
+            return structured[type(x)](op, attrs, lambda *xs: run(xs, *attrs), inputs)
+    return apply(op, _prepared(op, inputs), attrs)
+
+
+def _prepared(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands ready for the innermost interpreter, with the values of variables where it does not want these."""
+    for x in inputs:
+        if type(x) in variables:
+            wants = [operand.accepts == "var" for operand in op.operands]  # none for any number of inputs
+            wants += [False] * (len(inputs) - len(wants))
+            inputs = tuple(
+                [read_operand(x) if type(x) in variables and not v else x for x, v in zip(inputs, wants, strict=False)]
+            )
+            break
+    return prepare(op, inputs)
 
 
 def _arrays(inputs: tuple[Any, ...], needs: Any) -> list[Any] | None:
@@ -426,13 +493,17 @@ def operators(run: Callable[[Any, Any], Any], name: str) -> None:
     op = _op_of.get(run)
     method = run if op is None else _binary(op, f"__r{name}__")
     _operators[f"__{name}__"], _operators[f"__r{name}__"] = method, reflected
-    for operand in (Tensor, *readable):
+    for operand in (Tensor, *variables, *structured):
         setattr(operand, f"__{name}__", method)
         setattr(operand, f"__r{name}__", reflected)
 
 
 def read_as_operand(cls: type) -> None:
-    """Makes the instances of `cls`, which have `read_value`, operands that stand for their value: variables."""
-    readable.add(cls)
+    """Makes the instances of `cls`, which have `read_value`, operands that stand for their value: variables.
+
+    Those of a class in `structured` become operands for which that computes.
+    """
+    if cls not in structured:
+        variables.add(cls)
     for name, method in _operators.items():
         setattr(cls, name, method)
