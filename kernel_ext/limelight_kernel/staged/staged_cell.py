@@ -408,6 +408,7 @@ class StagedCell(Function):
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             self._warn_of_counters(self._templates.get(entry))
             self._warn_of_lost_names(self._templates.get(entry))
+            self._warn_of_numbers(self._templates.get(entry))
 
     def _warn_of_counters(self, template: OutputTemplate | None) -> None:
         """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
@@ -421,6 +422,23 @@ class StagedCell(Function):
                 f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
                 f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
                 f"`{path}.assign_add(...)`",
+                line,
+            )
+
+    def _warn_of_numbers(self, template: OutputTemplate | None) -> None:
+        """Warns of Python numbers that a tensor decides, where a graph's numbers differ from Python's."""
+        for path, kind in () if template is None else template.unsure.items():
+            name = re.split(r"\W", path)[0]
+            line = line_of_binding(self.cell.tree, name) or self.cell.tree.body[-1].lineno
+            limits = (
+                "as an int32, which wraps around beyond 2147483647, where Python's integers go on"
+                if kind is int
+                else "in float32, which has 7 digits, where Python's floats have 16"
+            )
+            self.warnings.warn_once(
+                ("number", path),
+                f"`{path}` is a Python number that a tensor decides; the graph computes it {limits}. Instead: begin "
+                "with a tensor of the dtype that it needs, as ll.constant(...), which both cells compute alike",
                 line,
             )
 
