@@ -71,3 +71,13 @@ def test_numbers_that_a_tensor_decides_are_pythons_and_their_limits_told(noteboo
     assert any("In[6]:2" in said and "in float32, which has 7 digits" in said for said in told)
     assert any("as an int32, which wraps around beyond 2147483647" in said for said in told)
     assert notebook("type(n), n, type(f), p").value == (int, 3, float, 125)
+
+
+def test_a_call_pays_for_the_keys_that_the_cell_reads(notebook):
+    notebook("class Loud:\n    def __eq__(self, other):\n        raise AssertionError('compared')\n    __hash__ = None")
+    notebook("d = {i: Loud() if i else 2.0 for i in range(200)}")
+    notebook("%%stage step -q\ny = x * d[0]")
+    notebook("d[1], d[200] = Loud(), 3.0")
+    assert notebook("step()\nstep.trace_count").value == 1
+    notebook("d[0] = 4.0")
+    assert notebook("(float(step().outputs['y'][0]), step.trace_count)").value == (4.0, 2)
