@@ -248,3 +248,11 @@ def test_a_real_signal_while_tracing(notebook):
     ran = notebook("%%stage\ny = x\nos.kill(os.getpid(), signal.SIGINT)\nwhile True:\n    time.sleep(0.01)", fails=True)
     assert isinstance(ran.error, KeyboardInterrupt)
     clean(notebook)
+
+
+def test_the_graph_of_a_refused_cell_advises_what_the_traceback_does(notebook):
+    refused = notebook("%%stage step\nz = x * 2.0\nif z[0, 0] > 1:\n    z = -z", fails=True)
+    assert "`%%stage step --autograph`" in " ".join(str(refused.error).split())
+    graph = " ".join(notebook("%graph --text").out.split())
+    assert "%%stage step --autograph" in graph
+    assert "ll.function(autograph=True)" not in graph
