@@ -207,7 +207,8 @@ def test_an_interrupt_in_the_middle_of_a_trace(notebook):
 def test_an_interrupt_in_the_middle_of_a_run(notebook):
     notebook(
         "stop = iter([True])\n"  # not what a cell compares: another value would be another trace
-        "def slow(t, ask=lambda it=stop: next(it, False)):\n    if ask():\n        raise KeyboardInterrupt\n    return t",
+        "def slow(t, ask=lambda it=stop: next(it, False)):\n"
+        "    if ask():\n        raise KeyboardInterrupt\n    return t",
     )
     cell = "%%stage step\nq = ll.py_func(slow, [x], ll.TensorSpec([1, 2]))\ny = q * 2"
     ran = notebook(cell, fails=True)

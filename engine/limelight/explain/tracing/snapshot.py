@@ -7,7 +7,6 @@ object), as the names in it must be known then: their values may be others when 
 
 from __future__ import annotations
 
-import array
 import enum
 import functools
 import hashlib
@@ -40,7 +39,7 @@ _NOT_VALUES: Final = (
     *(property, functools.cached_property, staticmethod, classmethod),
 )
 _ENVIRONMENT: Final = type(os.environ)
-_BUFFERS: Final = (array.array, bytearray, memoryview)
+_BUFFERS: Final = (bytearray, memoryview)
 _LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
 """Methods of containers that tell of all their contents."""
 
@@ -281,16 +280,17 @@ def token_of(value: Any, depth: int = 0) -> Any:
         return ("spec", str(value))
     if isinstance(value, _ENVIRONMENT):
         return ("environment", tuple(value.items()))
-    if isinstance(value, _BUFFERS) or _is_array_of_ctypes(value):
+    if isinstance(value, _BUFFERS) or _is_array(value, "array", "array") or _is_array(value, "ctypes", "Array"):
         return ("buffer", *_of_buffer(memoryview(value)))
     if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
         return _of_container(value, depth)
     return _of_part(value, depth) if depth else None
 
 
-def _is_array_of_ctypes(value: Any) -> bool:
-    ctypes = sys.modules.get("ctypes")  # nobody has made one if it is not imported
-    return ctypes is not None and isinstance(value, ctypes.Array)
+def _is_array(value: Any, module: str, kind: str) -> bool:
+    """Whether it is one of the class `kind` of a module that, if it was never imported, has made none."""
+    made_by = sys.modules.get(module)
+    return made_by is not None and isinstance(value, getattr(made_by, kind))
 
 
 def _of_buffer(view: memoryview) -> tuple[Any, ...]:
@@ -363,7 +363,7 @@ def _text(value: Any) -> str:
         return " ".join(f"array {value.dtype}{list(value.shape)}{small}".split())
     if isinstance(value, _ENVIRONMENT):  # whose values are not told: there may be secrets among them
         return f"a set of {len(value)} environment variables"
-    if _is_array_of_ctypes(value):  # whose `repr` is an address
+    if _is_array(value, "ctypes", "Array"):  # whose `repr` is an address
         return f"{type(value).__name__} {_short.repr(list(value))}"
     return _short.repr(value)
 
