@@ -498,7 +498,7 @@ STATEMENTS = st.one_of(
     st.builds("with noting as entered, contextlib.suppress(KeyError):\n{}\n    d['missing']".format, BLOCKS),
     st.builds(TAPED.format, BLOCKS),
     st.builds("match n:\n  case 1:\n{}\n  case _:\n{}".format, BLOCKS, BLOCKS),
-    st.builds("for x, y in zip(xs, {}):\n{}".format, st.sampled_from(["xs", "window", "range(2)"]), BLOCKS),
+    st.builds("for x, y in zip(xs, {}):\n{}".format, st.sampled_from(["xs[:]", "[*window]", "range(2)"]), BLOCKS),
 )  # fmt: skip
 CELLS = st.lists(STATEMENTS, min_size=1, max_size=4).map(lambda lines: "%%stage\n" + "\n".join(lines))
 ORDERS = st.lists(st.sampled_from([2, 2, 2, 3, 3, 4]), min_size=2, max_size=6).map(lambda order: (1, 2, 2, *order))

@@ -21,6 +21,7 @@ import numpy as np
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
 from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
+from limelight.autograph.python_numbers import like, zero_like
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
 from limelight.control_flow.cond import cond_op
@@ -199,16 +200,16 @@ def _value_and_flag(value: Any) -> tuple[Any, Any]:
 
 
 def _filled(results: Sequence[Any]) -> Callable[[Any], Any]:
-    return lambda leaf: results[leaf.index] if type(leaf) is _Mark else leaf
+    return lambda leaf: like(results[leaf.index], *leaf.made_of) if type(leaf) is _Mark else leaf
 
 
 class _Mark:
-    """Stands for an output in a nest of values."""
+    """Stands for an output in a nest of values, with the two that it is made of."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "made_of")
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(self, index: int, made_of: tuple[Any, Any]) -> None:
+        self.index, self.made_of = index, made_of
 
 
 class _Sometimes(Undefined):
@@ -285,7 +286,7 @@ class _Joining(NamedTuple):
 
     def _blank(self, ran: Ran, value: Any) -> Any:
         """What stands for `value`, which `ran` has made, where nobody reads it."""
-        return nest.map_structure(lambda x: blank(ran.tensor(x)) if is_value(x) else x, value)
+        return nest.map_structure(lambda x: blank_of(ran, x), value)
 
     def _sometimes(self, a: Any, b: Any) -> Any:
         """A variable with a flag; where no tensors can tell, one that is refused when it is read."""
@@ -323,7 +324,7 @@ class _Joining(NamedTuple):
         if x.ndim != y.ndim:
             raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
         self.outputs.append(_Pair(x, y))
-        return _Mark(len(self.outputs) - 1)
+        return _Mark(len(self.outputs) - 1, (a, b))
 
     def _cast(self, a: Any, b: Any, path: str) -> str:
         """What to write where the dtypes `a` and `b` should be one: a cast to the wider kind, on the other side."""
@@ -387,9 +388,13 @@ def _adapted(number: Any, beside: Any) -> Any:
     return dtype if dtype is not None and fits(number, dtype) else None
 
 
-def blank(like: Tensor) -> Any:
-    """Zeros like `like`, in a place whose value nobody reads; sizes that are unknown while tracing are 0."""
-    return np.zeros([size or 0 for size in like.shape], like.dtype)
+def blank_of(ran: Ran, leaf: Any) -> Any:
+    """What stands for `leaf`, which `ran` has made, where nobody reads it: for a number one of its type, else zeros."""
+    zero = zero_like(leaf)
+    if zero is not None or not is_value(leaf):
+        return leaf if zero is None else zero
+    like = ran.tensor(leaf)
+    return np.zeros([size or 0 for size in like.shape], like.dtype)  # sizes that are unknown while tracing are 0
 
 
 def fits(number: Any, dtype: Any) -> bool:

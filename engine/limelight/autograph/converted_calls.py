@@ -15,6 +15,7 @@ from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
 from limelight.autograph.local_containers import links, made, passing
 from limelight.autograph.logical_operators import all_, any_, decides
+from limelight.autograph.python_numbers import as_number, like
 from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
 from limelight.core.eager.operands import prepare
@@ -141,7 +142,7 @@ def _has_deciding(x: Any) -> bool:
 
 @in_place_of_python
 def _len(x: Any) -> Any:
-    return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else iterables.count_of(x)
+    return len(x) if not isinstance(x, Tensor) or x.ndim == 0 else as_number(iterables.count_of(x), int)
 
 
 def _better(sign: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -149,7 +150,7 @@ def _better(sign: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     if not decides(a) and not decides(b):
         return b if sign(b, a) else a
     where = get("where")
-    return apply(where, prepare(where, (sign(b, a), b, a)))
+    return like(apply(where, prepare(where, (sign(b, a), b, a))), a, b)
 
 
 def _extreme(sign: Callable[[Any, Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from limelight.autograph.python_numbers import as_number, like
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
@@ -95,7 +96,7 @@ def range_(*arguments: Any) -> Steps:
     if abs(step) != 1:
         span = (span + (abs(step) - 1)) // abs(step)
     count = apply(get("maximum"), (span, 0))
-    return Steps(count, None, lambda k, row: start + k * step)
+    return Steps(count, None, lambda k, row: as_number(start + k * step, int))
 
 
 @in_place_of_python
@@ -104,7 +105,7 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     inner = steps(iterable)
     if inner is None:
         return builtins.enumerate(iterable, start)
-    return Steps(inner.count, inner.rows, lambda k, row: (start + k, inner.value(k, row)))
+    return Steps(inner.count, inner.rows, lambda k, row: (like(start + k, start), inner.value(k, row)))
 
 
 @in_place_of_python

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from limelight.autograph.branch_merge import Ran, Words, join, trace_block
+from limelight.autograph.python_numbers import as_number, like
 from limelight.autograph.reachable_state import reachable
 from limelight.batching import Batched
 from limelight.core import dtypes
@@ -47,7 +48,7 @@ def truth(x: Any, what: str = "a condition") -> Tensor:
 @in_place_of_python
 def not_(x: Any) -> Any:
     """`not x`."""
-    return apply(get("logical_not"), (truth(x, "the operand of `not`"),)) if decides(x) else not x
+    return as_number(apply(get("logical_not"), (truth(x, "the operand of `not`"),)), bool) if decides(x) else not x
 
 
 @in_place_of_python
@@ -75,7 +76,7 @@ def _joined(word: str, x: Any, second: Callable[[], Any]) -> Any:
     other = trace_block(f"{word}_right", f"`{word}`", outer, lambda: (second(),))
     if chosen is left and _is_harmless(other):
         (function,), captures = close([other.returning([other.tensor(other.values[0])])])
-        return apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0]))
+        return like(apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0])), x, other.values[0])
     same = trace_block(f"{word}_left", f"`{word}`", outer, lambda: (chosen if chosen is left else left,))
     sides = (other, same) if word == "and" else (same, other)
     right_first = Words(f"`{word}`", f"on the right of `{word}`", f"on the left of `{word}`")
@@ -129,7 +130,7 @@ def contains(x: Any, items: Any) -> Any:
     """`x in items`."""
     if isinstance(items, Tensor | Variable) and len(items.shape) == 1 and (decides(x) or decides(items)):
         equal: Any = as_tensor(items) == x
-        return apply(get("any"), (equal,), ((0,), False))
+        return as_number(apply(get("any"), (equal,), ((0,), False)), bool)
     if isinstance(items, list | tuple | set | frozenset) and (decides(x) or any(map(decides, items))):
         return any_(x is item or x == item for item in items)
     return x in items

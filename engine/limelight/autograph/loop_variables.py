@@ -19,7 +19,7 @@ from limelight.autograph import user_lines
 from limelight.autograph.branch_merge import (
     Ran,
     assigned_if,
-    blank,
+    blank_of,
     can_be_carried,
     described,
     fits,
@@ -30,6 +30,7 @@ from limelight.autograph.branch_merge import (
 from limelight.autograph.container_aliases import link, lonely
 from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
 from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
+from limelight.autograph.python_numbers import after_loop, in_loop
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.reserved_names import added
 from limelight.autograph.undefined_variables import (
@@ -111,6 +112,7 @@ class Carried:
         self._entry = get_state()
         self._alone = lonely(self._entry)
         self._left: Sequence[Any] = ()  # the variables after an iteration
+        self._parts: dict[int, Any] = {}  # the same, by the tensor of the loop that carries it
         self._outer = reachable(body, test, state=get_state, names=names)
         self._containers: list[Changed] = []
         self._sometimes: set[str] = set()  # what not every iteration assigns
@@ -192,7 +194,7 @@ class Carried:
                     break
                 except _MoreStateError:
                     self._begin()
-        values = self._rebuilt(results)
+        values = self._rebuilt(after_loop(results, self._number_slots(), self._parts, id(self)))
         link(self._own[0], (self._entry, self._left), values, self._alone)
         n = len(self._own[0])
         self._set((*map(self._last, self._own[0], values), *values[n:]), self._why)
@@ -242,7 +244,8 @@ class Carried:
         try:
             return self._widened(build)
         except DTypeError as error:
-            whole = [slot for _, slots in self._slots for slot in slots if type(slot.value) is int]
+            given = [slots for i, (_, slots) in enumerate(self._slots) if i not in self._blanks]
+            whole = [slot for slots in given for slot in slots if type(slot.value) is int]
             if whole:
                 begin = " or ".join(f"`{slot.path} = {float(slot.value)}`" for slot in whole)
                 error.args = (
@@ -322,10 +325,14 @@ class Carried:
     def during(self, leaves: Sequence[Any], is_condition: bool = True) -> Iterator[Changes]:
         """Within its block, the variables are what `leaves` say."""
         with staged_block(self._what, self._outer, is_condition) as changes:
-            values = self._rebuilt(leaves)
+            values = self._rebuilt(in_loop(leaves, self._number_slots(), id(self)))
             link(self._own[0], (self._entry,), values, self._alone)
             self._set(tuple(map(self._first, self._names, values)))
             yield changes
+
+    def _number_slots(self) -> dict[int, Any]:
+        """The Python numbers, or what stands for such, with which tensors of the loop begin."""
+        return {slot.at: slot.value for _, slots in self._slots for slot in slots if slot.at is not None}
 
     def _first(self, name: str, value: Any) -> Any:
         if type(value) is not Undefined:
@@ -417,6 +424,7 @@ class Carried:
         before = self.leaves[slot.at]
         if not is_value(part):
             raise self._changes(slot.path, str(before.spec), described(part), "keep it a tensor")
+        self._parts[slot.at] = part
         x = constant(part, before.dtype) if fits(part, before.dtype) else as_tensor(part)
         if x.dtype != before.dtype and not self._dtypes_resolved and type(slot.value) in _WEAK:
             raise _DoubtfulDtypeError
@@ -469,7 +477,7 @@ class Carried:
             ran = self._tried()
         for i in self._blanks:
             if not isinstance(ran.values[i], Undefined) and can_be_carried(ran.values[i]):
-                self._before[i] = nest.map_structure(functools.partial(_blank, ran), ran.values[i])
+                self._before[i] = nest.map_structure(functools.partial(blank_of, ran), ran.values[i])
         self._spread()
 
     def _tried(self) -> Ran:
@@ -530,11 +538,6 @@ def _remedy_for(part: Any, before: Any, path: str) -> str:
             "Carry the parts that change as variables of their own, or make the class a dataclass"
         )
     return "only tensors and numbers can change in it; begin with a tensor"
-
-
-def _blank(ran: Ran, leaf: Any) -> Any:
-    """What stands for `leaf` before it has been assigned."""
-    return blank(ran.tensor(leaf)) if is_value(leaf) else leaf
 
 
 def _promoted(before: Any, after: Any) -> Any:

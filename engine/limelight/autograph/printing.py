@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from limelight.autograph.logical_operators import decides
+from limelight.autograph.python_numbers import kind_of
 from limelight.core import nest
 from limelight.core.dispatch import apply
 from limelight.core.tensor import as_tensor, constant
@@ -22,12 +23,13 @@ class _Line:
         self._structure, self._sep, self.options = structure, " " if sep is None else sep, options
         self._places = [i for i, x in enumerate(leaves) if decides(x)]
         self.tensors = [as_tensor(leaves[i]) for i in self._places]
+        self._kinds = [kind_of(leaves[i]) for i in self._places]
         self._leaves = [None if decides(x) else x for x in leaves]
 
     def __call__(self, values: list[Any]) -> str:
         leaves = list(self._leaves)
-        for i, x, value in zip(self._places, self.tensors, values, strict=True):
-            leaves[i] = constant(value, x.dtype)
+        for i, x, kind, value in zip(self._places, self.tensors, self._kinds, values, strict=True):
+            leaves[i] = constant(value, x.dtype) if kind is None else kind(value.item())
         return self._sep.join(map(str, nest.unflatten(self._structure, leaves)))
 
     def __repr__(self) -> str:

@@ -129,6 +129,14 @@ def of(function_id: int) -> PartialTrace | None:
     return _failed.get(function_id)
 
 
+def reword(function_id: int, error: BaseException) -> None:
+    """The trace that failed says its error as it reads now: a cell has other words for what a function is told."""
+    with _lock:
+        known = _failed.get(function_id)
+        if known is not None:
+            _failed[function_id] = known._replace(error=_said(error))
+
+
 def size(function_id: int) -> int | None:
     """How many nodes a trace that runs has written so far; None where there is none."""
     known = _running.get(function_id)
@@ -149,7 +157,6 @@ def _graph(writer: Writer, nodes: Sequence[Node] = ()) -> Graph:
 
 
 def _failure(writer: Writer, error: BaseException) -> PartialTrace:
-    said = f"{type(error).__name__}: {error}"[:_TEXT]
     stack: list[Source] = []
     call, op = None, ""
     operands: tuple[Value, ...] = ()
@@ -167,7 +174,11 @@ def _failure(writer: Writer, error: BaseException) -> PartialTrace:
         stack[0] = call.line(stack[0])
     nodes, now = _without_large_literals(writer.nodes)
     operands = tuple([now.get(value, value) for value in operands])
-    return PartialTrace(_graph(writer, nodes), said, tuple(stack), op, operands)
+    return PartialTrace(_graph(writer, nodes), _said(error), tuple(stack), op, operands)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:_TEXT]
 
 
 def _frames(tb: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from limelight.core import dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.module_calls import calls_around
 from limelight.core.op import get
@@ -89,16 +91,21 @@ def unaliased(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
 
 
 def variables_read(result: Any) -> Any:
-    """What a function has returned, with the values of variables in place of them: no graph returns a variable."""
+    """What a function has returned, as a graph would: the values of variables, and tensors for arrays of NumPy's."""
     if type(result) is Tensor:
         return result
     try:
         leaves = nest.leaves_of(result)
     except ArgumentError:  # a list that leads back to itself: eagerly anything may be returned
         return result
-    if not any(isinstance(x, Variable) for x in leaves):
+    if not any(isinstance(x, (Variable, np.ndarray, np.generic)) for x in leaves):
         return result
-    return nest.map_structure(lambda x: as_tensor(x) if isinstance(x, Variable) else x, result)
+    return nest.map_structure(_read, result)
+
+
+def _read(leaf: Any) -> Any:
+    is_array = isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "biufc"  # others are in no graph
+    return as_tensor(leaf) if is_array or isinstance(leaf, Variable) else leaf
 
 
 def close(branches: Sequence[Traced]) -> tuple[list[GraphFunction], list[Any]]:

@@ -12,6 +12,7 @@ import ast
 import builtins
 import collections
 import functools
+import os
 import sys
 import types
 from collections import deque
@@ -29,6 +30,7 @@ _FIELD: Final = type(vars(collections.namedtuple("_Pair", "first"))["first"])
 _MUTABLE: Final = (list, dict, set, np.ndarray)
 _MOST_CODES: Final = 64
 _MOST_ITEMS: Final = 16
+_WITH_ITEMS: Final = (list, tuple, type(os.environ))  # finding an item of which runs none of the user's code
 MISSING: Final = object()
 """Stands for what a name does not lead to, or cannot be looked up without running code."""
 
@@ -241,7 +243,7 @@ def step(value: Any, kind: str, key: Any) -> Any:
     try:
         if isinstance(value, dict):
             return dict.get(value, key, MISSING)  # no default is made by looking
-        return value[key] if type(value) in (list, tuple) else MISSING
+        return value[key] if type(value) in _WITH_ITEMS else MISSING
     except (LookupError, TypeError):
         return MISSING
 

@@ -21,11 +21,11 @@ from limelight.staging.key_parts import bare_part
 from limelight_kernel.inputs.pins import Pinned, Pins, by_value, is_tensor_dtype
 
 _NUMBERS = (bool, int, float, complex)
-_PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
+PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
 _LARGE = (list, dict, tuple)
 _SMALL = 1 << 16
-_AT_ONCE = _PLAIN | {Tensor}
-_MANY = 64
+_AT_ONCE = PLAIN | {Tensor}
+MANY = 64
 """From so many leaves on a container without tensors is compared as a whole, rather than keyed leaf by leaf."""
 
 
@@ -52,10 +52,10 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
     """
     if type(value) in _AT_ONCE or (type(value) is np.ndarray and is_tensor_dtype(value.dtype)):
         return value
-    if isinstance(value, _LARGE) and len(value) >= _MANY and (whole := pins.known(name, value)) is not None:
+    if isinstance(value, _LARGE) and len(value) >= MANY and (whole := pins.known(name, value)) is not None:
         return whole
     leaves, structure = nest.flatten(value)
-    if len(leaves) >= _MANY and all(type(leaf) in _PLAIN for leaf in leaves):
+    if len(leaves) >= MANY and all(type(leaf) in PLAIN for leaf in leaves):
         return pins.pin(name, value)
     pinned = [_leaf(f"{name}#{i}", x, pins, closed_over) for i, x in enumerate(leaves)]
     return value if all(map(operator.is_, pinned, leaves)) else nest.unflatten(structure, pinned)

@@ -6,7 +6,7 @@ A trace holds for the sharing that it was made with, so that is a part of the ke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 KEY: Final = "one and the same"  # no identifier, so no name of the notebook's
@@ -15,8 +15,10 @@ _LEADS_ON: Final = (*_MUTABLE, tuple)
 _MOST: Final = 10_000
 
 
-def sharing(values: Mapping[str, Any]) -> tuple[str, frozenset[int]]:
+def sharing(values: Mapping[str, Any], plain: Collection[str] = ()) -> tuple[str, frozenset[int]]:
     """Says which containers can be reached in two ways: "a is b, a is c[0]"; and the ids of those.
+
+    What is in the containers named in `plain` is not looked at.
 
     >>> a = [1]
     >>> sharing({"a": a, "b": [1], "c": {"k": a}})[0]
@@ -34,7 +36,8 @@ def sharing(values: Mapping[str, Any]) -> tuple[str, frozenset[int]]:
                 said.append(f"{known} is {path}")
                 shared.add(id(x))
             continue
-        waiting.extend(_containers_in(path, x))
+        if path not in plain:
+            waiting.extend(_containers_in(path, x))
     return ", ".join(said), frozenset(shared)
 
 

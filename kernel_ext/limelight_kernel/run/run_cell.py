@@ -72,6 +72,8 @@ def run_cell(
             and f"the graph of {staged.name!r}" in str(error)
         ):
             error.args = (worded_for_line(str(error), options),)
+        if session.failed is not None and session.failed is staged:
+            partial_trace.reword(staged.id, error)
         trim(session.shell, error, None if staged is None else staged.cell.filename)
         raise
     finally:

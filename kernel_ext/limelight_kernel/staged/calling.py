@@ -14,7 +14,17 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.errors import CallError
 from limelight.user_code.tracebacks import in_place_of_python
-from limelight_kernel.staged.recipes import ArrayResult, Composite, Constant, IfAssigned, Input, Recipe, Result, Run
+from limelight_kernel.staged.recipes import (
+    ArrayResult,
+    Composite,
+    Constant,
+    IfAssigned,
+    Input,
+    NumberResult,
+    Recipe,
+    Result,
+    Run,
+)
 from limelight_widgets.format import shortened
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, range)
@@ -139,6 +149,8 @@ def kind_of_recipe(recipe: Recipe, specs: Sequence[object], inputs: Mapping[str,
         return f"{kind_of_recipe(recipe.value, specs, inputs)}, if it is assigned"
     if isinstance(recipe, Result):
         return kind_of(specs[recipe.index])
+    if isinstance(recipe, NumberResult):
+        return f"a Python {recipe.kind.__name__}"
     if isinstance(recipe, ArrayResult):
         spec: Any = specs[recipe.index]
         return f"an array of {spec.dtype.name}{list(spec.shape)}"

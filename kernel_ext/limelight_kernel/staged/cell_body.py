@@ -50,6 +50,7 @@ class OutputTemplate:
     changed: frozenset[str]  # the names, attributes and keys that lead to what is changed in place
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
     lost: Mapping[str, str] = field(default_factory=dict)  # names that some runs would assign, and no run does: why
+    unsure: Mapping[str, type] = field(default_factory=dict)  # numbers, as code, that Python may have others for
 
     def counters(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Attributes that are numbers and become others at each run, as code, with what they are now."""
@@ -116,6 +117,7 @@ def split_outputs(
         _words(changed),
         unconnected,
         made.lost,
+        book.unsure,
     )
     return template, tuple(book.tensors)
 

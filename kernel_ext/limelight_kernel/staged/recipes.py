@@ -18,10 +18,12 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 import limelight as ll
+from limelight.autograph.python_numbers import SymbolicNumber, as_number
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
+from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
@@ -76,6 +78,18 @@ class ArrayResult:
         if id(self) not in run.made:
             run.made[id(self)] = np.array(run.tensors[self.index].numpy())[()]
         return run.made[id(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberResult:
+    """A result of the graph as the Python number that the plain cell would have."""
+
+    index: int
+    kind: type
+
+    def make(self, run: Run) -> Any:
+        tensor = run.tensors[self.index]  # a symbolic one where the cell is called in a trace
+        return as_number(tensor, self.kind) if isinstance(tensor, SymbolicTensor) else self.kind(tensor.item())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +184,7 @@ class RecipeBook:
         self._results: dict[int, int] = {}
         self.tensors: list[Tensor] = []
         self.names: list[str] = []
+        self.unsure: dict[str, type] = {}  # what Python may have another number for, as code, and its type
 
     def survey(self, roots: Mapping[str, Any]) -> None:
         """Looks at all values before the first recipe is written: what leads where."""
@@ -265,6 +280,8 @@ class RecipeBook:
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
             if isinstance(x, SymbolicArray):
                 return self._array(x, name)
+            if isinstance(x, SymbolicNumber):
+                return self._number(x, name, named)
             result = self._result(x, name, named)
             return Result(result) if place is None else Input(place)  # `b = a` is no other tensor than a
         if place is not None:
@@ -283,6 +300,11 @@ class RecipeBook:
         if id(x) not in self._written:
             self._written[id(x)] = ArrayResult(self._result(x, name, named=False))
         return self._written[id(x)]
+
+    def _number(self, x: SymbolicNumber, name: str, named: bool) -> Recipe:
+        if x.unsure:
+            self.unsure[name] = x.kind
+        return NumberResult(self._result(x, name, named), x.kind)
 
     def _result(self, x: Tensor, name: str, named: bool) -> int:
         first = self._results.setdefault(id(x), len(self.tensors))

@@ -33,6 +33,7 @@ from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_f
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
 from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.inputs.keys_read import keys_read, parts_read
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
 from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
@@ -84,6 +85,7 @@ class StagedCell(Function):
         self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
+        self._keys_read = keys_read(cell.tree)
         self._object_reads = ObjectReads(self._body, shell.user_ns)
         self._pins = Pins()
         self._history = history_names(cell.tree)
@@ -286,7 +288,8 @@ class StagedCell(Function):
         through_objects = self._object_reads(values, self._body.writes)
         self._body.lent = self._object_reads.lent
         refuse_consumed(self._object_reads.consumed)
-        same, shared = sharing(values)
+        parts = self._parts_read(values)
+        same, shared = sharing(values, parts)
         if self._body.questions:
             one_each = identities(self._body.questions, values, self._body.writes)
             self._body.one_each = one_each is not None
@@ -294,10 +297,17 @@ class StagedCell(Function):
         sent = {
             name: self._fitted(name, value, specs[name])
             if name in specs
-            else self._added_to(name, value, shared) or self._argument(name, value, closed_over)
+            else self._added_to(name, value, shared) or self._argument(name, parts.get(name, value), closed_over)
             for name, value in values.items()
         }
         return {**sent, **through_objects, **({SHARING: same} if same else {})}
+
+    def _parts_read(self, values: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
+        """What stands for large dictionaries of which the cell reads single keys, and no helper reads any."""
+        if not self._keys_read or self.options.inputs is not None:
+            return {}
+        keys = {name: x for name, x in self._keys_read.items() if name not in self._names_read.by_helpers}
+        return parts_read(values, keys)
 
     def _added_to(self, name: str, value: Any, shared: frozenset[int]) -> OnlyWritten | None:
         """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""
@@ -408,6 +418,7 @@ class StagedCell(Function):
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             self._warn_of_counters(self._templates.get(entry))
             self._warn_of_lost_names(self._templates.get(entry))
+            self._warn_of_numbers(self._templates.get(entry))
 
     def _warn_of_counters(self, template: OutputTemplate | None) -> None:
         """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
@@ -421,6 +432,23 @@ class StagedCell(Function):
                 f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
                 f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
                 f"`{path}.assign_add(...)`",
+                line,
+            )
+
+    def _warn_of_numbers(self, template: OutputTemplate | None) -> None:
+        """Warns of Python numbers that a tensor decides, where a graph's numbers differ from Python's."""
+        for path, kind in () if template is None else template.unsure.items():
+            name = re.split(r"\W", path)[0]
+            line = line_of_binding(self.cell.tree, name) or self.cell.tree.body[-1].lineno
+            limits = (
+                "as an int32, which wraps around beyond 2147483647, where Python's integers go on"
+                if kind is int
+                else "in float32, which has 7 digits, where Python's floats have 16"
+            )
+            self.warnings.warn_once(
+                ("number", path),
+                f"`{path}` is a Python number that a tensor decides; the graph computes it {limits}. Instead: begin "
+                "with a tensor of the dtype that it needs, as ll.constant(...), which both cells compute alike",
                 line,
             )
 

@@ -47,3 +47,11 @@ def test_numbers_of_numpy_are_results() -> None:
     results = ll.function(lambda x: (x, *numbers))(ll.ones(1))[1:]
     assert [x.dtype.name for x in results] == ["float32", "int64", "bool", "complex64"]
     assert [x.item() for x in results] == [x.item() for x in numbers]
+
+
+def test_arrays_are_tensors_as_those_that_stand_for_them_in_a_graph() -> None:
+    array, words = np.ones(2, np.float32), np.array(["a"])
+    result = ll.cond(ll.sum(ll.ones(2)) > 0.0, lambda: [array, array[0]], lambda: [array * 2, array[1]])
+    assert [type(x) is ll.Tensor for x in result] == [True, True]
+    assert type(ll.switch(ll.constant(0), [lambda: array, lambda: array])) is ll.Tensor
+    assert ll.cond(True, lambda: words, lambda: array) is words

@@ -91,7 +91,7 @@ WAYS = [
     ("x * max(sorted(c.rate for _, c in by_name.items()))", "by_name['b'].rate = 5.0", "`by_name[...]`"),
     ("x * sum(of_all())", "by_name['a'].rate = 5.0", "`holder.named`"),
     ("x * scale.get()", "token = scale.set(5.0)", "`scale`"),
-    ("x * float(os.environ['LIMELIGHT_TEST'])", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
+    ("x * float(os.environ['LIMELIGHT_TEST'])", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ['LIMELIGHT_TEST']`"),
     ("x * float(os.environ.get('LIMELIGHT_TEST', '0'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
     ("x * float(os.getenv('LIMELIGHT_TEST'))", "os.environ['LIMELIGHT_TEST'] = '3'", "`os.environ`"),
     ("x * len(sys.argv)", "sys.argv.append('more')", "`sys.argv`"),

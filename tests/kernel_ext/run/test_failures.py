@@ -206,8 +206,9 @@ def test_an_interrupt_in_the_middle_of_a_trace(notebook):
 
 def test_an_interrupt_in_the_middle_of_a_run(notebook):
     notebook(
-        "class Stop: now = True\n"
-        "def slow(t):\n    now, Stop.now = Stop.now, False\n    if now:\n        raise KeyboardInterrupt\n    return t"
+        "stop = iter([True])\n"  # not what a cell compares: another value would be another trace
+        "def slow(t, ask=lambda it=stop: next(it, False)):\n"
+        "    if ask():\n        raise KeyboardInterrupt\n    return t",
     )
     cell = "%%stage step\nq = ll.py_func(slow, [x], ll.TensorSpec([1, 2]))\ny = q * 2"
     ran = notebook(cell, fails=True)
@@ -248,3 +249,11 @@ def test_a_real_signal_while_tracing(notebook):
     ran = notebook("%%stage\ny = x\nos.kill(os.getpid(), signal.SIGINT)\nwhile True:\n    time.sleep(0.01)", fails=True)
     assert isinstance(ran.error, KeyboardInterrupt)
     clean(notebook)
+
+
+def test_the_graph_of_a_refused_cell_advises_what_the_traceback_does(notebook):
+    refused = notebook("%%stage step\nz = x * 2.0\nif z[0, 0] > 1:\n    z = -z", fails=True)
+    assert "`%%stage step --autograph`" in " ".join(str(refused.error).split())
+    graph = " ".join(notebook("%graph --text").out.split())
+    assert "%%stage step --autograph" in graph
+    assert "ll.function(autograph=True)" not in graph

@@ -59,3 +59,25 @@ def test_one_that_a_method_changes_is_warned_of_at_the_second_trace(notebook):
     cell = "%%stage step -q\ny = x * 2.0\ncfg.tick()"
     told = [notebook(cell).warned for _ in range(3)]
     assert [len(said) for said in told] == [0, 1, 0]
+
+
+def test_numbers_that_a_tensor_decides_are_pythons_and_their_limits_told(notebook):
+    notebook("t = ll.constant(4.0)")
+    head = "%%stage -q --autograph\nn, f, p = 0, 1.0, 1\nwhile t > 1:\n    t = t - 1.0\n    n += 1\n"
+    assert notebook(head + "n").warned == []
+    notebook("t = ll.constant(4.0)")
+    told = notebook(head + "    f = f / 3\n    p *= 5\n[n]").warned
+    assert ["`f`" in said or "`p`" in said for said in told] == [True, True]
+    assert any("In[6]:2" in said and "in float32, which has 7 digits" in said for said in told)
+    assert any("as an int32, which wraps around beyond 2147483647" in said for said in told)
+    assert notebook("type(n), n, type(f), p").value == (int, 3, float, 125)
+
+
+def test_a_call_pays_for_the_keys_that_the_cell_reads(notebook):
+    notebook("class Loud:\n    def __eq__(self, other):\n        raise AssertionError('compared')\n    __hash__ = None")
+    notebook("d = {i: Loud() if i else 2.0 for i in range(200)}")
+    notebook("%%stage step -q\ny = x * d[0]")
+    notebook("d[1], d[200] = Loud(), 3.0")
+    assert notebook("step()\nstep.trace_count").value == 1
+    notebook("d[0] = 4.0")
+    assert notebook("(float(step().outputs['y'][0]), step.trace_count)").value == (4.0, 2)

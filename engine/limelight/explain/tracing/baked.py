@@ -179,7 +179,7 @@ def _call(function: Function, value: snapshots.Baked) -> str:
     argument = names[-1] if value.root == "local" else value.name.replace("'", '"')  # of `self.rate` the last name
     parameters = [name for name in function._signature.positional if name not in ("self", "cls")]
     spelled = ", ".join(parameters) if 0 < len(parameters) <= _SPELLED and argument not in parameters else "..."
-    is_inexact = value.kind == "constant" and value.token[0] in (float, complex)
+    is_inexact = value.kind == "constant" and value.token[0] in (float, complex, "buffer")
     return f"{called_by(function)}({spelled}, {f'll.constant({argument})' if is_inexact else argument})"
 
 
@@ -206,6 +206,10 @@ def _fix(F: Function, value: snapshots.Baked) -> str:
         return f"{passed}; or keep it in a variable and write `{value.name}.assign(...)`"
     if value.kind in ("variable", "object"):
         return f"{passed}; or {function}.clear_cache()"
+    if value.token[0] == "environment":
+        return f"read it outside, and pass the value as an argument, {function}(..., value)"
+    if value.token[0] == "buffer":
+        return passed if not value.text.startswith("bytearray") else passed.replace("ll.constant(", "bytes(")
     if value.token[0] in (float, complex):
         passed = f"{passed} (a plain number makes a trace for each value)"
     if _may_be_variable(F, value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import os
 import re
 import reprlib
 import sys
@@ -37,6 +38,8 @@ _NOT_VALUES: Final = (
     *(ModuleType, type, BuiltinFunctionType, np.ufunc),
     *(property, functools.cached_property, staticmethod, classmethod),
 )
+_ENVIRONMENT: Final = type(os.environ)
+_BUFFERS: Final = (bytearray, memoryview)
 _LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
 """Methods of containers that tell of all their contents."""
 
@@ -177,8 +180,10 @@ def _printed(value: Any, inside: bool) -> tuple[str, Any, str] | None:
 
 
 def _is_foreign(read: Read) -> bool:
-    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14."""
+    """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14; `os.environ` is not."""
     if not read.module:
+        return False
+    if isinstance(read.value, _ENVIRONMENT) or isinstance(read.base, _ENVIRONMENT) or read.value is os.getenv:
         return False
     base = read.module.partition(".")[0]
     module = sys.modules.get(read.module)
@@ -189,9 +194,11 @@ def _is_foreign(read: Read) -> bool:
 def _whole(read: Read) -> tuple[Chain, Any]:
     """The chain and its value; for a method of a container, or of an object of the library's, that object."""
     chain = read.use.chain
+    if read.value is os.getenv:
+        return chain, os.environ
     if read.value is MISSING or not callable(read.value) or not chain.steps:
         return chain, read.value
-    container = isinstance(read.base, (dict, list, tuple)) and chain.steps[-1][1] in _LOOKS
+    container = isinstance(read.base, (dict, list, tuple, _ENVIRONMENT)) and chain.steps[-1][1] in _LOOKS
     if container or (type(read.base).__module__.startswith("limelight.") and isinstance(read.value, FunctionType)):
         return chain._replace(steps=chain.steps[:-1]), read.base
     return chain, read.value
@@ -271,9 +278,23 @@ def token_of(value: Any, depth: int = 0) -> Any:
         return (kind, repr(value))
     if isinstance(value, TensorSpec):
         return ("spec", str(value))
+    if isinstance(value, _ENVIRONMENT):
+        return ("environment", tuple(value.items()))
+    if isinstance(value, _BUFFERS) or _is_array(value, "array", "array") or _is_array(value, "ctypes", "Array"):
+        return ("buffer", *_of_buffer(memoryview(value)))
     if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
         return _of_container(value, depth)
     return _of_part(value, depth) if depth else None
+
+
+def _is_array(value: Any, module: str, kind: str) -> bool:
+    """Whether it is one of the class `kind` of a module that, if it was never imported, has made none."""
+    made_by = sys.modules.get(module)
+    return made_by is not None and isinstance(value, getattr(made_by, kind))
+
+
+def _of_buffer(view: memoryview) -> tuple[Any, ...]:
+    return view.format, view.shape, _digest(np.frombuffer(view.tobytes(), np.uint8))
 
 
 def _of_part(value: Any, depth: int) -> Any:
@@ -340,6 +361,10 @@ def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         small = f" {np.array2string(value, threshold=8, edgeitems=2)}" if value.size <= 8 else ""
         return " ".join(f"array {value.dtype}{list(value.shape)}{small}".split())
+    if isinstance(value, _ENVIRONMENT):  # whose values are not told: there may be secrets among them
+        return f"a set of {len(value)} environment variables"
+    if _is_array(value, "ctypes", "Array"):  # whose `repr` is an address
+        return f"{type(value).__name__} {_short.repr(list(value))}"
     return _short.repr(value)
 
 

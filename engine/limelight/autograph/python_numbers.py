@@ -1,0 +1,175 @@
+"""Which tensors of a graph stand for Python's own numbers: those that a tensor decides, as a count of rounds.
+
+A graph computes them as tensors; who runs it as Python's code (a staged cell) hands them back as the `int`, `float` or
+`bool` that Python would have. Operators between such tensors, and with Python's numbers, give such tensors; a tensor
+that takes part makes the result a tensor, as in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from limelight.core.dtypes import default_for
+from limelight.core.tensor import new_uid
+from limelight.staging.symbolic import SymbolicTensor
+
+Source: TypeAlias = "tuple[int, int]"
+"""A tensor that a loop carries: the loop, and its place among those."""
+
+_KINDS: Final[dict[Any, str]] = {bool: "b", int: "iu", float: "f"}
+_SMALL: Final = 1 << 12  # added once in a round, half a million rounds stay within an int32
+_LARGE: Final = 1 << 30
+_BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+_GROWING: Final = frozenset(["mul", "pow", "lshift"])
+_COMPARISONS: Final = ("eq", "ne", "lt", "le", "gt", "ge")
+_UNARY: Final = ("neg", "pos", "abs", "invert")
+
+
+class SymbolicNumber(SymbolicTensor):
+    """A symbolic scalar in the place of a Python number.
+
+    `kind` is its Python type, `sources` the variables of loops around that must turn out to be numbers, too, for it to
+    be one, and `unsure` says that Python's number may be another: one of more digits than a float32, or of more than 32
+    bits.
+    """
+
+    __slots__ = ("kind", "sources", "unsure")
+    kind: Any
+    sources: frozenset[Source]
+    unsure: bool
+
+
+def as_number(x: Any, kind: Any, sources: frozenset[Source] = frozenset(), unsure: bool = False) -> Any:
+    """`x` as what stands for a number of the type `kind`; `x` itself if it is no symbolic scalar of such a dtype."""
+    if type(x) not in (SymbolicTensor, SymbolicNumber) or x.dtype.kind not in _KINDS.get(kind, "") or x.shape != ():
+        return x
+    x._uid = x._uid or new_uid()
+    made = object.__new__(SymbolicNumber)
+    for name in ("_tracer", "_value", "_uid", "_device"):
+        setattr(made, name, getattr(x, name))
+    made.kind, made.sources, made.unsure = kind, sources, unsure
+    return made
+
+
+def kind_of(x: Any) -> Any:
+    """The type of the Python number that `x` is or stands for; None for anything else."""
+    return x.kind if type(x) is SymbolicNumber else type(x) if type(x) in _KINDS else None
+
+
+def one_kind(*values: Any) -> Any:
+    """The type of the Python numbers that all of these are; None where they differ, or are something else."""
+    kinds = {kind_of(x) for x in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def sources_of(*values: Any) -> frozenset[Source]:
+    """The variables of loops on which it depends whether these are numbers."""
+    none: frozenset[Source] = frozenset()
+    return none.union(*[x.sources for x in values if type(x) is SymbolicNumber])
+
+
+def is_unsure(*values: Any) -> bool:
+    """Whether Python's numbers may be others than those that the graph computes for these."""
+    return any(map(_is_unsure, values))
+
+
+def _is_unsure(x: Any) -> bool:
+    if type(x) is SymbolicNumber:
+        return x.unsure
+    if type(x) is float:
+        return not math.isnan(x) and float(np.float32(x)) != x
+    return type(x) is int and abs(x) > _LARGE
+
+
+def like(x: Any, *values: Any) -> Any:
+    """`x` as a number where all of the `values` that it is made of are numbers of one type."""
+    kind = one_kind(*values)
+    return x if kind is None else as_number(x, kind, sources_of(*values), is_unsure(*values))
+
+
+def zero_like(x: Any) -> Any:
+    """A Python number that can stand where `x` has not been assigned; None if `x` is no number of the usual dtype."""
+    kind = kind_of(x)
+    if kind is None or (type(x) is SymbolicNumber and x.dtype != default_for(kind())):
+        return None
+    return kind()
+
+
+def in_loop(leaves: Sequence[Any], begin: Mapping[int, Any], loop: int) -> list[Any]:
+    """The tensors of a loop as its body finds them: those that begin as numbers are such, if they stay so.
+
+    Args:
+        leaves: the tensors.
+        begin: what each begins as, by its place among them.
+        loop: tells the loop from those around it.
+    """
+    kinds = [kind_of(begin.get(at)) for at in range(len(leaves))]
+    return [
+        x if kind is None else as_number(x, kind, frozenset([(loop, at)]))
+        for at, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
+    ]
+
+
+def after_loop(results: Sequence[Any], begin: Mapping[int, Any], after: Mapping[int, Any], loop: int) -> list[Any]:
+    """The results of a loop: numbers where they begin as such, and are of the same type `after` an iteration."""
+    kinds = {at: one_kind(begin.get(at), after.get(at)) for at in range(len(results))}
+    numbers = {at for at, kind in kinds.items() if kind is not None}
+    made_of = {at: {key for key in sources_of(after[at]) if key[0] == loop} for at in numbers}
+    while lost := {at for at in numbers if any(other not in numbers for _, other in made_of[at])}:
+        numbers -= lost
+    unsure = {at for at in numbers if is_unsure(begin[at], after[at])}
+    while more := {at for at in numbers - unsure if any(other in unsure for _, other in made_of[at])}:
+        unsure |= more
+    around = frozenset(key for at in numbers for key in sources_of(begin[at], after[at]) if key[0] != loop)
+    return [as_number(x, kinds[at], around, at in unsure) if at in numbers else x for at, x in enumerate(results)]
+
+
+def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
+    method = f"__{'r' if swapped else ''}{name}__"
+    tensors: Callable[..., Any] = getattr(SymbolicTensor, method)
+
+    def operate(self: SymbolicNumber, *others: Any) -> Any:
+        made = tensors(self, *others)
+        kind = _result_kind(name, python, (*others, self) if swapped else (self, *others))
+        if kind is None:
+            return made
+        return as_number(made, kind, sources_of(self, *others), _may_differ(name, kind, self, others))
+
+    operate.__name__ = method
+    return operate
+
+
+def _result_kind(name: str, python: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """What Python says that the type of the result is; None where a tensor takes part, or the values decide."""
+    if any(kind_of(x) is None for x in operands):
+        return None
+    if name == "pow" and type(operands[1]) is SymbolicNumber:
+        return None
+    try:
+        return type(python(*[x.kind(1) if type(x) is SymbolicNumber else x for x in operands]))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _may_differ(name: str, kind: Any, number: SymbolicNumber, others: tuple[Any, ...]) -> bool:
+    if kind is float or is_unsure(number, *others):
+        return True
+    if kind is bool or name not in ("add", "sub", "mul", "pow", "lshift"):
+        return False
+    return name in _GROWING or any(type(x) is SymbolicNumber or abs(x) > _SMALL for x in others)
+
+
+def _functions(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(operator, f"__{name}__")
+    return function
+
+
+for _name in (*_BINARY, *_COMPARISONS, *_UNARY):
+    setattr(SymbolicNumber, f"__{_name}__", _of(_name, _functions(_name)))
+for _name in _BINARY:
+    setattr(SymbolicNumber, f"__r{_name}__", _of(_name, _functions(_name), swapped=True))
