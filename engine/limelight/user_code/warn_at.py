@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from limelight.user_code.source_line import Source
 
-_heard: Final[dict[str, dict[str, Any]]] = {}
+_heard: Final[dict[str, dict[Any, Any]]] = {}
 """By file, the registry of warnings whose code is not running; as the registry of a module has, an entry each."""
 
 
@@ -27,12 +27,12 @@ def warn_at(line: Source, message: str, category: type[Warning]) -> None:
         warnings.warn_explicit(message, category, line.file, line.line, module=module, registry=registry)
 
 
-def _registry(file: str) -> dict[str, Any]:
+def _registry(file: str) -> dict[Any, Any]:
     """Where Python notes what a module has been warned of: its own, so that what clears that is followed."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back
     if frame is None:
         return _heard.setdefault(file, {})
-    registry: dict[str, Any] = frame.f_globals.setdefault("__warningregistry__", {})
+    registry: dict[Any, Any] = frame.f_globals.setdefault("__warningregistry__", {})
     return registry
