@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import linecache
-import re
 from types import FrameType
 from typing import Any, Final
 
@@ -17,8 +16,8 @@ from limelight.user_code import source_line
 from limelight.user_code.definitions import parsed_expression
 from limelight.user_code.hints import add_note
 
-_OPERANDS: Final = re.compile("unsupported operand type|can't multiply sequence|bad operand type for unary")
-_UNPACKED: Final = re.compile(r"(?:too many|not enough) values to unpack")
+_OPERANDS: Final = ("unsupported operand type", "can't multiply sequence", "bad operand type for unary")
+_UNPACKED: Final = ("too many values to unpack", "not enough values to unpack")
 _STATE_ALONE: Final = ("GRUCell", "RNNCell")
 
 
@@ -30,9 +29,9 @@ def note_value(error: BaseException) -> None:
     while tb.tb_next is not None:
         tb = tb.tb_next
     said = str(error)
-    if type(error) is TypeError and _OPERANDS.match(said):
+    if type(error) is TypeError and said.startswith(_OPERANDS):
         note = _of_list(tb.tb_frame, tb.tb_lasti)
-    elif type(error) is ValueError and _UNPACKED.match(said):
+    elif type(error) is ValueError and said.startswith(_UNPACKED):
         note = _of_state(tb.tb_frame, tb.tb_lineno)
     else:
         return
