@@ -202,6 +202,20 @@ class LostChangeWarning(UserWarning):
     """
 
 
+class HostRandomnessWarning(UserWarning):
+    """Random numbers of NumPy or Python, drawn while tracing: every call that finds the trace gets the same.
+
+    See docs/errors/HostRandomnessWarning.md.
+    """
+
+
+class LostGradientWarning(UserWarning):
+    """NumPy or `math` takes the numbers of a tensor that is watched, and its gradient ends there.
+
+    See docs/errors/LostGradientWarning.md.
+    """
+
+
 class CheckpointWarning(UserWarning):
     """Something saved that was not restored, or not as the program may mean it.
 

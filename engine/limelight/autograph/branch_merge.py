@@ -26,6 +26,7 @@ from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
 from limelight.control_flow.cond import cond_op
 from limelight.control_flow.py_func import py_func
+from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dispatch, dtypes, nest
 from limelight.core.module_calls import calls_around
 from limelight.core.tensor import Tensor, as_tensor
@@ -345,6 +346,14 @@ class _Joining(NamedTuple):
 
 def _one_structure(a: Any, b: Any) -> str:
     """What to write where two values have other parts."""
+    arrays = [x for x in (a, b) if isinstance(x, TensorArray)]
+    shape = next((x.element_shape for x in arrays if x.is_shaped), None)
+    if len(arrays) == 2 and shape is not None:  # one side has written the first element, and the other none
+        known = tuple([size for size in shape if size is not None])
+        size = f"element_shape={known if len(known) == len(shape) else '(...)'}"
+        return (
+            f"say what shape elements have when the array is made: ll.TensorArray(ll.{arrays[0].dtype.name}, n, {size})"
+        )
     lists = [type(x.container if isinstance(x, Held) else x) is list for x in (a, b)]
     if all(lists):  # the sizes of a graph's values may depend on values only by ops that find them
         return "choose the elements by a mask, as xs[xs > 0], or write into a ll.TensorArray and count what is written"

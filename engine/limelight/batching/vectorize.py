@@ -44,7 +44,8 @@ def vectorize(
         fn: a function of one example.
         in_axes: the axis of the arguments along which the examples lie: an int (0 by default), None for what all share,
             or a list with one of these, or a nest of them, for each argument. Tensors in keyword arguments lie along
-            axis 0. Strings, None and other objects that are no numbers are handed on. A list of generators, as
+            axis 0. A list of numbers is a nest of scalars, which have no axis: a batch is `ll.constant([1.0, 2.0])`.
+            Strings, None and other objects that are no numbers are handed on. A list of generators, as
             `ll.random.split` gives it, is a batch with one for each example, unless its axis is None.
         out_axes: the same for the results; None for one that is the same for all examples.
         chunk_size: how many examples are taken at once, which bounds memory and changes no value; by default all.

@@ -75,8 +75,18 @@ def _of_object(item: Any) -> Elements:
     if hasattr(item, "_uid"):
         return Elements({item.dtype}, set(), has_tensors=True)
     if hasattr(item, "dtype") or hasattr(item, "__array__"):
+        refuse_masked(item)
         return Elements({dtypes.dtype(np.asarray(item).dtype)}, set())
     return Elements(set(), set(), has_others=True)
+
+
+def refuse_masked(value: Any) -> None:
+    """Refuses an array of `np.ma` in which something is masked, and the masked element of one."""
+    if type(value).__name__ in ("MaskedArray", "MaskedConstant") and np.any(getattr(value, "mask", False)):
+        raise DTypeError(
+            "cannot make a tensor of a masked array, whose mask would be lost: write x.filled(0.0), or compute with "
+            "ll.where(ll.constant(~x.mask), ll.constant(x.data), 0.0)"
+        )
 
 
 def has_own_dtype(value: Any) -> bool:
@@ -96,11 +106,7 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
             return np.array(value, dtypes.float32)
         if kind is int and -(2**31) <= value < 2**31:
             return np.array(value, dtypes.int32)
-    if getattr(type(value), "__name__", "") == "MaskedArray" and np.any(getattr(value, "mask", False)):
-        raise DTypeError(
-            "cannot make a tensor of a masked array, whose mask would be lost: write x.filled(0.0), or compute with "
-            "ll.where(ll.constant(~x.mask), ll.constant(x.data), 0.0)"
-        )
+    refuse_masked(value)
     inside = elements(value)
     wanted = dtypes.dtype(dtype) if dtype is not None else inside.dtype
     meeting = None if dtype is not None or inside.has_others else wanted  # NumPy's own choice may be float64 for uint64

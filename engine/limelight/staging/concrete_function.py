@@ -83,6 +83,7 @@ class ConcreteFunction:
         self.lost_changes: tuple[ArgumentChange, ...] = ()
         self.tells_apart = 0  # of what its Python code may ask whether it is one and the same, see `sharing`
         self.same_leaves: Mapping[int, int] = {}  # leaves of the arguments that are an earlier one to it, see `sharing`
+        self.host_draws: Any = ()  # random numbers of NumPy and Python that its code has drawn while tracing
         self.array_changes: tuple[ArrayChange, ...] = ()  # arguments that it changes in place, where they are arrays
         self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
         self.index = 0

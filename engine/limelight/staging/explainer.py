@@ -45,6 +45,12 @@ class Explainer(Protocol):
     def warn_of_leaks(self, function: Any, tracer: Callable[[], Any], /) -> None:
         """Called after each trace, with a weak reference to its tracer: warns of symbolic tensors that were stored."""
 
+    def host_draws(self, python_function: Any, paths: Sequence[str], parts: Sequence[Any], /) -> Callable[[], Any]:
+        """Called before the code runs; the result, called after it, is what NumPy and Python drew in between."""
+
+    def warn_of_draws(self, drawn: Any, /) -> None:
+        """Warns of what `host_draws` has found for a trace that is kept."""
+
     def rebound_name(self, python_function: Any, entry: Any, uid: int, /) -> str:
         """The name that stood for a captured variable and is another's now; empty where there is none."""
 

@@ -438,6 +438,7 @@ class Function:
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
         array_changes.warn(self.name, entry, call)
         explainer.current().warn_of_leaks(self, self._tracer)
+        explainer.current().warn_of_draws(entry.host_draws)
         self._created_state = self._created_state or creation.any
         self._closed_over |= entry.closed_over
         self._tells_apart = max(self._tells_apart, entry.tells_apart)

@@ -37,6 +37,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.array_conversion import refuse_masked
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.spec import GENERATOR, TensorSpec, VariableSpec
@@ -236,6 +237,8 @@ def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
     if isinstance(x, (np.str_, np.bytes_)):
         return ("value", type(x), x)
     if isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is not np.ndarray:
+            refuse_masked(x)
         return ("tensor", dtypes.dtype(x.dtype), x.shape)
     if isinstance(x, Variable):
         where = () if x._device is CPU0 else (x._device,)

@@ -54,6 +54,7 @@ def trace(
     leaves = _stand_ins(call, key, paths, tracer, shared)
     args, kwargs = _arguments(signature, key, leaves, shared)
     snapshot = explainer.current().take_snapshot(callee.python_function, paths, key.parts)
+    host_draws = explainer.current().host_draws(callee.python_function, paths, key.parts)
     lifter = DrawsInOrder(creation, tracer, call.leaves, lift.get())
     with (
         on_create.override(creation.note),
@@ -63,6 +64,7 @@ def trace(
         tracer,
     ):
         result = callee.traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
+        drawn = host_draws()
         tensors, outputs = structured_outputs.split(result, tracer.name)
         graph = tracer.finish(tensors)
     around = (args, kwargs)
@@ -80,7 +82,7 @@ def trace(
     entry = ConcreteFunction(function, tracer.captures, outputs, key, paths, where)
     entry.traced_from(callee.python_function, signature, snapshot)
     entry.lost_changes, entry.closed_over = changes.lost, frozenset(closed_over_now)
-    entry.same_leaves = shared.leaves
+    entry.same_leaves, entry.host_draws = shared.leaves, drawn
     entry.tells_apart, entry.array_changes = tells_apart, in_place(tracer) if told else ()
     return entry
 

@@ -111,8 +111,10 @@ class Tracer(dispatch.Interpreter):
             call_notes.note_call(error)
             if self._has_unknown_sizes():
                 hints.note_sizes(error)
-        elif type(error) is ValueError and isinstance(error.__cause__, SymbolicValueError):
-            raise error.__cause__ from None  # NumPy has put "setting an array element with a sequence" in its place
+        elif type(error) is ValueError:
+            if isinstance(error.__cause__, SymbolicValueError):
+                raise error.__cause__ from None  # NumPy has put "setting an array element with a sequence" in its place
+            call_notes.note_call(error)
 
     def _has_unknown_sizes(self) -> bool:
         values = [*self.inputs, *[value for node in self.nodes for value in node.outputs]]

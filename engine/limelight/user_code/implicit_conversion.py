@@ -13,6 +13,7 @@ import warnings
 from types import FrameType
 from typing import Any, Final
 
+from limelight.errors import LostGradientWarning
 from limelight.user_code import source_line
 
 _STORES: Final = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
@@ -64,10 +65,12 @@ def _asking() -> FrameType | None:
 
 
 def _warn(frame: FrameType, who: str, spec: Any, instead: str) -> None:
+    line = source_line.Position(frame.f_code, frame.f_lasti).resolve()
     warnings.warn_explicit(
-        f"{who} takes the numbers of a tensor that is watched, {spec}, and its gradient ends there. Write {instead}, "
-        "and functions of ll; or x.numpy() or float(x), which say that numbers are meant",
-        UserWarning,
+        f"{who} takes the numbers of a tensor that is watched, {spec}, and its gradient ends there"
+        f"{source_line.at(line)}. Write {instead}, and functions of ll; or x.numpy() or float(x), which say that "
+        "numbers are meant",
+        LostGradientWarning,
         frame.f_code.co_filename,
         frame.f_lineno,
         module=frame.f_globals.get("__name__"),

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
+from types import FrameType
+from typing import Any, Final
 
 from limelight.user_code.source_line import Source
 
+_heard: Final[dict[str, dict[Any, Any]]] = {}
+"""By file, the registry of warnings whose code is not running; as the registry of a module has, an entry each."""
+
 
 def warn_at(line: Source, message: str, category: type[Warning]) -> None:
-    """Warns at `line`, as the user's module would: filters know it by that name.
+    """Warns at `line`, as the user's module would: filters know it by that name, and it is heard once a line.
 
     Code from no file, as of a terminal or of `exec`, has no module's name: given None for one, Python drops a warning.
     """
     module = inspect.getmodulename(line.file)
+    registry = _registry(line.file)
     if module is None:
-        warnings.warn_explicit(message, category, line.file, line.line)
+        warnings.warn_explicit(message, category, line.file, line.line, registry=registry)
     else:
-        warnings.warn_explicit(message, category, line.file, line.line, module=module)
+        warnings.warn_explicit(message, category, line.file, line.line, module=module, registry=registry)
+
+
+def _registry(file: str) -> dict[Any, Any]:
+    """Where Python notes what a module has been warned of: its own, so that what clears that is followed."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    if frame is None:
+        return _heard.setdefault(file, {})
+    registry: dict[Any, Any] = frame.f_globals.setdefault("__warningregistry__", {})
+    return registry

@@ -217,3 +217,30 @@ def test_what_python_raises_in_a_block_that_it_might_not_have_come_to_has_a_note
     with pytest.raises(KeyError) as plain:
         staged(lambda x: x * sizes["b"])(ll.constant(1.0))
     assert not hasattr(plain.value, "__notes__")
+
+
+def writes_until(n, stop):
+    ta = ll.TensorArray(ll.float32, n)
+    for i in ll.arange(n):
+        if i == stop:
+            break
+        ta = ta.write(i, ll.ones(2))
+    return ta.stack()
+
+
+def writes_but(n, left_out):
+    ta = ll.TensorArray(ll.int32, n)
+    for i in ll.arange(n):
+        if i == left_out:
+            continue
+        ta = ta.write(i, i)
+    return ta.stack()
+
+
+@pytest.mark.parametrize(
+    ("f", "made"),
+    [(writes_until, r"ll.float32, n, element_shape=\(2,\)"), (writes_but, r"ll.int32, n, element_shape=\(\)")],
+)
+def test_an_array_whose_first_write_may_not_come_is_to_say_its_shape(f, made):
+    with pytest.raises(ControlFlowError, match=made):
+        staged(f)(ll.constant(3), ll.constant(1))

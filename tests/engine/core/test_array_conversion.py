@@ -115,3 +115,12 @@ def test_numpy_values_in_lists_are_not_rounded_where_float32_is_wanted() -> None
         ll.py_func(lambda: values, [], ll.TensorSpec((1,)))
     assert ll.py_func(lambda: values, [], ll.TensorSpec((1,), "float64")).tolist() == values
     assert v.assign([0.5]).tolist() == [0.5]
+
+
+def test_a_mask_is_lost_nowhere():
+    masked = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+    for data in (masked, [masked, masked], [[masked]], (np.ones(2), masked), [masked[0], 1.0]):
+        for make in (ll.constant, ll.sum, lambda x: ll.constant(x, ll.float32), ll.function(ll.sum)):
+            with pytest.raises(ll.errors.DTypeError, match="whose mask would be lost"):
+                make(data)
+    assert ll.constant([np.ma.masked_array([1.0, 2.0])]).tolist() == [[1.0, 2.0]]

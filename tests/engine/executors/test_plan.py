@@ -168,6 +168,21 @@ def test_numpys_warnings_are_not_the_users(name: str) -> None:
     assert np.isnan(ratios[0])
 
 
+@pytest.mark.parametrize("executor", ["eagerly", "plan", "step"])
+def test_a_filter_that_makes_errors_of_numpys_warnings_finds_the_line(executor: str) -> None:
+    def inverse(x: ll.Tensor) -> ll.Tensor:
+        return 2.0 / x
+
+    x = ll.constant([0.0, 1.0])
+    call = inverse if executor == "eagerly" else ll.function(inverse)
+    with ll.config.executor("plan" if executor == "eagerly" else executor), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RunError, match=r"divide.*divide by zero.*test_plan.py line \d+: return 2.0 / x"):
+            call(x)
+        warnings.filterwarnings("ignore", ".*encountered in", module="limelight")  # as docs/executors.md has it
+        assert call(x).tolist() == [np.inf, 2.0]
+
+
 def test_threads_do_not_share_values() -> None:
     lines = [f"%{i + 1}: f32[3] = add(%{i}, %0)" for i in range(1, 60)]
     run = built("%1: f32[3] = tanh(%0)", *lines, "return %60")

@@ -41,6 +41,7 @@ def jacobian(
     Args:
         fn: a function whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
         argnums: the position of the argument to differentiate by, 0 by default, or a tuple of several.
+            A list of numbers is a nest of scalars: a vector is `ll.constant([1.0, 2.0])`.
         has_aux: whether `fn` returns something besides its value. False.
         mode: "reverse" (the default) pulls back each element of the result, which is cheaper where there are fewer of
             these than elements of the arguments; "forward" pushes forward each element of the arguments, keeps no
@@ -173,6 +174,7 @@ def hessian(
         fn: a function whose result is a real floating tensor, as a rule one number, or a nest of these; with `has_aux`,
             `(value, aux)`.
         argnums: the position of the argument to differentiate by, 0 by default, or a tuple of several.
+            A list of numbers is a nest of scalars: a vector is `ll.constant([1.0, 2.0])`.
         has_aux: whether `fn` returns something besides its value. False.
         vectorized: whether all elements are taken together; False takes them one by one.
         chunk_size: how many elements at a time, which bounds memory; by default all.

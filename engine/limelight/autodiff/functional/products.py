@@ -29,6 +29,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Args:
         fn: a function of `primals` whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
         primals: a tuple or list of arguments, each a nest of tensors, arrays, numbers or variables.
+            A list of numbers is a nest of scalars: a vector is `ll.constant([1.0, 2.0])`.
         tangents: the direction, in the same structure, shapes and dtypes; None for a part of zeros. Integers must have
             None.
         has_aux: whether `fn` returns something besides its value. False.
@@ -76,6 +77,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Args:
         fn: a function of `primals` whose result is a tensor or a nest of tensors; with `has_aux`, `(value, aux)`.
         *primals: arguments, each a nest of tensors, arrays, numbers or variables.
+            A list of numbers is a nest of scalars: a vector is `ll.constant([1.0, 2.0])`.
         has_aux: whether `fn` returns something besides its value. False.
 
     Returns:

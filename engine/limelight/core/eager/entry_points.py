@@ -301,7 +301,7 @@ def _beside_scalar(
     try:
         operand = _float32(scalar) if d is float32 else scalar
         r = kernel(a, operand) if ahead else kernel(operand, a)
-    except (ArithmeticError, AttributeError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, RuntimeWarning, TypeError, ValueError):
         return _unusual(op, reflected, run, x, y)  # which says what is wrong
     t = _blank()
     t._data = r

@@ -28,7 +28,7 @@ _MUTATORS: Final = frozenset([
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
     "discard", "appendleft", "extendleft", "popleft", "rotate", "difference_update", "intersection_update",
 ])  # fmt: skip
-_GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
 _PRINTING: Final = (
     *("builtins.print", "pprint.", "logging.", "warnings.warn", "sys.stdout.", "sys.stderr."),
     *("IPython.core.display_functions.display", "matplotlib."),
@@ -256,8 +256,8 @@ def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
     if _is_in_place(read.base, last):
         return SideEffect("mutation", name, read.line, f"`{staged(read, plain)}` at each call")
     owner = getattr(read.value, "__self__", None)
-    if isinstance(read.base, _GENERATORS) or isinstance(owner, _GENERATORS):
-        return SideEffect("host randomness", name, read.line, _draw(read, last))
+    if isinstance(read.base, GENERATORS) or isinstance(owner, GENERATORS):
+        return SideEffect("host randomness", name, read.line, draw_instead(read, last))
     if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
         return SideEffect("file", name, read.line, _FILE)
     return _named(read, _dotted(read), name, last, plain)
@@ -272,7 +272,7 @@ def _named(read: Read, dotted: str, name: str, last: str, plain: Collection[str]
         instead = "`with ll.config.run_functions_eagerly():` around the call, where it works on values"
         return SideEffect("debugger", name, read.line, instead)
     if dotted.startswith(_RANDOM):
-        return SideEffect("host randomness", name, read.line, _draw(read, last))
+        return SideEffect("host randomness", name, read.line, draw_instead(read, last))
     if dotted.startswith(_CLOCKS):
         return SideEffect("time", name, read.line, f"pass the time as an argument; or `{_clock(read)}` at each call")
     if dotted == "builtins.next":
@@ -299,7 +299,8 @@ def _clock(read: Read) -> str:
     return f"ll.py_func(lambda: {stamp}, [], ll.float64)"
 
 
-def _draw(read: Read, last: str) -> str:
+def draw_instead(read: Read, last: str) -> str:
+    """What to write for a draw of the host's, a use whose last name is `last`, so that it is staged."""
     owners = (read.base, getattr(read.value, "__self__", None))
     of_python = any(isinstance(one, random.Random) or one is random for one in owners)
     if last == "seed":

@@ -92,13 +92,18 @@ def take(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Par
 
 def unread(function: Callable[..., Any], paths: Sequence[str], parts: Sequence[Part]) -> list[Source]:
     """The functions of such a trace whose source cannot be read, by their first lines: the snapshot lacks theirs."""
-    found = reads(function, _arguments(_objects(paths, parts)))
+    found = reads(function, arguments_by_name(paths, parts))
     return list(dict.fromkeys([read.line for read in found if read.use.how == "unknown"]))
 
 
 def _objects(paths: Sequence[str], parts: Sequence[Part]) -> dict[str, Any]:
     named = zip(paths, parts, strict=True)
     return {path: part.identity.target() for path, part in named if isinstance(part, ObjectPart)}
+
+
+def arguments_by_name(paths: Sequence[str], parts: Sequence[Part]) -> dict[str, Any]:
+    """The objects among the arguments of such a trace, by the names of their parameters."""
+    return _arguments(_objects(paths, parts))
 
 
 def _arguments(objects: Mapping[str, Any]) -> dict[str, Any]:

@@ -159,12 +159,13 @@ class Layer(Module):
             `x` as a tensor, of the layer's dtype if it is floating.
 
         Raises:
-            ShapeError: the input has another rank, its last size is not that of the first input, or that of the first
-                input is unknown.
+            DTypeError: the input is a dictionary.
+            ShapeError: the input is a list or tuple of tensors, has another rank, its last size is not that of the
+                first input, or that of the first input is unknown.
         """
-        if isinstance(x, Mapping):
-            raise DTypeError(f"{self!r} takes one tensor of shape {self._wanted_form()}, got a {type(x).__name__}")
-        x = as_tensor(x)
+        if type(x) is not Tensor:
+            self._refuse_many(x)
+            x = as_tensor(x)
         rank = vars(self).get("_rank", type(self).rank)
         if not x.ndim or (rank is not None and x.ndim != rank):
             raise ShapeError(f"{self!r} needs an input of shape {self._wanted_form()}, got {x.spec}")
@@ -181,6 +182,21 @@ class Layer(Module):
         elif features not in (None, self._features) and self._features != _MANY:
             raise ShapeError(f"{self!r} was built for inputs with {self._features} features, got {features}: {x.spec}")
         return x if x.dtype is self.dtype else self.in_own_dtype(x)
+
+    def _refuse_many(self, x: Any) -> None:
+        """Refuses inputs in a container: as an operand, a list of tensors would be stacked along a new axis."""
+        if isinstance(x, Mapping):
+            raise DTypeError(f"{self!r} takes one tensor of shape {self._wanted_form()}, got a {type(x).__name__}")
+        tensors = (
+            [one for one in x if isinstance(one, (Tensor, Variable)) and one.ndim] if type(x) in (list, tuple) else []
+        )
+        if tensors:
+            joined = "write layer(x)" if len(x) == 1 else "write ll.concat(xs, axis=-1), or ll.stack(xs) for a new axis"
+            specs = ", ".join([str(one.spec) for one in tensors[:3]]) + (", ..." if len(tensors) > 3 else "")
+            raise ShapeError(
+                f"{self!r} takes one tensor of shape {self._wanted_form()}, got a {type(x).__name__} of {len(x)}, "
+                f"{specs}: {joined}"
+            )
 
     def _build_for(self, x: Any) -> None:
         """Makes the weights for the first argument of a call whose method does not say `ready`."""

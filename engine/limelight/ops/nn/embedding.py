@@ -35,12 +35,23 @@ def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative:
         and indices.min() < 0
     ):
         # counted from the end it would be the vector of another word: a label of -1 for "none" is a frequent mistake
-        raise IndexError(
-            f"index {indices.min()} is below 0; the table has rows 0 to {len(table) - 1} (size {len(table)})"
-        )
+        raise IndexError(f"index {indices.min()} is below 0; {_rows_in_words(table, negative)}")
     if xp is not np:
         return xp.take(table, checked_places(indices, len(table), 0, from_end=negative), 0)
-    return table.take(indices, 0)
+    try:
+        return table.take(indices, 0)
+    except IndexError:
+        lowest = -len(table) if negative else 0
+        wrong = indices[(indices < lowest) | (indices >= len(table))][0]
+        raise IndexError(f"there is no row {wrong}; {_rows_in_words(table, negative)}") from None
+
+
+def _rows_in_words(table: Any, negative: bool) -> str:
+    size = len(table)
+    if not size:
+        return "the table has no rows"
+    more = f", or -1 to {-size} from the end" if negative else ""
+    return f"the table has rows 0 to {size - 1} (size {size}){more}"
 
 
 _embedding = entry_point(defop(

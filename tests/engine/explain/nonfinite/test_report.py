@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -189,3 +190,9 @@ def test_the_place_of_a_branch_that_did_not_run_has_no_numbers(monkeypatch: pyte
     found = ll.explain.nan(f, ll.constant([1.0, 0.0]), gradient_of="x")
     assert (found.op, found.of) == ("divide", "sqrt")
     assert found.fix == "root = ll.where(a * a > 0, ll.sqrt(ll.where(a * a > 0, a * a, 1)), 0)"
+
+
+def test_numpy_says_nothing_beside_it() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ll.explain.nan(lambda x: ll.log(x) - 1.0 / x, ll.constant([0.0, 1.0])).op == "log"

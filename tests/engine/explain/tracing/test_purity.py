@@ -10,6 +10,8 @@ import pytest
 
 import limelight as ll
 
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")
+
 STATE = {"calls": 0}
 V = ll.Variable(2.0)
 

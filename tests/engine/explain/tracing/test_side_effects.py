@@ -15,6 +15,8 @@ import pytest
 
 import limelight as ll
 
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")
+
 SEEN: list[Any] = []
 TOTALS: dict[str, Any] = {}
 COUNT = 0

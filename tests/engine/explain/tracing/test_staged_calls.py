@@ -12,6 +12,8 @@ import pytest
 
 import limelight as ll
 
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")
+
 _files = itertools.count(1)
 HEAD = """
 import collections, datetime, queue, random, time, types
