@@ -52,6 +52,9 @@ class Outputs(NamedTuple):
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         if self.bare:
             return tensors[0]
+        only_tensors = self.static.count(_TENSOR) == len(self.static)
+        if only_tensors and self.structure.kind is tuple and self.structure.is_flat and not any(self.sharing):
+            return tuple(tensors)  # as of each cell of a notebook
         remaining = iter(tensors)
         leaves = [next(remaining) if leaf is _TENSOR else None if leaf is None else leaf() for leaf in self.static]
         for again, first in self.sharing.leaves.items():

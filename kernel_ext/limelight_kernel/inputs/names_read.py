@@ -8,13 +8,14 @@ import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.core.tensor import Tensor
-from limelight.core.variable import Resource
+from limelight.core.variable import Resource, Variable
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.inputs.cell_names import Names, analyse
 from limelight_kernel.inputs.helper_reads import reads_of
 
 _DATA = (Tensor, Resource, np.ndarray, np.generic)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_SURE = frozenset([Tensor, Variable, np.ndarray, *_PLAIN])  # the commonest types of plain data
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
@@ -67,7 +68,10 @@ class NamesRead:
         space = self._shell.user_ns
         for name, (stood_for, reads) in self._met.items():
             value = space.get(name)
-            if value is not stood_for and (type(value) not in _CONTAINERS or _stands_for(value) != stood_for):
+            kind = type(value)
+            if value is stood_for or (kind is stood_for and kind in _SURE):
+                continue
+            if kind not in _CONTAINERS or _stands_for(value) != stood_for:
                 now = self._look(name)
                 if now[1] != reads:
                     return False

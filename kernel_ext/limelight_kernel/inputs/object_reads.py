@@ -139,6 +139,11 @@ class ObjectReads:
         """What is compared on each call, as the code writes it."""
         return tuple([way.label for way in self._ways])
 
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to it; the very same tuple as long as the code has not been read again."""
+        return self._ways
+
     def __call__(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> dict[str, Any]:
         """Arguments that stand for what is read through `inputs`, by paths; the code assigns the names `written`."""
         if self._types == tuple(map(type, inputs.values())) and self._names == tuple(inputs):

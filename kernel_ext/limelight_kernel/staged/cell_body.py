@@ -69,7 +69,10 @@ class OutputTemplate:
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
         run = Run(tensors, inputs)
-        made = {name: recipe.make(run) for name, recipe in self.recipes.items()}
+        made = {  # most are results, for which a call each would be half the time
+            name: tensors[recipe.index] if type(recipe) is Result else recipe.make(run)
+            for name, recipe in self.recipes.items()
+        }
         values = {name: x for name, x in made.items() if x is not UNASSIGNED}
         for apply in [write.prepared(run) for write in self.writes]:
             apply()
@@ -204,6 +207,10 @@ class Body(threading.local):
     def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
         """Raises where the code changes an array in place that can be reached in two ways; asked at each call."""
         refuse_shared(self._arrays, values, *self._text)
+
+    def may_refuse(self, values: Mapping[str, Any]) -> bool:
+        """Whether a call with inputs of these types has to be asked that."""
+        return any(isinstance(values.get(name), np.ndarray) for name in self._arrays.augmented)
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))

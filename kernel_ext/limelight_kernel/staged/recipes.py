@@ -123,7 +123,13 @@ class Composite:
     def make(self, run: Run) -> Any:
         if id(self) not in run.made:
             run.made[id(self)] = new = self.blank()
-            self._fill(new, [(step, recipe.make(run)) for step, recipe in self.parts])
+            made = [  # most are results, and so is what stands in most lists
+                run.tensors[recipe.index] if type(recipe) is Result else recipe.make(run) for _, recipe in self.parts
+            ]
+            if type(new) is list:
+                new.extend(made)
+            else:
+                self._fill(new, [(step, x) for (step, _), x in zip(self.parts, made, strict=True)])
         return run.made[id(self)]
 
     def _fill(self, new: Any, parts: list[tuple[Step, Any]]) -> None:

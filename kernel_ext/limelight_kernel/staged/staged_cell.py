@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import INEXACT
 from limelight.core import device_scopes
+from limelight.core.dispatch import active, kept, tapes_told
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import CallError, LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
@@ -24,6 +25,7 @@ from limelight.optimise.setting import checked
 from limelight.optimise.setting import setting as optimiser
 from limelight.staging.function import Function
 from limelight.staging.key import Key
+from limelight.user_code import tracebacks
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
@@ -45,6 +47,7 @@ from limelight_kernel.line.options import Options
 from limelight_kernel.staged import notebook_lock
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
+from limelight_kernel.staged.cell_guards import HITS, CellGuards, Found, Surroundings
 from limelight_kernel.staged.execution import Converted, Made
 from limelight_kernel.staged.identities import identities
 from limelight_widgets.format import counted
@@ -88,6 +91,7 @@ class StagedCell(Function):
         self._keys_read = keys_read(cell.tree)
         self._object_reads = ObjectReads(self._body, shell.user_ns)
         self._pins = Pins()
+        self._guards = CellGuards()
         self._history = history_names(cell.tree)
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
@@ -107,7 +111,8 @@ class StagedCell(Function):
 
     def __call__(self, *args: Any, **inputs: Any) -> CellOutputs:
         """Runs the cell's graph; raises CallError for what is no input of the cell."""
-        made = self.call(self._named(args, inputs) if args else inputs).made
+        __tracebackhide__ = True
+        made = (self._guarded(args, inputs) or self._found(args, inputs)).made
         assert made is not None, "it ran"
         return CellOutputs(made.assigned, made.result)
 
@@ -126,17 +131,63 @@ class StagedCell(Function):
         Changes in place are made to the inputs, or to what `changed` has in their place.
         """
         __tracebackhide__ = True
+        known = self._guarded((), overrides) if run and changed is None else None
+        return known or self._found((), overrides, run, changed)
+
+    def _guarded(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> Run | None:
+        """A call that is like an earlier one, and so finds the same trace; None for all others."""
+        __tracebackhide__ = True
+        cache = self._cache
+        guards = self._guards.of(args, inputs, cache.guards)
+        if not guards or (active and _is_busy()):
+            return None
+        start = time.perf_counter()
+        taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
+        try:
+            names = self._names_read()
+            for guard in guards:
+                if guard.names is names and (recognised := guard.inputs(args, inputs)) is not None:
+                    break
+            else:
+                return None
+        finally:
+            if taken:
+                notebook_lock.give_back()
+        entry, (payloads, values) = guard.entry, recognised
+        try:
+            self.through = guard.through
+            self._note_hit(entry)
+            tensors = entry.run_counted(payloads) if active else entry.run_payloads(payloads)
+        except (Exception, KeyboardInterrupt) as error:
+            tracebacks.trim(error)
+            raise
+        return Run(self._filled(entry, tensors, values), entry, True, time.perf_counter() - start)
+
+    def _found(
+        self,
+        args: tuple[Any, ...],
+        inputs: Mapping[str, Any],
+        run: bool = True,
+        changed: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """A call that is looked up by its key, and traced if need be."""
+        __tracebackhide__ = True
+        overrides = self._named(args, inputs) if args else inputs
         while True:
             since = len(notebook_lock.tracers)
             taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
             try:
-                values = self._values(self._names(), overrides)
+                names = self._names()
+                values = self._values(names, overrides)
                 sent = self._sent(values)
             finally:
                 if taken:
                     notebook_lock.give_back()
             try:
-                return self._run(values, sent, run, values if changed is None else {**values, **changed})
+                done = self._run(values, sent, run, values if changed is None else {**values, **changed})
+                if done.hit and run and changed is None and done.entry.hits >= HITS:
+                    self._guard(args, inputs, names, values, sent, done.entry)
+                return done
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
@@ -348,13 +399,61 @@ class StagedCell(Function):
             raise budget_error(error, self.name, parts, self.options, self.all_effects) from None
         finally:
             self._body.originals, self._body.lent = around, {}  # tensors, it may be, of a trace that calls this cell
+        made = self._filled(entry, tensors, changed) if run else None
+        return Run(made, entry, hit, time.perf_counter() - start)
+
+    def _filled(self, entry: Any, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
+        """What a run has made; changes the inputs as the cell does."""
         taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
         try:
-            made = self._templates[entry].filled(tensors, changed) if run else None
+            return self._templates[entry].filled(tensors, inputs)
         finally:
             if taken:
                 notebook_lock.give_back()
-        return Run(made, entry, hit, time.perf_counter() - start)
+
+    def _guard(
+        self,
+        args: tuple[Any, ...],
+        inputs: Mapping[str, Any],
+        names: Names,
+        values: Mapping[str, Any],
+        sent: dict[str, Any],
+        entry: Any,
+    ) -> None:
+        """Writes a guard for calls like this one, which has found `entry`, where these cannot mean anything else."""
+        form = (len(args), *inputs)
+        if (active and _is_busy()) or not self._guards.wanted(form, self._cache.guards):
+            return
+        through, found = self.through, None
+        if self._names_read() is names and self._may_be_guarded(values, names):
+            call = self._call((), sent)
+            # where the cell has changed what it reads, the next such call is for another trace
+            if self._find(call.lookup) is entry and entry.runs_payloads(entry.n_inputs):
+                positional = by_position(self._values(names, inputs), self.through)[: len(args)] if args else ()
+                found = Found(names, values, sent, entry, call, tuple(positional), frozenset(inputs))
+        self._guards.add(found, self._surroundings(names), through, form)
+
+    def _may_be_guarded(self, values: Mapping[str, Any], names: Names) -> bool:
+        """Whether nothing but the inputs decides what a call with inputs of these types does."""
+        options, body = self.options, self._body
+        if options.device or options.level is not None or options.without or options.inputs is not None:
+            return False
+        if self.run_eagerly or self._object_reads.consumed is not None or body.may_refuse(values):
+            return False
+        return identities(body.questions, values, names.writes) is None
+
+    def _surroundings(self, names: Names) -> Surroundings:
+        return Surroundings(
+            space=self._shell.user_ns,
+            hidden=self._shell.user_ns_hidden,
+            candidates={*names.reads, *self._wanted},
+            history=self._history | self._wanted,
+            assigned_first=(self._withheld or frozenset()) - self._wanted,
+            specs=dict(self.options.specs),
+            pins=self._pins,
+            object_reads=self._object_reads,
+            writes=names.writes,
+        )
 
     def _use_optimised(self, sent: dict[str, Any], run: bool) -> tuple[Any, bool, tuple[Tensor, ...]]:
         """`_use`, with the level and the passes that the line asks for."""
@@ -487,6 +586,11 @@ class StagedCell(Function):
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")
         return f"<staged cell {self.name}: {lines}, {traces}>"
+
+
+def _is_busy() -> bool:
+    """Whether an interpreter, a scope or a listener is active that wants more than a count of what has run."""
+    return len(active) != len(kept) + len(tapes_told)
 
 
 def _converted(cell: Cell) -> Converted:
