@@ -63,7 +63,7 @@ def test_html_holds_only_what_untrusted_notebooks_keep(figures, name):
 def test_pictures_are_well_formed_described_and_bring_their_backdrop(figures, name):
     root = ElementTree.fromstring(figures[name].svg)
     kinds = [child.tag.rpartition("}")[2] for child in root]
-    assert kinds[:3] == ["title", "desc", "rect"]
+    assert kinds[:4] == ["title", "desc", "style", "rect"]
     assert not {"script", "style", "foreignObject", "image"} & {e.tag.rpartition("}")[2] for e in root.iter()}
 
 
