@@ -58,7 +58,9 @@ def test_models_open_in_sight(views, picture) -> None:
 
 
 def test_models_in_staged_cells_open_in_sight(open_cells, picture) -> None:
-    page = open_cells(STAGED_IMPORTS, *(cell for pair in STAGED.values() for cell in pair), "n = ll.constant(27)", COLLATZ)
+    page = open_cells(
+        STAGED_IMPORTS, *(cell for pair in STAGED.values() for cell in pair), "n = ll.constant(27)", COLLATZ
+    )
     page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     run_all(page)
     wrong = {}
