@@ -55,7 +55,8 @@ _COVERED = """view => {
   return [...view.querySelectorAll(".ll-box")].filter(box => {
     const place = box.querySelector(".ll-outline").getBoundingClientRect();
     const { left, right, top, bottom } = place;
-    const beyond = left < canvas.left - 1 || right > canvas.right + 1 || top < canvas.top - 1 || bottom > canvas.bottom + 1;
+    const across = left < canvas.left - 1 || right > canvas.right + 1;
+    const beyond = across || top < canvas.top - 1 || bottom > canvas.bottom + 1;
     return beyond || (side.width && meet(place, side));
   }).map(box => box.dataset.box);
 }"""

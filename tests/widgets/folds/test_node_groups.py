@@ -63,7 +63,7 @@ def test_runs_of_one_line_are_grouped_before_blocks():
 
 class Line(NamedTuple):
     line: int
-    file: str = ""
+    file: str = "In[3]"
 
 
 def called(function: str, line: int, times: int = 1, cls: str = "") -> Segment:
