@@ -49,6 +49,17 @@ _MEASURE = """view => {
     type: Math.min(...texts.map(text => parseFloat(getComputedStyle(text).fontSize) * scale)),
   };
 }"""
+_COVERED = """view => {
+  const [canvas, side] = [".ll-canvas", ".ll-side"].map(one => view.querySelector(one).getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  return [...view.querySelectorAll(".ll-box")].filter(box => {
+    const place = box.querySelector(".ll-outline").getBoundingClientRect();
+    const { left, right, top, bottom } = place;
+    const across = left < canvas.left - 1 || right > canvas.right + 1;
+    const beyond = across || top < canvas.top - 1 || bottom > canvas.bottom + 1;
+    return beyond || (side.width && meet(place, side));
+  }).map(box => box.dataset.box);
+}"""
 _SETTLED = """view => new Promise(resolve => {
   const corner = () => view.querySelector(".ll-picture > g").getAttribute("transform") + view.clientWidth;
   let [last, same] = [corner(), 0];
@@ -67,6 +78,11 @@ def settle(view: Locator) -> Locator:
     view.locator(".ll-box").first.wait_for()
     view.evaluate(_SETTLED)
     return view
+
+
+def out_of_sight(view: Locator) -> list[str]:
+    """The boxes of a graph view that are beyond its edges, or below the panel beside it, in part at least."""
+    return list(view.evaluate(_COVERED))
 
 
 def smallest_type(view: Locator) -> float:

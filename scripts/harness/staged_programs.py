@@ -105,4 +105,36 @@ adam.apply(tape.gradient(loss, weights), weights)
 loss""",
 )
 
-STAGED = {"gan": GAN, "gaussian_process": GAUSSIAN_PROCESS, "l2hmc": L2HMC}
+MAML = (
+    """\
+sizes = [(1, 40), (40, 40), (40, 1)]
+weights = [[ll.Variable(ll.random.normal(s) / s[0] ** 0.5), ll.Variable(ll.zeros(s[1]))] for s in sizes]
+adam = ll.optim.Adam(1e-3)
+def network(layers, x):
+    for kernel, bias in layers[:-1]:
+        x = ll.tanh(x @ kernel + bias)
+    kernel, bias = layers[-1]
+    return x @ kernel + bias
+def error(layers, x, y):
+    return ll.mean((network(layers, x) - y) ** 2)
+x, y, new_x, new_y = (ll.random.normal((4, 20, 1)) for _ in range(4))""",
+    """\
+%%stage maml
+total = 0.0
+with ll.GradientTape() as outer:
+    slow = [[v.read_value() for v in layer] for layer in weights]
+    for i in range(4):
+        fast = slow
+        with ll.GradientTape() as inner:
+            leaves = ll.tree.leaves(fast)
+            inner.watch(leaves)
+            loss = error(fast, x[i], y[i])
+        g = inner.gradient(loss, leaves)
+        fast = [[k - 0.05 * g[2 * j], b - 0.05 * g[2 * j + 1]] for j, (k, b) in enumerate(fast)]
+        total = total + error(fast, new_x[i], new_y[i])
+flat = ll.tree.leaves(weights)
+adam.apply(outer.gradient(total, flat), flat)
+total""",
+)
+
+STAGED = {"gan": GAN, "gaussian_process": GAUSSIAN_PROCESS, "l2hmc": L2HMC, "maml": MAML}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from harness.page import DARK, LIGHT, output, run_cell, set_theme
+from harness.page import DARK, LIGHT, becomes, output, run_cell, set_theme
 
 PROGRAM = """\
 %load_ext limelight
@@ -19,6 +19,13 @@ later = ll.Checkpoint(model=trained, epoch=4).write("view-2.safetensors")
 checkpoint = ll.Checkpoint(model=again, epoch=0)"""
 
 
+CLIPPED = """view => [...view.querySelectorAll(".ll-window .ll-wrapped")]
+  .filter(cell => cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.clientHeight + 1 ||
+    cell.getBoundingClientRect().right > view.getBoundingClientRect().right + 1)
+  .map(cell => cell.textContent)"""
+"""Reasons that are cut, or beyond the view's edge."""
+
+
 def test_a_match_follows_the_objects(open_cells, picture):
     asked = ["%checkpoint view-1.safetensors checkpoint", "%checkpoint path later"]
     page = open_cells(PROGRAM, *asked, "again(ll.ones((1, 8)));")
@@ -26,6 +33,8 @@ def test_a_match_follows_the_objects(open_cells, picture):
         run_cell(page, index)
     view = output(page, 1).locator(".ll-checkpoint-view")
     expect(view.locator(".ll-title")).to_contain_text("1 matched, 5 waiting")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert becomes(page, lambda: view.evaluate(CLIPPED), []) == []
     view.locator(".ll-window").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -7,10 +7,17 @@ from playwright.sync_api import expect
 
 from harness.page import DARK, LIGHT, output, run_all, set_theme
 from harness.programs import IMPORTS, PROGRAMS
-from harness.sight import LEAST_TYPE, problems, settle, smallest_type
+from harness.sight import LEAST_TYPE, out_of_sight, problems, settle, smallest_type
 from harness.staged_programs import IMPORTS as STAGED_IMPORTS
 from harness.staged_programs import STAGED
 
+COLLATZ = """\
+%%stage collatz --autograph
+steps = 0
+while n != 1:
+    n = ll.where(n % 2 == 0, n // 2, 3 * n + 1)
+    steps += 1
+n, steps"""
 WINDOWS = ((1280, 720), (1920, 1080))
 
 
@@ -51,7 +58,9 @@ def test_models_open_in_sight(views, picture) -> None:
 
 
 def test_models_in_staged_cells_open_in_sight(open_cells, picture) -> None:
-    page = open_cells(STAGED_IMPORTS, *(cell for pair in STAGED.values() for cell in pair))
+    page = open_cells(
+        STAGED_IMPORTS, *(cell for pair in STAGED.values() for cell in pair), "n = ll.constant(27)", COLLATZ
+    )
     page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     run_all(page)
     wrong = {}
@@ -66,6 +75,20 @@ def test_models_in_staged_cells_open_in_sight(open_cells, picture) -> None:
     assert wrong == {}
     rounds = output(page, 2 + 2 * list(STAGED).index("l2hmc")).locator(".ll-box.ll-group", has_text="lines 7–11 ×10")
     expect(rounds).to_have_count(1)  # helpers that call modules, in a loop of ten rounds
+    page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
+    stays_in_sight(page, settle(output(page, 2 + 2 * len(STAGED)).locator(".ll-graph-view").first), picture)
+
+
+def stays_in_sight(page, shown, picture) -> None:
+    """All of a graph is in sight when the code comes beside it, and again when it goes."""
+    shown.locator(".ll-box").last.click(position={"x": 12, "y": 8})
+    shown.locator(".ll-side").wait_for()
+    settle(shown)
+    picture(shown, "first-sight-with-panel")
+    assert out_of_sight(shown) == []
+    page.keyboard.press("Escape")
+    settle(shown)
+    assert out_of_sight(shown) == []
 
 
 def is_read_opened_and_lit(page, shown) -> None:

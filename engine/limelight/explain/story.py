@@ -246,6 +246,7 @@ FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
     "retrace": _retrace,
     "what if": _what_if,
     "None gradient": _none_gradient,
+    "gradient": _none_gradient,  # there is one after all
     "NaN": _nan,
     "baked value": _baked,
     "leaked tensor": _leak,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from limelight_kernel.report.line_marks import GLYPHS, MEANING, Line
@@ -28,7 +29,7 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, parts: Collection[st
     """Number, glyph, words and code of each line, in `width` columns.
 
     `parts` are what stands under it: "trace" its ops as traced and what became of each, "opt" the ops that are left,
-    "plan" the code that runs them.
+    "plan" what runs them: the plan's code, or the instructions of a table.
 
     >>> print(text_listing([Line(2, "y = x @ w", "staged", 1), Line(3, "# done", "", 0)]))
       2 ● staged           y = x @ w
@@ -49,11 +50,16 @@ def text_listing(lines: Sequence[Line], width: int = WIDTH, parts: Collection[st
 
 def _beneath(line: Line, parts: Collection[str]) -> list[str]:
     """What stands under a line, on lines of text."""
-    code = [f"plan  {text}" for text in line.plan] if "plan" in parts else []
+    code = [f"{_runner(text)}  {text}" for text in line.plan] if "plan" in parts else []
     if "trace" in parts:
         return [row for told in line.story for row in _told(told, "opt" in parts)] + code
     left = dict.fromkeys(_runs(told, text) for told in line.story for text in told.optimised) if "opt" in parts else {}
     return [*left, *code]
+
+
+def _runner(text: str) -> str:
+    """What runs an op, by how the executor tells it: a table of the executor `loops`, or a line of a plan."""
+    return "loops" if text.startswith("table ") else "plan"
 
 
 def _runs(told: NodeStory, text: str) -> str:
@@ -100,7 +106,9 @@ def _code_cell(line: Line, parts: Collection[str], stories: str) -> str:
     if not line.story and not line.plan:
         return _code(line.text) + _remarks(line)
     inside = (_stories if stories == TABLES else _sentences)(line, parts or ("trace", "opt"))
-    inside += "<br>".join([*["plan"][: len(line.plan)], *map(_code, line.plan)]) if "plan" in parts else ""
+    if "plan" in parts:
+        runs = [(runner, list(texts)) for runner, texts in groupby(line.plan, _runner)]
+        inside += "<br>".join([row for runner, texts in runs for row in (runner, *map(_code, texts))])
     folded = f"<details{' open' if parts else ''}><summary>{_code(line.text)}</summary>{inside}</details>"
     return folded + _remarks(line).removeprefix("<br>")
 

@@ -71,7 +71,7 @@ def test_tables_are_told_of(notebook):
         text = notebook(CELL.replace("-a", "-a plan")).text
     if not is_installed():
         pytest.skip("limelight-native is not installed: pip install ./engine/native")
-    assert re.search(r"z = .*\n +plan  table 1: tanh, instruction \d\n +plan  table 1: multiply", text)
+    assert re.search(r"z = .*\n +loops  table 1: tanh, instruction \d\n +loops  table 1: multiply", text)
 
 
 @pytest.mark.usefixtures("on_the_plan")

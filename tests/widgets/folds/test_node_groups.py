@@ -63,6 +63,7 @@ def test_runs_of_one_line_are_grouped_before_blocks():
 
 class Line(NamedTuple):
     line: int
+    file: str = "In[3]"
 
 
 def called(function: str, line: int, times: int = 1, cls: str = "") -> Segment:
@@ -227,3 +228,23 @@ def test_any_nodes_have_one_place_in_the_tree(nodes, times):
             assert len({tuple(arguments["symbols"][k] for k in member) for member in members}) == 1
     again = tree([path for path, _, _ in rows], **arguments)
     assert [group.id for group in again.groups] == [group.id for group in groups]
+
+
+def test_calls_of_one_function_and_groups_of_one_line_are_one_at_the_top():
+    """A loop that Python unrolls, as the inner steps of meta-learning: its rounds take turns in two lanes."""
+    paths, lanes, lines = [], [], []
+    for call in range(1, 13):
+        segment = Segment(f"f#{call}", "function", f"f (call {call})")
+        paths += [(segment,), (segment,), (), ()]
+        lanes += ["forward", "forward", "backward", "backward"]
+        lines += [("In[1]", 1), ("In[1]", 2), ("In[1]", 3), ("In[1]", 3)]
+    hierarchy = tree(paths, lanes=lanes, lines=lines)
+    tops = [(group.title, group.lane, group.size) for group in hierarchy.groups if group.parent == ROOT]
+    assert tops == [("calls of f", "forward", 24), ("In[1] line 3", "backward", 24)]
+
+
+def test_lines_of_two_files_are_told_apart():
+    lines = [(file, line) for line in range(1, 21) for file in ("a.py", "b.py")]
+    hierarchy = tree([()] * 40, lines=lines)
+    files = [{lines[node][0] for node in hierarchy.nodes_of(k)} for k in range(len(hierarchy.groups))]
+    assert all(len(found) == 1 for found in files)

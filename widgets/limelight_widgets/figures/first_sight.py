@@ -78,7 +78,7 @@ def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> 
             return None
         return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved))
 
-    best = _laid_out(state, seen(set(), set()), room, frozenset(), frozenset())
+    best = _laid_out(state, seen(set(), set()), room, frozenset(), frozenset(), closed=True)
     wrapping = _wrappers(described)
     for dissolved in (_all_steps(described, wrapping), wrapping):
         more = trial(dissolved, dissolved)
@@ -166,15 +166,30 @@ def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str]
 
 
 def _laid_out(
-    state: State, picture: Picture, room: Point, opened: frozenset[str] | None, dissolved: frozenset[str]
+    state: State,
+    picture: Picture,
+    room: Point,
+    opened: frozenset[str] | None,
+    dissolved: frozenset[str],
+    *,
+    closed: bool = False,
 ) -> Sight:
-    """The picture in the manner that fits best."""
+    """The picture in the manner that fits best.
+
+    Args:
+        state: the fold's.
+        picture: to be laid out.
+        room: width and height.
+        opened: groups, as in `Sight`.
+        dissolved: groups, as in `Sight`.
+        closed: whether nothing less than this picture can be shown: it is drawn without lanes where it fits so alone.
+    """
     folded = opened is not None
     said = {box.name: words(state, box, picture.tags.get(box.name, ())) for box in picture.boxes}
     sizes = {name: box.size() for name, box in said.items()}
     far = len(picture.boxes) > 4 * MOST_BOXES  # it will not be shown: no need to know how it would look
     best: Sight | None = None
-    for manner in [Manner()] if far else _manners(picture, room):
+    for manner in [Manner()] if far else _manners(picture, room, closed=closed):
         drawing = draw(picture, sizes, manner)
         scale = min(room[0] / max(drawing.width, 1e-9), room[1] / max(drawing.height, 1e-9), 1.0)
         if best is None or scale > best.scale:
@@ -185,15 +200,17 @@ def _laid_out(
     return best
 
 
-def _manners(picture: Picture, room: Point) -> list[Manner]:
+def _manners(picture: Picture, room: Point, *, closed: bool) -> list[Manner]:
     """In the order in which they are tried."""
     width, height = room
     lanes = {box.lane for box in picture.boxes} | {frame.lane for frame in picture.frames}
+    plain = [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
     if not lanes & {"backward", "update"}:
-        return [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
+        return plain
     return [
         Manner(across=True, limit=width, lanes=True),
         Manner(across=True, limit=width, lanes=True, joined=True),
         Manner(limit=height, lanes=True),
         Manner(limit=height, lanes=True, joined=True),
+        *(plain if closed else []),  # type that can be read is worth more than lanes
     ]

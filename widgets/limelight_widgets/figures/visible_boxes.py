@@ -24,6 +24,7 @@ from limelight_widgets.folds.fold import State
 
 MOST_MEMBERS = 8  # of a repeat that are all shown
 SHOWN = 2  # of one with more, besides those that are open
+FUSED_OPS = 3  # of a fusion group that are named on the frame around it
 _VARIABLE = re.compile(r"(\w+ )?var ")
 _SPEC = re.compile(r"[a-z]+(\d*)\[([\d,]*)\]$")
 
@@ -258,7 +259,8 @@ class _Builder:
         names = {}
         for (number, group), count in shown.items():
             name = f"{instance.path}f{number}" + (f"@g{group}" if group >= 0 else "")
-            label = fusion_label(number, len(graph["fusions"][number - 1]["nodes"]), count)
+            ops = [graph["nodes"][index]["op"] for index in graph["fusions"][number - 1]["nodes"]]
+            label = fusion_label(number, ops, count)
             names[number, group] = name
             self.picture.frames.append(Frame(name, label, frames[group], number))
         return names
@@ -497,15 +499,20 @@ def _keys(groups: Sequence[State]) -> list[str]:
     return known
 
 
-def fusion_label(number: int, ops: int, shown: int) -> str:
-    """What is written on the frame around a fusion group of which `shown` ops are in that frame.
+def fusion_label(number: int, ops: Sequence[str], shown: int) -> str:
+    """What is written on the frame around a fusion group of `ops`, of which `shown` are in that frame.
 
-    "In one go", not "one kernel": plans run the ops one by one into the same buffers, or block by block.
+    Ops beyond the third are counted: a wide frame makes the whole picture smaller. That they run "in one go", not as
+    "one kernel", is said in the details: plans run the ops one by one into the same buffers, or block by block.
 
-    >>> fusion_label(1, 4, 4), fusion_label(2, 4, 3)
-    ('fused 1: 4 ops in one go', 'fused 2: 3 of 4 ops')
+    >>> fusion_label(1, ["add", "multiply", "tanh"], 3), fusion_label(2, ["add", "tanh"], 1)
+    ('fused 1: add · multiply · tanh', 'fused 2: add · tanh (1 of 2)')
+    >>> fusion_label(1, ["add", "multiply", "tanh", "exp", "log", "sin"], 6)
+    'fused 1: add · multiply · tanh + 3'
     """
-    return f"fused {number}: {shown} ops in one go" if shown == ops else f"fused {number}: {shown} of {ops} ops"
+    more = f" + {len(ops) - FUSED_OPS}" if len(ops) > FUSED_OPS else ""
+    part = "" if shown == len(ops) else f" ({shown} of {len(ops)})"
+    return f"fused {number}: {' · '.join(ops[:FUSED_OPS])}{more}{part}"
 
 
 def call_label(node: State) -> str:

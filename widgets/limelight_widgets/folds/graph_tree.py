@@ -69,6 +69,10 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
     def at(source: Any) -> list[object]:
         return list(excerpts.at(source))
 
+    def begin(source: Any) -> tuple[int, int]:
+        file, number = excerpts.at(source)
+        return file, excerpts.statement(file, number)
+
     nodes = state["nodes"]
     makers, readers = _wiring(state)
     inputs = [[makers[number] for number in node.get("in", ())] for node in nodes]
@@ -81,7 +85,7 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
     known: dict[Any, tuple[int, int]] = {}
     facts = Facts(
         where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
-        begin=lambda source: excerpts.statement(*excerpts.at(source)),
+        begin=begin,
         titles=lambda file, number: _line_title(excerpts.label(file), number, excerpts.code(file, number)),
     )  # fmt: skip
     tree = Hierarchy(facts)

@@ -65,7 +65,7 @@ class Facts:
         lines: the file, or what stands for it, and the number of the line that made it; 0 where that is not known.
         inputs: the nodes that it reads from; -1 is an input of the graph.
         folded: the node that it is drawn as a part of, -1 for one that is drawn itself.
-        begin: the line where the statement begins that a position is in.
+        begin: the file, as in `lines`, and the line where the statement begins that a position is in.
         titles: what groups of ops of one line are called, by file and number; by default "In[3] line 4".
     """
 
@@ -74,7 +74,7 @@ class Facts:
     lines: Sequence[tuple[Any, int]]
     inputs: Sequence[Sequence[int]]
     folded: Sequence[int]
-    begin: Callable[[Any], int] = attrgetter("line")
+    begin: Callable[[Any], tuple[Any, int]] = attrgetter("file", "line")
     titles: Callable[[Any, int], str] = "{} line {}".format
 
 
@@ -167,12 +167,16 @@ class GroupTree:
         """Its first node."""
         return self.groups[child.at].first if child.is_group else child.at
 
-    def line_of(self, child: Child) -> int:
-        """The line that calls a group that is a call, else that of the first node."""
+    def place_of(self, child: Child) -> tuple[Any, int]:
+        """The file and the line that calls a group that is a call, else those of the first node."""
         segment = self.groups[child.at].segment if child.is_group else None
         if segment is not None and segment.at is not None:
             return self.facts.begin(segment.at)
-        return self.facts.lines[self.first_of(child)][1]
+        return self.facts.lines[self.first_of(child)]
+
+    def line_of(self, child: Child) -> int:
+        """The line alone, 0 where it is not known."""
+        return self.place_of(child)[1]
 
     def lane_of(self, child: Child) -> Lane:
         """The lane that it is in."""

@@ -1,7 +1,7 @@
 """Small containers: where a group has too many children, those of a line of code become one, then blocks of them.
 
 At the top of a graph, where all of them are to be seen at once, so do the calls of a statement and the ops beside them,
-and lines that follow one another.
+lines that follow one another, and, where that is not enough, the calls of one function, and the rounds of one line.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from math import isqrt
 from typing import Any, Final
 
 from limelight_widgets.folds.group_tree import MOST_CHILDREN, ROOT, Child, Group, GroupTree, Kind
+from limelight_widgets.folds.node_places import Lane
 
 _MOST_AT_TOP: Final = 16  # boxes beyond which ops of one line are one: all of them are to be seen at once, and read
 _FEW_AT_TOP: Final = 12  # the same for lines that follow one another, where there were more than that
@@ -41,6 +42,8 @@ class _Gatherer:
                 self._by_statement(waiting)
                 if len(self._tree.top) > _FEW_AT_TOP:
                     self._by_neighbours(waiting)
+                if len(self._tree.top) > _MOST_AT_TOP:
+                    self._by_name(waiting)
             if len(self._tree.children_of(container)) > MOST_CHILDREN:
                 self._by_block(container, waiting)
 
@@ -60,15 +63,12 @@ class _Gatherer:
 
     def _by_statement(self, waiting: list[int]) -> None:
         """Gathers calls of modules and functions at the top with the ops of the statement that calls them."""
+        tree = self._tree
         runs: list[list[Child]] = []
-        for child in self._tree.top:
+        for child in tree.top:
             last = runs[-1][-1] if runs else None
-            line = 0 if child.is_group and self._tree.groups[child.at].repeat else self._tree.line_of(child)
-            if (
-                last
-                and line
-                and (line, self._tree.lane_of(child)) == (self._tree.line_of(last), self._tree.lane_of(last))
-            ):
+            place = ("", 0) if child.is_group and tree.groups[child.at].repeat else tree.place_of(child)
+            if last and place[1] and (place, tree.lane_of(child)) == (tree.place_of(last), tree.lane_of(last)):
                 runs[-1].append(child)
             else:
                 runs.append([child])
@@ -87,8 +87,9 @@ class _Gatherer:
     def _by_neighbours(self, waiting: list[int]) -> None:
         """Gathers lines without calls that follow one another in a lane, at the top."""
         children: list[Child] = []
-        for (plain, _), run in groupby(
-            self._tree.top, lambda child: (self._is_plain(child), self._tree.lane_of(child))
+        for (plain, *_), run in groupby(
+            self._tree.top,
+            lambda child: (self._is_plain(child), self._tree.lane_of(child), self._tree.place_of(child)[0]),
         ):
             members = list(run)
             if not plain or len(members) == 1:
@@ -100,6 +101,27 @@ class _Gatherer:
                 title = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else f"line {lines[0]}"
                 children.append(self._wrap(ROOT, "line", title, f"lines{self._tree.line_of(part[0])}", part, waiting))
         self._tree.top = children
+
+    def _by_name(self, waiting: list[int]) -> None:
+        """Gathers the calls of one function in a lane, and the groups of one line, wherever they stand at the top."""
+        alike: dict[tuple[str, Lane], list[Child]] = {}
+        for child in self._tree.top:
+            group = self._tree.groups[child.at] if child.is_group else None
+            if group is not None and group.kind in {"function", "line", "repeat"}:
+                name = group.title.partition(" (call ")[0]
+                alike.setdefault((name, group.lane), []).append(child)
+        gathered = {
+            members[0]: self._wrap(ROOT, "block", self._called(name, members), f"all {name}", members, waiting)
+            for (name, _), members in alike.items()
+            if len(members) > 1
+        }
+        hidden = {child for members in alike.values() if members[0] in gathered for child in members}
+        self._tree.top = [
+            gathered.get(child, child) for child in self._tree.top if child in gathered or child not in hidden
+        ]
+
+    def _called(self, name: str, members: Sequence[Child]) -> str:
+        return f"calls of {name}" if any(self._tree.groups[child.at].kind == "function" for child in members) else name
 
     def _is_plain(self, child: Child) -> bool:
         """Whether it is an op, or ops of a line, that bears no name of a module or function."""

@@ -62,7 +62,7 @@ class WhyNone:
         causes = tuple(filter(None, dict.fromkeys((self.cause, self.op))))
         fixes = (Fix(self.fix, "", ()),) if self.fix else ()
         return Story(
-            "None gradient",
+            "gradient" if self.cause == "connected" else "None gradient",
             title,
             causes,
             (said,) if said else (),

@@ -106,6 +106,7 @@ def test_the_fix_is_code_that_mends_it(cause: str) -> None:
     scope = run(mended)
     assert scope["tape"].gradient(scope["y"], scope["x"]) is not None, why.fix
     assert scope["why"].cause == "connected"
+    assert scope["why"].to_story().kind == "gradient"  # not "None gradient": there is one
 
 
 def test_an_assigned_value_is_to_be_kept() -> None:

@@ -1,6 +1,9 @@
 // Panning and zooming: a transformation of the whole picture.
 
-/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
+/**
+ * @typedef {{x: number, y: number, width: number, height: number}} Rectangle
+ * @typedef {{x?: number, y?: number, width: number, height: number}} Room where a picture is seen, at 0, 0 unless it says where
+ */
 
 const LEAST = 0.02;
 const MOST = 4;
@@ -12,34 +15,37 @@ const READABLE = 0.75; // of what is opened: it is made smaller for all of it to
 
 /**
  * Where a drawing is to be shown, and how large, for all of it to be seen.
- * @param {{width: number, height: number}} view @param {{width: number, height: number}} drawing
+ * @param {Room} view @param {{width: number, height: number}} drawing
  */
 export function fitted(view, { width, height }) {
   const whole = Math.min((view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height, MOST_AT_FIRST);
   const scale = Math.max(whole, LEAST);
   return {
-    x: Math.max((view.width - width * scale) / 2, MARGIN), y: Math.max((view.height - height * scale) / 2, MARGIN), scale,
+    x: (view.x ?? 0) + Math.max((view.width - width * scale) / 2, MARGIN),
+    y: (view.y ?? 0) + Math.max((view.height - height * scale) / 2, MARGIN),
+    scale,
   };
 }
 
 /**
  * How a drawing is to be shown after something in it was opened or closed: the corner of that does not move. If it is
  * not in sight, all is made smaller about this corner, as long as it can be read.
- * @param {{x: number, y: number, scale: number}} now @param {{width: number, height: number}} view
+ * @param {{x: number, y: number, scale: number}} now @param {Room} view
  * @param {Rectangle} opened
  */
 export function settled(now, view, opened) {
   const [left, top] = [now.x + opened.x * now.scale, now.y + opened.y * now.scale];
-  const wanted = Math.min((view.width - MARGIN - left) / opened.width, (view.height - MARGIN - top) / opened.height);
+  const [right, bottom] = [(view.x ?? 0) + view.width, (view.y ?? 0) + view.height];
+  const wanted = Math.min((right - MARGIN - left) / opened.width, (bottom - MARGIN - top) / opened.height);
   const scale = Math.min(now.scale, Math.max(wanted, Math.min(READABLE, now.scale)));
   return { x: left - opened.x * scale, y: top - opened.y * scale, scale };
 }
 
 /** As little as is needed for a place to be in sight. @param {{x: number, y: number, scale: number}} now
- * @param {{width: number, height: number}} view @param {Rectangle} place
+ * @param {Room} view @param {Rectangle} place
  */
 function moved({ x, y, scale }, view, place) {
-  const [left, top] = [x + place.x * scale, y + place.y * scale];
+  const [left, top] = [x - (view.x ?? 0) + place.x * scale, y - (view.y ?? 0) + place.y * scale];
   const byX = shift(left, left + place.width * scale, view.width);
   return { x: x + byX, y: y + shift(top, top + place.height * scale, view.height), scale };
 }
@@ -62,6 +68,8 @@ export class Camera {
     this.drawn = { x: 0, y: 0, scale: 1 }; // how it was drawn last; until it is again, what is painted is moved as a whole
     this.resting = 0;
     this.onMove = () => {};
+    /** @type {() => Room} what of the room nothing covers */
+    this.free = () => ({ width: svg.clientWidth, height: svg.clientHeight });
     this.listen(signal);
   }
 
@@ -159,7 +167,7 @@ export class Camera {
   }
 
   view() {
-    return { width: this.svg.clientWidth, height: this.svg.clientHeight };
+    return this.free();
   }
 
   /** Moves so that a place which was at `before` does not move on the screen. @param {Rectangle} before @param {Rectangle} now */

@@ -62,7 +62,7 @@ function* opened(state, graph, room) {
     laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES);
   const none = new Set();
   yield;
-  const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true);
+  const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true, none, Infinity, true);
   const row = allSteps(state.graphs[graph], all);
   let best = closed;
   for (const dissolved of [row, all]) {
@@ -171,14 +171,15 @@ function steps({ groups }, group) {
  * The picture in the manner that fits best.
  * @param {GraphState} state @param {Picture} picture @param {Room} room @param {Set<string> | null} open @param {boolean} folded
  * @param {Set<string>} [dissolved] @param {number} [limit] boxes of a picture that is looked at: to lay out takes most of the time
+ * @param {boolean} [closed] whether nothing less can be shown: it is drawn without lanes where it fits so alone
  * @returns {Sight}
  */
-function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity) {
+function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false) {
   if (picture.boxes.length > limit) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
   const sizes = new Map(picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))]));
   let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
   const far = picture.boxes.length > 4 * MOST_BOXES;
-  for (const manner of far ? [{}] : manners(picture, room)) {
+  for (const manner of far ? [{}] : manners(picture, room, closed)) {
     const { width, height } = draw(picture, sizes, manner);
     const scale = Math.min(room.width / width, room.height / height, 1);
     if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };
@@ -187,10 +188,11 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
   return best;
 }
 
-/** In the order in which they are tried. @param {Picture} picture @param {Room} room @returns {Manner[]} */
-function manners({ boxes, frames }, { width, height }) {
+/** In the order in which they are tried. @param {Picture} picture @param {Room} room @param {boolean} closed @returns {Manner[]} */
+function manners({ boxes, frames }, { width, height }, closed) {
   const lanes = [...boxes, ...frames].some(({ lane }) => lane === "backward" || lane === "update");
-  if (!lanes) return [{}, { limit: height }, { across: true, limit: width }];
+  const plain = [{}, { limit: height }, { across: true, limit: width }];
+  if (!lanes) return plain;
   const [across, down] = [{ across: true, lanes, limit: width }, { lanes, limit: height }];
-  return [across, { ...across, joined: true }, down, { ...down, joined: true }];
+  return [across, { ...across, joined: true }, down, { ...down, joined: true }, ...(closed ? plain : [])]; // type that can be read is worth more than lanes
 }

@@ -1,5 +1,6 @@
 // The keys of the graph view. Arrows follow edges; Enter goes in, Escape comes out.
 
+import { turnDrawer } from "./drawer.js";
 import { h } from "../dom.js";
 
 /** @typedef {import("./view.js").GraphView} GraphView */
@@ -117,7 +118,7 @@ function leave(view) {
   while (view.frame(frame)?.fused) frame = view.frame(frame)?.parent ?? ""; // fusion groups do not close
   if (frame) view.toggle(frame.replace(/\.\d+$/, ""));
   else if (view.chosen || view.line || view.body?.classList.contains("ll-drawer")) {
-    view.body?.classList.remove("ll-drawer");
+    turnDrawer(view, false);
     view.choose(null);
   }
   else {

@@ -60,13 +60,13 @@ export class OffscreenCounts {
     if (this.frame) return;
     this.frame = window.setTimeout(() => {
       this.frame = 0;
-      const { clientWidth: width, clientHeight: height } = this.camera.svg;
-      if (!width) { // off the page for now, as in a long notebook: no observer tells when it is back, if that is soon
+      if (!this.camera.svg.clientWidth) { // off the page for now, as in a long notebook: no observer tells when it is back, if that is soon
         this.again = () => this.update(boxes);
         if (tries < TRIES) this.update(boxes, tries + 1);
         return;
       }
-      const counts = hidden(boxes(), this.camera, { width, height });
+      const { x = 0, y = 0, ...room } = this.camera.view();
+      const counts = hidden(boxes(), { x: this.camera.x - x, y: this.camera.y - y, scale: this.camera.scale }, room);
       for (const { side, sign } of this.signs) {
         const text = `${SIDES[side][0]} ${counted(counts[side], "box", "boxes")} ${side === "above" || side === "below" ? side : `to the ${side}`}`;
         if (sign.hidden !== !counts[side]) sign.hidden = !sign.hidden;

@@ -1,5 +1,6 @@
 // The bar above a graph.
 
+import { turnDrawer } from "./drawer.js";
 import { button, h } from "../dom.js";
 import { OVERLAYS } from "./overlays.js";
 import { saveMenu } from "./save-menu.js";
@@ -22,7 +23,7 @@ export function toolbar(view) {
     tool("Zoom out", () => view.camera?.zoom(1 / 1.25), "−"),
     tool("Zoom in", () => view.camera?.zoom(1.25), "+"),
     tool("Fit", () => view.fit(), "Fit"),
-    tool("Show or hide the code", () => view.body?.classList.toggle("ll-drawer"), "{ }"),
+    tool("Show or hide the code", () => turnDrawer(view), "{ }"),
     tool("Larger type, for a projector", () => view.project(), "A"),
     tool("Keys", () => view.showHelp(), "?"),
   ];

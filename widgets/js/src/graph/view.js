@@ -6,6 +6,7 @@ import { arrive, deep, prepare } from "./at-first.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, MARGIN } from "./camera.js";
 import { details, fusionDetails } from "./details.js";
+import { openDrawer, uncovered } from "./drawer.js";
 import { sights } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
 import { keyHelp, onKey } from "./keyboard.js";
@@ -112,7 +113,9 @@ export class GraphView {
     this.help = keyHelp();
     this.message = h("p", { class: "ll-empty" });
     this.slider = new PassSlider(this);
-    this.body = h("div", { class: "ll-body" }, this.canvas, this.side.element);
+    const [svg, side] = [this.svg, this.side.element];
+    const body = (this.body = h("div", { class: "ll-body" }, this.canvas, side));
+    this.camera.free = () => uncovered(svg, body, side);
     this.status = h("span", { class: "ll-quiet", role: "status" });
     this.bar = toolbar(this);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
@@ -277,13 +280,12 @@ export class GraphView {
     this.side?.draw(state, this.variant, graph);
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    if (!this.fitted) {
-      this.present();
-      this.refit(); // the room may have become another one meanwhile
-    }
+    const anew = !this.fitted;
+    if (anew) this.present();
     this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
+    if (anew) this.refit(); // the room may have become another one: code that is there for what is chosen takes some of it
     this.outline?.restoreFocus();
   }
 
@@ -341,19 +343,6 @@ export class GraphView {
     this.fitted = this.spread = false;
     this.sight = null;
     return this.redraw();
-  }
-
-  /** Shows the code over a large picture, where it does not cover a box. @param {string} [name] */
-  openDrawer(name = "") {
-    const { body, camera } = this;
-    const place = this.placeOf(name);
-    if (!body || !camera) return;
-    const [middle, level] = place ? [camera.x + (place.x + place.width / 2) * camera.scale, camera.y + (place.y + place.height / 2) * camera.scale] : [0, 0];
-    if (!body.classList.contains("ll-drawer")) {
-      body.classList.toggle("ll-drawer-left", middle > body.clientWidth / 2);
-      body.classList.toggle("ll-drawer-above", level > body.clientHeight / 2); // where the view is narrow, see the style sheet
-    }
-    body.classList.add("ll-drawer");
   }
 
   /** Larger type, lines and panels, or back. */
@@ -415,7 +404,7 @@ export class GraphView {
     this.line = null;
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
-    if (name) this.openDrawer(name);
+    if (name) openDrawer(this, name);
     if (place) this.camera?.reveal(place);
     if (name && this.box(name)) return;
     const fused = name ? this.frame(name) : null;

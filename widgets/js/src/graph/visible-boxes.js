@@ -84,6 +84,7 @@ export function visible(graphs, graph, isOpen, folded = false, dissolved = new S
 }
 
 const MOST_MEMBERS = 8; // of a repeat that are all shown
+const FUSED_OPS = 3; // that are named on the frame around them
 const SHOWN = 2; // of one with more, besides those that are open
 
 /** Whether a call may be opened: not where its function is open around it already. @param {Instance} instance @param {GraphNode} node */
@@ -198,7 +199,8 @@ class Builder {
     const names = new Map();
     for (const [key, [number, group, count]] of shown) {
       const name = `${instance.path}f${number}${group >= 0 ? `@g${group}` : ""}`;
-      const label = fusionLabel(number, graph.fusions?.[number - 1].nodes.length ?? count, count);
+      const ops = (graph.fusions?.[number - 1].nodes ?? []).map((at) => graph.nodes[at].op);
+      const label = fusionLabel(number, ops, count);
       names.set(key, name);
       const fused = { graph: instance.graph, number, path: instance.path };
       this.picture.frames.push({ name, label, parent: frames.get(group) ?? "", fused });
@@ -487,9 +489,11 @@ function newInstance(path, graph, frame, chain) {
   return { path, graph, frame, chain, boxes: [], calls: new Map() };
 }
 
-/** @param {number} number @param {number} ops @param {number} shown how many of them are in the frame with this label */
+/** What is fused, in a few words. @param {number} number @param {string[]} ops @param {number} shown how many of them are in the frame */
 export function fusionLabel(number, ops, shown) {
-  return shown === ops ? `fused ${number}: ${shown} ops in one go` : `fused ${number}: ${shown} of ${ops} ops`;
+  const more = ops.length > FUSED_OPS ? ` + ${ops.length - FUSED_OPS}` : "";
+  const part = shown === ops.length ? "" : ` (${shown} of ${ops.length})`;
+  return `fused ${number}: ${ops.slice(0, FUSED_OPS).join(" · ")}${more}${part}`;
 }
 
 /** @param {GraphNode} node */

@@ -10,6 +10,9 @@ const CHARACTER = 7.4; // pixels of a character, about
 const WIDEST = 340;
 const SIGN = 26; // pixels of a sign before a word, and of the word's being bold
 const ROW = 26; // pixels; the style sheet says the same
+const LINE = 18; // of a cell that goes on in more lines
+const NARROWEST = 170; // of the column that does
+const WRAPPED = "why";
 const SIGNS = /** @type {Record<string, string>} */ ({
   matched: "✓", equal: "=", waiting: "…", unused: "∅", mismatched: "✗", new: "+", added: "+", removed: "−", changed: "≠",
 });
@@ -38,12 +41,16 @@ class SavedTable {
     /** @type {number[]} the places in the state of the rows that are shown */
     this.shown = [];
     this.only = "";
+    this.height = ROW; // of a row
     /** @type {string | null} the path of the chosen row, which outlives an update */
     this.chosen = null;
     this.window.addEventListener("scroll", () => this.drawRows());
     this.window.addEventListener("keydown", (event) => this.onKey(event));
     this.search.addEventListener("input", () => this.filter());
-    new ResizeObserver(() => this.drawRows()).observe(this.window);
+    new ResizeObserver(() => {
+      this.arrange();
+      this.drawRows();
+    }).observe(this.window);
   }
 
   /** @param {any} state */
@@ -53,18 +60,32 @@ class SavedTable {
     this.title.replaceChildren(h("b", {}, state.heading), " ", h("span", { class: "ll-quiet" }, `${state.headline}${hidden}`));
     this.empty.say(state.empty);
     if (!(this.only in state.counts)) this.only = "";
-    const widths = state.columns.map((/** @type {string} */ name, /** @type {number} */ i) => {
-      const longest = state.rows.reduce((/** @type {number} */ most, /** @type {string[]} */ row) => Math.max(most, row[i].length), name.length);
-      const sign = state.rows.some((/** @type {string[]} */ row, /** @type {number} */ at) => row[i] && row[i] === state.states[at]) ? SIGN : 0;
-      return Math.min(Math.ceil(longest * CHARACTER) + 22 + sign, WIDEST);
-    });
-    const template = widths.map((/** @type {number} */ width) => `minmax(${width}px, ${width}fr)`).join(" ");
-    this.grid.style.setProperty("--ll-columns", template);
-    const least = widths.reduce((/** @type {number} */ sum, /** @type {number} */ width) => sum + width + 10, 16);
-    this.grid.style.setProperty("--ll-tape-least", `${least}px`);
+    this.arrange();
     this.header.replaceChildren(...state.columns.map((/** @type {string} */ name) => h("span", { role: "columnheader" }, name)));
     this.drawKinds();
     this.filter();
+  }
+
+  /** The widths of the columns, and the height of the rows: where there is little room, reasons go on in more lines. */
+  arrange() {
+    const { state } = this;
+    if (!state) return;
+    const longest = state.columns.map((/** @type {string} */ name, /** @type {number} */ i) =>
+      state.rows.reduce((/** @type {number} */ most, /** @type {string[]} */ row) => Math.max(most, row[i].length), name.length));
+    const widths = longest.map((/** @type {number} */ most, /** @type {number} */ i) => {
+      const sign = state.rows.some((/** @type {string[]} */ row, /** @type {number} */ at) => row[i] && row[i] === state.states[at]) ? SIGN : 0;
+      return Math.min(Math.ceil(most * CHARACTER) + 22 + sign, WIDEST);
+    });
+    const sum = () => widths.reduce((/** @type {number} */ all, /** @type {number} */ width) => all + width + 10, 16);
+    const why = state.columns.indexOf(WRAPPED);
+    const beyond = sum() - (this.grid.clientWidth || Infinity);
+    if (why >= 0 && beyond > 0) widths[why] = Math.max(widths[why] - beyond, Math.min(NARROWEST, widths[why]));
+    const lines = why < 0 ? 1 : Math.ceil((longest[why] * CHARACTER + 12) / widths[why]); // 12: words do not fill a line
+    this.height = lines > 1 ? lines * LINE + ROW - LINE : ROW;
+    this.grid.style.setProperty("--ll-row", `${this.height}px`);
+    this.grid.style.setProperty("--ll-columns", widths.map((/** @type {number} */ width) => `minmax(${width}px, ${width}fr)`).join(" "));
+    this.grid.style.setProperty("--ll-tape-least", `${sum()}px`);
+    this.spacer.style.blockSize = `${this.shown.length * this.height}px`;
   }
 
   drawKinds() {
@@ -92,7 +113,7 @@ class SavedTable {
       return (!this.only || states[at] === this.only) && words.every((word) => text.includes(word));
     });
     this.status.textContent = words.length ? counted(this.shown.length, "match", "matches") : "";
-    this.spacer.style.blockSize = `${this.shown.length * ROW}px`;
+    this.spacer.style.blockSize = `${this.shown.length * this.height}px`;
     this.grid.setAttribute("aria-rowcount", String(this.shown.length + 1));
     this.drawRows();
     this.drawDetail();
@@ -104,9 +125,9 @@ class SavedTable {
   }
 
   drawRows() {
-    const [first, last] = range(this.window.scrollTop, this.window.clientHeight, ROW, this.shown.length);
+    const [first, last] = range(this.window.scrollTop, this.window.clientHeight, this.height, this.shown.length);
     const chosen = this.at();
-    this.rowsElement.style.transform = `translateY(${first * ROW}px)`;
+    this.rowsElement.style.transform = `translateY(${first * this.height}px)`;
     this.rowsElement.replaceChildren(...this.shown.slice(first, last).map((at, i) => this.row(at, first + i, first + i === chosen)));
   }
 
@@ -115,7 +136,8 @@ class SavedTable {
     const { rows, states } = this.state;
     const cells = rows[at].map((/** @type {string} */ text, /** @type {number} */ i) => {
       const isState = text === states[at] && SIGNS[text] && this.state.columns[i] !== "saved at";
-      return h("span", { role: "cell", title: text }, isState ? h("b", {}, `${SIGNS[text]} ${text}`) : text);
+      const name = this.state.columns[i] === WRAPPED ? "ll-wrapped" : null;
+      return h("span", { role: "cell", title: text, class: name }, isState ? h("b", {}, `${SIGNS[text]} ${text}`) : text);
     });
     return h("div", { class: chosen ? "ll-grid ll-chosen" : "ll-grid", role: "row", "aria-rowindex": index + 2, onclick: () => this.choose(index) }, ...cells);
   }
@@ -123,7 +145,7 @@ class SavedTable {
   /** @param {number} index */
   choose(index) {
     this.chosen = key(this.state.rows[this.shown[index]]);
-    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
+    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, this.height);
     this.drawRows();
     this.drawDetail();
   }
@@ -141,7 +163,7 @@ class SavedTable {
   onKey(event) {
     if (event.key === "/") this.search.focus();
     else {
-      const page = Math.max(Math.floor(this.window.clientHeight / ROW) - 1, 1);
+      const page = Math.max(Math.floor(this.window.clientHeight / this.height) - 1, 1);
       const next = moved(event.key, this.at(), page, this.shown.length);
       if (next === null || !this.shown.length) return;
       this.choose(next);
