@@ -70,3 +70,9 @@ def test_layers_of_users_may_have_weights_by_any_name_and_none():
             return self.ready(x) * self.weight
 
     assert Own()(ll.ones((2, 3))).shape == (2, 3)
+
+
+def test_settings_that_are_none_may_be_set_to_none_before_the_first_call():
+    layer = ll.nn.Dense(2)
+    layer.activation = None
+    assert layer(ll.ones((1, 3))).shape == (1, 2)

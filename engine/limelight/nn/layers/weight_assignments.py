@@ -6,6 +6,7 @@ Wolf 2017, section 2, tie the two embeddings of a language model).
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from limelight.core import shapes
@@ -31,7 +32,12 @@ def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
         error = AttributeError(
             f"{kind}.{_METHOD} is the method that makes a layer's variables, and cannot be set{said}{write}", name=name
         )
-    elif value is None and held.get(name, layer) is None and layer._lacks_weights():
+    elif (
+        value is None
+        and held.get(name, layer) is None
+        and layer._lacks_weights()
+        and name not in inspect.signature(type(layer)).parameters  # an activation, or another setting
+    ):
         error = AttributeError(
             f"{kind}.{name} is None, and would be set to None: weights are made on the first call, or by build. To "
             "share one, build the layer that has it first, or use one layer in both places; with the table of an "
