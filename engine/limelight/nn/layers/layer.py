@@ -35,7 +35,7 @@ from limelight.errors import DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
-from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing
+from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing, weights_given
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
 
@@ -194,7 +194,9 @@ class Layer(Module):
         return form
 
     def _lacks_weights(self) -> bool:
-        return self._features is None and type(self).build is not Layer.build and not self.variables
+        if self._features is not None or type(self).build is Layer.build:
+            return False
+        return not self.variables or weights_given(self)
 
     def in_own_dtype(self, x: Tensor) -> Tensor:
         """`x` in the layer's dtype if it is floating, else as it is."""
