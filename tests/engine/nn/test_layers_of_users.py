@@ -75,6 +75,16 @@ def test_what_a_module_says_of_itself_cannot_be_set_and_the_error_says_so():
         Model()
 
 
+def test_of_a_property_of_the_users_own_that_cannot_be_set_python_says_so():
+    class Model(ll.Module):
+        @property
+        def size(self):
+            return 3
+
+    with pytest.raises(AttributeError, match=r"^property 'size' of .*Model' object has no setter"):
+        Model().size = 4
+
+
 def test_a_build_that_nobody_calls_is_named_where_its_weights_are_missing():
     class Model(ll.Module):
         def build(self, input_shape):
