@@ -177,7 +177,7 @@ class Module:
                     f"{type(self).__name__}.{name} is a variable, and would be none: write .{name}.assign(value) "
                     f"for its value, or .{name} = ll.Variable(value) for another one"
                 )
-            elif isinstance(getattr(type(self), name, None), property) and getattr(type(self), name).fset is None:
+            elif isinstance(getattr(type(self), name, None), property) and _is_ours(type(self), name):
                 raise AttributeError(
                     f"{type(self).__name__}.{name} is what ll.Module says of a module, and cannot be set: call yours "
                     f"otherwise, such as own_{name}",
@@ -323,6 +323,12 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _is_ours(cls: type, name: str) -> bool:
+    """Whether a property that cannot be set is the library's: of one of the user's own Python says that."""
+    home = next(kind for kind in cls.__mro__ if name in vars(kind))
+    return vars(home)[name].fset is None and home.__module__.startswith("limelight.")
 
 
 def _without_weights(module: Module) -> list[Module]:

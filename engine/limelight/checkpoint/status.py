@@ -91,7 +91,8 @@ class RestoreStatus:
         graph = ObjectGraph(self._root)
         if any(isinstance(node.object, Module) and node.object._lacks_weights() for node in graph.nodes):
             return  # they are made on the first call, and matched then
-        variables = [r for r in report(self._restoration, self._root, graph) if r.kind == "variable"]
+        told = _Report(self._restoration, self._root, graph)
+        variables = [r for r in told.records() if r.kind == "variable" and r.path not in told.places_of_none]
         lost = [r for r in variables if r.state in ("waiting", "unused") and SLOTS not in r.path.split("/")]
         new = [shown(r.object) for r in variables if r.state == "new" and SLOTS not in r.object.split("/")]
         if lost and new:
@@ -137,6 +138,8 @@ class _Report:
         self._values = {(id(node.object.owner), node.object.name): node for node in values}
         self._parents: dict[int, tuple[int, Edge]] = {}
         self._slots: set[int] = set()
+        self.places_of_none: set[str] = set()
+        """The paths of what waits where an attribute is None so far: it has its name, and is made later."""
         for number, node in enumerate(restoration.nodes):
             for edge, child in node.children:
                 self._parents.setdefault(child, (number, edge))
@@ -195,19 +198,19 @@ class _Report:
             return "unused", "the object that it was for is gone"
         parent, edge = self._parents[number]
         if number not in self._slots:
-            return self._why_at(parent, edge)
+            return self._why_at(parent, edge, self._restoration.nodes[number].path)
         optimizer = self._restoration.matched(parent)
         if optimizer is not None and edge.rpartition("/")[2] not in optimizer.slot_names:  # type: ignore[union-attr]  # only these have slots
             return "unused", f"{type(optimizer).__name__} keeps no such slot"
         return "waiting", "for its variable and its optimiser"
 
-    def _why_at(self, parent: int, edge: Edge) -> tuple[str, str]:
+    def _why_at(self, parent: int, edge: Edge, path: str) -> tuple[str, str]:
         owner = self._resolve(parent)
         if owner is MISSING or owner is None:
             above, name = self._parents[parent]
-            path = self._restoration.nodes[parent].path
-            state, why = self._why_at(above, name) if not isinstance(name, str) or "/" not in name else ("waiting", "")
-            return (state, why or f"for {shown(path)}")
+            is_slot = isinstance(name, str) and "/" in name
+            state, why = ("waiting", "") if is_slot else self._why_at(above, name, path)
+            return state, why or f"for {shown(self._restoration.nodes[parent].path)}"
         child = child_of(owner, edge)
         name = type(owner).__name__
         if isinstance(owner, Attributes) and child is MISSING and is_reserved(owner, edge):
@@ -219,6 +222,8 @@ class _Report:
         if child is MISSING or child is None or (isinstance(child, Value) and child.value is None):
             if kind_of(owner) not in HOLDERS and vars(owner).get("_features") is not None:
                 return "unused", f"this {name} is built, and has none"
+            if child is not MISSING:
+                self.places_of_none.add(path)
             return "waiting", f"until {name} has {edge!r}"
         if kind_of(child) is None:
             return "unused", f"a {type(child).__name__} is there now, which has no state"

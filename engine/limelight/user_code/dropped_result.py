@@ -17,6 +17,8 @@ from limelight.user_code.warn_at import warn_at
 _POP: Final = dis.opmap["POP_TOP"]
 _CACHE: Final = dis.opmap.get("CACHE", 0)
 _CONVERTED: Final = ".autograph."
+_TIMED: Final = ("<timeit-src>", "<magic-timeit>")
+"""Files of code that drops every result, since only the time is asked for."""
 
 
 def is_dropped_in(caller: FrameType) -> bool:
@@ -39,6 +41,8 @@ def warn_if_dropped(what: str, instead: str, depth: int = 2) -> None:
     while caller is not None and _CONVERTED in caller.f_globals.get("__name__", ""):  # calls made for converted code
         caller = caller.f_back
     if caller is None or source_line.is_library(caller.f_code) or not is_dropped_in(caller):
+        return
+    if caller.f_code.co_filename in _TIMED:
         return
     line = source_line.Position(caller.f_code, caller.f_lasti).resolve()
     message = f"{what}, but the result is dropped{source_line.at(line)}: write {instead}"

@@ -60,3 +60,27 @@ def test_weights_alone_are_told_of_as_well(tmp_path):
     ll.nn.save_weights(saved, path)
     with pytest.warns(CheckpointWarning, match="`old`, while nothing was saved for `new`"):
         ll.nn.load_weights(live, path)
+
+
+class Lazy(ll.Module):
+    def __init__(self):
+        self.w = None
+        self.net = None
+
+    def call(self, x):
+        if self.w is None:
+            self.w, self.net = ll.Variable(ll.ones(3)), ll.nn.Dense(2)
+        return self.net(x * self.w)
+
+
+def test_not_where_the_attribute_is_there_and_is_none_so_far(tmp_path):
+    """A module of the user's may make its variables when it is first called."""
+    saved, live = Lazy(), Lazy()
+    saved(ll.ones((1, 3)))
+    path = ll.Checkpoint(m=saved).save(tmp_path / "m")
+    live.extra = ll.Variable(1.0)
+    with warnings.catch_warnings(action="error"):
+        status = ll.Checkpoint(m=live).restore(path)
+        status.warn_of_renamed()
+        assert live(ll.ones((1, 3))).tolist() == saved(ll.ones((1, 3))).tolist()
+        status.expect_partial()

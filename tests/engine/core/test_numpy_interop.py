@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
 import numpy as np
@@ -75,6 +76,29 @@ def test_a_function_that_cuts_a_gradient_warns():
         with pytest.warns(UserWarning, match=r"np.concatenate takes the value .* gradient ends there; write ll.concat"):
             y = ll.sum(ll.constant(np.concatenate([x, x])))
     assert tape.gradient(y, x) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: (*np.shape(x), np.ndim(x), np.size(x)),
+        np.argmax,
+        lambda x: np.allclose(x, x) and np.array_equal(x, x),
+        np.zeros_like,
+        np.array_repr,
+        lambda x: np.savetxt(io.StringIO(), x),
+    ],
+)
+def test_what_has_no_gradient_anyway_cuts_none(call):
+    with ll.GradientTape() as tape, warnings.catch_warnings(action="error"):
+        tape.watch(x)
+        call(x)
+
+
+def test_numbers_copied_into_an_array_warn():
+    v = ll.Variable([1.0, 2.0])
+    with ll.GradientTape(), pytest.warns(UserWarning, match="np.copyto takes the value"):
+        np.copyto(np.zeros(2, np.float32), v * 2.0)
 
 
 def test_grad_warns_of_zeros_that_come_of_leaving():

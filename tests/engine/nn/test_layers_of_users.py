@@ -75,6 +75,16 @@ def test_what_a_module_says_of_itself_cannot_be_set_and_the_error_says_so():
         Model()
 
 
+def test_of_a_property_of_the_users_own_that_cannot_be_set_python_says_so():
+    class Model(ll.Module):
+        @property
+        def size(self):
+            return 3
+
+    with pytest.raises(AttributeError, match=r"^property 'size' of .*Model' object has no setter"):
+        Model().size = 4
+
+
 def test_a_build_that_nobody_calls_is_named_where_its_weights_are_missing():
     class Model(ll.Module):
         def build(self, input_shape):
@@ -90,3 +100,51 @@ def test_a_build_that_nobody_calls_is_named_where_its_weights_are_missing():
 def test_a_dictionary_for_one_tensor_is_refused_in_the_name_of_the_layer():
     with pytest.raises(ll.errors.DTypeError, match=r"Dense\(2\) takes one tensor of shape .*, got a dict"):
         ll.nn.Dense(2)({"x": ll.ones((1, 2))})
+
+
+class Doubled(ll.nn.Dense):
+    def call(self, x):
+        return super().call(ll.concat([x, x], axis=-1))
+
+
+class Flattened(ll.nn.BatchNorm):
+    def call(self, x, training=False):
+        return super().call(x.reshape((-1, 4)), training=training)
+
+
+class ByHelper(ll.nn.Layer):
+    def build(self, features):
+        self.w = self.weight("w", (features, 4), ll.nn.initializers.ones)
+
+    def call(self, x):
+        return self.forward(ll.concat([x, x], axis=-1))
+
+    def forward(self, x):
+        return self.ready(x) @ self.w
+
+
+class WithoutReady(ll.nn.Dense):
+    def call(self, inputs, scale=1.0):
+        return inputs @ self.kernel * scale
+
+
+class OfThat(WithoutReady):
+    def call(self, inputs, scale=2.0):
+        return super().call(inputs, scale)
+
+
+@pytest.mark.parametrize("kind", [Doubled, ByHelper])
+def test_what_a_call_hands_on_to_its_ready_decides_the_weights(kind):
+    layer = kind(4) if kind is Doubled else kind()
+    assert layer(ll.ones((2, 3))).shape == (2, 4)
+    assert layer.variables[0].shape == (6, 4)
+
+
+def test_a_layer_of_the_library_may_be_handed_another_shape():
+    assert Flattened()(ll.ones((2, 8)), training=True).shape == (4, 4)
+
+
+@pytest.mark.parametrize("kind", [WithoutReady, OfThat])
+def test_the_first_argument_may_have_a_name(kind):
+    by_place, by_name = kind(2), kind(2)
+    assert by_place(ll.ones((1, 3))).shape == by_name(scale=1.0, inputs=ll.ones((1, 3))).shape == (1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import limelight as ll
-from limelight.errors import ShapeError
+from limelight.errors import ArgumentError, ShapeError
 
 
 class Tied(ll.Module):
@@ -26,6 +26,15 @@ def test_a_variable_that_an_unbuilt_layer_was_given_is_its_weight(way):
     assert model.b.kernel is model.a.kernel
     assert [name for name, _ in model.named_variables()] == ["a/kernel", "a/bias", "b/bias"]
     assert len(tape.gradient(loss, model)) == 3
+
+
+def test_a_layer_that_was_given_a_weight_has_the_others_to_make():
+    model = Tied()
+    with pytest.raises(ArgumentError, match="has no weights yet"):
+        _ = model.parameter_count
+    assert "no weights yet" in str(model.summary())
+    model(ll.ones((2, 4)))
+    assert model.parameter_count == 4 * 4 + 2 * 4
 
 
 def test_a_variable_of_another_shape_is_refused_and_the_transpose_explained():
@@ -70,3 +79,9 @@ def test_layers_of_users_may_have_weights_by_any_name_and_none():
             return self.ready(x) * self.weight
 
     assert Own()(ll.ones((2, 3))).shape == (2, 3)
+
+
+def test_settings_that_are_none_may_be_set_to_none_before_the_first_call():
+    layer = ll.nn.Dense(2)
+    layer.activation = None
+    assert layer(ll.ones((1, 3))).shape == (1, 2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.errors import ArgumentError
 
 BASES = [-math.inf, -1.5, -0.0, 0.0, 0.25, 1.0, 4.0, math.inf, math.nan]
 EXPONENTS = [0.5, 2, 2.0, -1, -1.0, 1, 1.0, 0, 0.0, 3, 3.0, -0.5, 1.5]
@@ -66,3 +67,13 @@ def test_the_slope_of_a_root_at_minus_infinity():
         tape.watch(x)
         y = x**0.5
     assert tape.gradient(y, x).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("executor", ["auto", "plan", "step"])
+@pytest.mark.parametrize("exponent", [-1, [1, -1]])
+def test_integers_to_a_negative_power_are_refused_in_the_same_words_by_all_executors(executor, exponent):
+    given = () if exponent == -1 else (ll.constant(exponent),)
+    with ll.config.executor(executor), pytest.raises(ArgumentError, match=r"pow: integers .* write ll\.astype"):
+        ll.function(lambda x, *y: x ** (y[0] if y else exponent))(ll.constant([1, 2]), *given)
+    with ll.config.executor(executor):
+        assert ll.function(lambda x: x**3)(ll.constant([1, 2])).tolist() == [1, 8]

@@ -119,6 +119,10 @@ SAME: list[tuple[str, dict[str, Any], str, Callable[..., Any]]] = [
     ("associative_scan", {"f": lambda c, t: c + t, "xs": X},
      "ll.scan(lambda c, t: (f(c, t), f(c, t)), xs[0], xs[1:])[1]", lambda f, xs: np.cumsum(xs)[1:]),
     ("PiecewiseConstantDecay", {"t": 2000.0}, "ll.where(t < 1000, 0.1, 0.01)", lambda t: 0.01),
+    ("pad_sequences", {"rows": [X[:2], Y[:3]], "n": 4}, "ll.stack([ll.pad(x, (0, n - len(x))) for x in rows])",
+     lambda rows, n: np.stack([np.pad(row, (0, n - len(row))) for row in rows])),
+    ("Dropout2d", {"x": np.ones((2, 3, 3, 4)), "n": 2, "channels": 4, "rate": 0.0},
+     "x * ll.random.dropout_mask(ll.ones((n, 1, 1, channels)), rate)", lambda x, n, channels, rate: x),
     ("random.orthogonal", {"n": 3}, "ll.linalg.qr(ll.random.normal((n, n))).Q", lambda n: None),
 ]  # fmt: skip
 DRAWN = {
@@ -159,6 +163,18 @@ def test_set_operations_of_two_steps() -> None:
     keys, b = ll.constant([1, 0, 1]), ll.constant([2, 1, 0])
     i = ll.argsort(b)
     assert i[ll.argsort(keys[i])].tolist() == np.lexsort((b.numpy(), keys.numpy())).tolist()
+
+
+def test_datasets_of_rows_of_different_lengths_are_padded_before_they_are_batched() -> None:
+    code = "ds.map(lambda x: ll.pad(x, (0, n - len(x)))).batch(size)"
+    for remark in (
+        equivalents.of_datasets()["padded_batch"],
+        *(equivalents.functions()[name].remark for name in ("padded_batch", "RaggedTensor", "pad_sequences")),
+    ):
+        assert code in remark
+    ds = ll.data.from_generator(lambda: iter([np.array([1, 2]), np.array([3])]))
+    (batch,) = eval(code, {"ll": ll, "ds": ds, "n": 3, "size": 2})
+    assert batch.tolist() == [[1, 2, 0], [3, 0, 0]]
 
 
 @pytest.mark.parametrize("name", DRAWN)

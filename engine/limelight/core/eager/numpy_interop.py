@@ -35,14 +35,16 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
 
     A function that takes one whose gradient somebody will ask for cuts its path: that brings a warning.
     """
-    if dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)]):  # noqa: C419  # few
-        warnings.warn(
-            f"{_numpy_name(func)} takes the value of a tensor that is watched, and its gradient ends there; "
-            f"{_advice(func, self)}",
-            stacklevel=2,
-        )
     if not is_symbolic(self, *_tensors((*args, *kwargs.values()))):
-        return func(*map(_as_arrays, args), **{name: _as_arrays(x) for name, x in kwargs.items()})
+        result = func(*map(_as_arrays, args), **{name: _as_arrays(x) for name, x in kwargs.items()})
+        watched = dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)])  # noqa: C419  # few
+        if watched and _takes_numbers(func.__name__, result):
+            warnings.warn(
+                f"{_numpy_name(func)} takes the value of a tensor that is watched, and its gradient ends there; "
+                f"{_advice(func, self)}",
+                stacklevel=2,
+            )
+        return result
     if func.__name__ in _HIDE_ERRORS:
         raise DTypeError(_refusal(func, self))
     try:
@@ -51,6 +53,15 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         if isinstance(error, LimelightError):
             raise
         raise DTypeError(_refusal(func, self)) from error
+
+
+def _takes_numbers(name: str, result: Any) -> bool:
+    """Whether a result may have had a gradient: no shape, place or truth value has; None is of what fills an array."""
+    if isinstance(result, (tuple, list)):
+        return any(_takes_numbers(name, x) for x in result if x is not None)
+    if result is None:
+        return not name.startswith("save")
+    return isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind not in "biuSU" and name[-5:] != "_like"
 
 
 @method("__dlpack__")

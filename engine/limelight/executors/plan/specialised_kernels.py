@@ -200,16 +200,20 @@ _POWER: Final = kernel_call(np.power)
 
 
 def _pow(node: Node) -> KernelCall | None:
-    """NumPy's own where it cannot take a square root: with a constant exponent other than 0.5, or one for each base."""
+    """NumPy's own where it cannot take a square root: with a constant exponent other than 0.5, or one for each base.
+
+    Not of integers whose exponent may be negative: the op's kernel says what to write.
+    """
     x, y = (value.spec for value in node.inputs)
     if not isinstance(x, TensorSpec) or not isinstance(y, TensorSpec):
         return None
     one_each = x.shape == y.shape and (x.size or 0) > 1
     source = node.inputs[1].node
-    literal = (
-        source is not None and source.op.name == "constant" and source.params[0].array.tolist() != 0.5 and not y.shape
-    )
-    return _POWER if one_each or literal else None
+    is_literal = source is not None and source.op.name == "constant" and not y.shape
+    exponent = source.params[0].array.tolist() if source is not None and is_literal else None
+    if x.dtype.kind in "iu" and (exponent is None or exponent < 0):
+        return None
+    return _POWER if one_each or exponent not in (None, 0.5) else None
 
 
 _READ: Final = KernelCall(infix=".array")

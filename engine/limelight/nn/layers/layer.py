@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -35,7 +35,7 @@ from limelight.errors import DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
-from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing
+from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing, weights_given
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
 
@@ -47,9 +47,9 @@ class Layer(Module):
     """Base class of layers whose weights depend on the size of the input's last axis.
 
     A subclass defines `build(features)`, which makes the weights, and begins its `call` with `x = self.ready(x)`. If
-    its `call` does not, `build` is called before, for the first argument. One that was written for Keras may keep
-    `build(self, input_shape)`, or any name with "shape" in it: it gets the shape of that argument, or a list, tuple or
-    dictionary of shapes for one of tensors.
+    neither `call` nor a method that it calls does, `build` is called before, for the first argument. One that was
+    written for Keras may keep `build(self, input_shape)`, or any name with "shape" in it: it gets the shape of that
+    argument, or a list, tuple or dictionary of shapes for one of tensors.
     A variable that a layer is given before that, of the shape that it will have, stays: so layers share weights.
     The class's `form` describes the input to people; its `rank`, if not None, is how many axes it must have. A first
     call that raises leaves the layer as it was, without weights.
@@ -88,9 +88,7 @@ class Layer(Module):
         cls.trained = takes_training(cls.call)
         names = [name for name in inspect.signature(cls.build).parameters if name not in ("self", "features")]
         cls._built_of_shape = bool(names) and "shape" in names[0]
-        code = getattr(inspect.unwrap(cls.call), "__code__", None)
-        own = code is not None and not is_library(code) and "ready" not in code.co_names
-        cls._built_before_call = cls._built_of_shape or own
+        cls._built_before_call = cls._built_of_shape or not _says_ready(cls)
 
     @in_place_of_python  # `call` with the wrong arguments is the caller's mistake
     def _calling(self, *args: Any, **kwargs: Any) -> Any:
@@ -101,8 +99,8 @@ class Layer(Module):
         before, wait_again = snapshot(self), attachments.savepoint()
         try:
             with created_by.override("layer"):
-                if self._built_before_call and args:
-                    self._build_for(args[0])
+                if self._built_before_call and (args or kwargs):
+                    self._build_for(args[0] if args else _first_by_name(self.call, kwargs))
                 return module_calls.within(self, self.call, args, kwargs)
         except BaseException:  # an interrupt, too, may leave weights for an input that was never meant
             restore(before)
@@ -212,7 +210,9 @@ class Layer(Module):
         return form
 
     def _lacks_weights(self) -> bool:
-        return self._features is None and type(self).build is not Layer.build and not self.variables
+        if self._features is not None or type(self).build is Layer.build:
+            return False
+        return not self.variables or weights_given(self)
 
     def in_own_dtype(self, x: Tensor) -> Tensor:
         """`x` in the layer's dtype if it is floating, else as it is."""
@@ -238,6 +238,36 @@ class Layer(Module):
 
 def _has_tensors(given: Any) -> bool:
     return any(isinstance(x, (Tensor, Variable, np.ndarray)) for x in nest.leaves_of(given))
+
+
+def _says_ready(cls: type[Layer]) -> bool:
+    """Whether a class's `call`, or a method that it calls by name, makes the weights where it needs them."""
+    homes = cls.__mro__[: cls.__mro__.index(Layer)]
+    waiting, met = _methods(homes, "call")[:1], set()
+    while waiting:
+        home, method = waiting.pop()
+        code = getattr(inspect.unwrap(method), "__code__", None)
+        if code is None or code in met:
+            continue
+        if is_library(code) or "ready" in code.co_names:
+            return True
+        met.add(code)
+        above = homes[homes.index(home) + 1 :] if "super" in code.co_names else ()
+        named = [kind for kind in homes if kind.__name__ in code.co_names]  # as in Dense.call(self, x)
+        for name in code.co_names:
+            waiting += _methods(homes, name)[:1] + _methods(above, name)[:1] + _methods(named, name)
+    return not met  # there is no `call`, or none in Python
+
+
+def _methods(homes: Iterable[type], name: str) -> list[tuple[type, Any]]:
+    """What classes define by a name, the nearest first."""
+    return [(kind, vars(kind)[name]) for kind in homes if callable(vars(kind).get(name))]
+
+
+def _first_by_name(call: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """Of arguments by name the one whose parameter comes first."""
+    names = inspect.signature(call).parameters
+    return given[next((name for name in names if name in given), next(iter(given)))]
 
 
 def takes_training(function: Callable[..., Any]) -> bool:

@@ -6,6 +6,7 @@ Wolf 2017, section 2, tie the two embeddings of a language model).
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from limelight.core import shapes
@@ -13,6 +14,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ShapeError, mark_user_error
 
 _METHOD = "weight"
+_LIBRARY = "limelight."
 
 
 def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
@@ -21,7 +23,7 @@ def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
     That is: anything over the method that makes weights, by which PyTorch calls the variable; and None for a weight
     that is not made yet, since that is what the unmade weight of another layer is.
     """
-    if not type(layer).__module__.startswith("limelight."):
+    if not type(layer).__module__.startswith(_LIBRARY):
         return
     kind, held = type(layer).__name__, vars(layer)
     if name == _METHOD:
@@ -31,7 +33,12 @@ def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
         error = AttributeError(
             f"{kind}.{_METHOD} is the method that makes a layer's variables, and cannot be set{said}{write}", name=name
         )
-    elif value is None and held.get(name, layer) is None and layer._lacks_weights():
+    elif (
+        value is None
+        and held.get(name, layer) is None
+        and layer._lacks_weights()
+        and name not in inspect.signature(type(layer)).parameters  # an activation, or another setting
+    ):
         error = AttributeError(
             f"{kind}.{name} is None, and would be set to None: weights are made on the first call, or by build. To "
             "share one, build the layer that has it first, or use one layer in both places; with the table of an "
@@ -42,6 +49,11 @@ def refuse_for_nothing(layer: Any, name: str, value: Any) -> None:
         return
     mark_user_error(error)
     raise error
+
+
+def weights_given(layer: Any) -> bool:
+    """Whether an unbuilt layer of the library has a weight: it was given that, and makes the others later."""
+    return type(layer).__module__.startswith(_LIBRARY) and any(isinstance(x, Variable) for x in vars(layer).values())
 
 
 def kept_if_given(layer: Any, name: str, made: Variable) -> Variable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,6 @@ _sort: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
-@method("sort")
 def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements of `x` along `axis` from the smallest to the largest, or the other way.
 
@@ -144,8 +144,8 @@ def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: 
         stable: makes no difference: the order of equal elements is kept in any case; it shows in gradients only.
 
     Returns:
-        A tensor of the shape and dtype of `x`. NaN comes after all numbers (descending: before). Where a line drops it,
-        as NumPy's `x.sort()` may, that warns (LostChangeWarning).
+        A tensor of the shape and dtype of `x`. NaN comes after all numbers (descending: before). Where a line drops
+        what the method returns, as NumPy's `x.sort()` may, that warns (LostChangeWarning).
 
     >>> import limelight as ll
     >>> ll.sort(ll.constant([3, 1, 2]), descending=True).tolist()
@@ -156,8 +156,14 @@ def sort(x: TensorLike, /, axis: int = -1, *, descending: bool = False, stable: 
     if type(stable) is not bool:
         stable = shapes.flag("sort", "stable", stable)
     x = as_tensor(x)
-    out = _sort(x, _axis_to_sort("sort", x, axis), descending)
-    warn_if_dropped("sort returns a tensor, and this one stays as it is", "x = x.sort()")
+    return _sort(x, _axis_to_sort("sort", x, axis), descending)
+
+
+@method("sort")
+@functools.wraps(sort)
+def _sort_of(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+    out = sort(x, axis, descending=descending, stable=stable)
+    warn_if_dropped("sort returns a tensor, and this one stays as it is", "x = x.sort()")  # NumPy's is in place
     return out
 
 
