@@ -259,6 +259,22 @@ def test_an_error_of_the_users_own_passes_and_one_of_xla_is_a_run_error(monkeypa
         g(X)
 
 
+def test_what_a_run_has_drawn_that_fails_is_drawn_again(monkeypatch):
+    noise = ll.random.Generator(3)
+    f = ll.function(lambda x: x + noise.normal((5, 3)), jit_compile=True)
+    f(X)
+    (program,) = f.trace_cache[0].function.run._programs.values()
+
+    def exhausted(*arrays: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+
+    monkeypatch.setattr(program, "_compiled", exhausted)
+    noise.reset(7)
+    with pytest.raises(RuntimeError, match="EXHAUSTED"):
+        program.runner()(*[x._data for x in (ll.constant(X), noise)])
+    assert noise.normal(()).item() == ll.random.Generator(7).normal(()).item()
+
+
 def test_programs_go_with_their_function_without_the_collector():
     v = ll.Variable(1.0)
     for body in (lambda x: ll.tanh(x), lambda x: v.assign_add(x.sum())):  # noqa: PLW0108  # two functions
