@@ -96,6 +96,29 @@ def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
 
 
 @jax_only
+@pytest.mark.parametrize("chosen", ["/dev/null/nowhere", False])
+def test_where_no_folder_can_be_written_to_there_is_one_for_the_program_alone(chosen):
+    with ll.config.compilation_cache(chosen), candidate._folder() as (folder, most_bytes):
+        assert folder.is_dir()
+        assert most_bytes == -1, "JAX needs the package filelock for a bound"
+    assert not folder.exists()
+
+
+@jax_only
+def test_a_cache_of_the_programs_own_keeps_its_bound(tmp_path):
+    import jax
+
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    try:
+        with candidate._folder() as found:
+            assert found == (str(tmp_path), jax.config.jax_compilation_cache_max_size)
+            assert found[1] == -1, "by default it has none: nothing in it may be deleted"
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
+@jax_only
 def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_path):
     v = ll.Variable(np.ones(6, "float32"))
 
@@ -112,8 +135,8 @@ def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_pa
         return [file.read_bytes() for file in tmp_path.glob("*-atime")]
 
     class Watched(CompilerProcess):
-        def compile(self, program, folder):
-            super().compile(program, folder)
+        def compile(self, program, folder, most_bytes):
+            super().compile(program, folder, most_bytes)
             self.left = times_of_use()
 
     process = Watched()
