@@ -81,7 +81,8 @@ class Program:
         self._generators = [i for i, spec in enumerate(specs) if isinstance(spec, GeneratorSpec)]
         self.draws: list[Draw] = []
         self.refuses = False
-        self._on_host = (*on_host, *[isinstance(payloads[i].array, np.ndarray) for i in self._written])
+        held = [payloads[i].array for i in self._written]
+        self._on_host = (*on_host, *[isinstance(x, np.ndarray | np.generic) for x in held])  # the plan leaves scalars
         with wide():
             self._compile(payloads, compile or compiled_here)
 

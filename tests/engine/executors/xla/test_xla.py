@@ -71,6 +71,21 @@ def test_an_update_is_not_lost_among_threads():
     assert v.numpy() == 101.0
 
 
+def test_a_variable_that_the_plan_has_assigned_stays_on_the_host():
+    count = ll.Variable(0, dtype="int64")
+
+    def step(x: Any) -> Any:
+        return x * ll.astype(count.assign_add(1), "float32")
+
+    with ll.config.executor("plan"):
+        plan, compiled = ll.function(step), ll.function(step, jit_compile=True)
+        for f in (plan, compiled, plan, compiled):
+            f(X)
+            assert isinstance(count._data.array, np.ndarray | np.generic)
+    assert compiled.trace_cache[0].tier == "xla"
+    assert (count.numpy(), count.numpy().dtype) == (4, np.int64)
+
+
 def test_control_flow_carries_what_it_assigns():
     v = ll.Variable(1.0)
 
