@@ -41,7 +41,7 @@ class CompilerProcess:
 
         Raises CompilationError, and StoppedError after `stop`.
         """
-        if not sys.executable:
+        if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself once more
             raise CompilationError("Python does not know its own program, and so cannot start another process")
         import subprocess  # noqa: PLC0415  # and much with it
 

@@ -122,6 +122,13 @@ def test_what_goes_wrong_in_the_other_process_is_told(monkeypatch, tmp_path, scr
         CompilerProcess().compile(b"x", tmp_path)
 
 
+@pytest.mark.parametrize(("name", "value"), [("executable", ""), ("frozen", True)])
+def test_no_process_begins_where_there_is_no_program_of_python(monkeypatch, tmp_path, name, value):
+    monkeypatch.setattr(sys, name, value, raising=False)
+    with pytest.raises(CompilationError, match="does not know its own program"):
+        CompilerProcess().compile(b"x", tmp_path)
+
+
 def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
     file = tmp_path / "compiler.py"
     file.write_text("import sys, time; sys.stdin.buffer.read(); time.sleep(600)")
