@@ -53,6 +53,18 @@ static int is_small_enough(const PyUFuncObject *ufunc)
     return ufunc->nargs <= MOST_OPERANDS && dims <= MOST_DIMS && steps <= MOST_STEPS;
 }
 
+/* Whether it is NumPy's own of its name: others may be called `add`, too. */
+static int is_of_numpy(const PyUFuncObject *ufunc)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *own = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, ufunc->name);
+    const int found = own == (const PyObject *)ufunc;
+    Py_XDECREF(numpy);
+    Py_XDECREF(own);
+    PyErr_Clear();
+    return found;
+}
+
 PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyUFuncObject *ufunc;
@@ -83,6 +95,9 @@ PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
         }
         const int alike = count == 3 && types[0] == types[1] && types[1] == types[2];
         loop->nests = alike && !ufunc->core_enabled ? nest_functions(ufunc->name, types[0]) : NULL;
+        if (loop->nests != NULL && !is_of_numpy(ufunc)) {
+            loop->nests = NULL;
+        }
         return (PyObject *)loop;
     }
     Py_RETURN_NONE;

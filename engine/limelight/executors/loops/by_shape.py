@@ -2,7 +2,8 @@
 
 The sizes of a trace follow from those of its inputs: shape rules are asked again, vectors of sizes become literals, and
 ops that are given one (`sum_to_dynamic`) become those of known sizes. No kernel is called, and no pass is run. A
-set of shapes that comes once runs on the plan for all sizes, so data of ever new sizes pay for nothing.
+set of shapes that comes once runs on the plan for all sizes, so data of ever new sizes pay for nothing. Where more sets
+take turns than there are tables for, those left over run on that plan as well: a table takes as long as many calls.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from limelight.ops.create.literal import constant_op
 MOST_KEPT: Final = 16
 """Sets of shapes with tables of their own; the one not used for longest gives way."""
 _MOST_SEEN: Final = 256
-"""Sets of shapes of which it is remembered that they came once."""
+"""Sets of shapes without tables whose calls are counted."""
+_CALLS: Final = 2
+"""Calls after which a set of shapes gets a table."""
+_CALLS_IN_PLACE: Final = 64
+"""The same where another one has to give way: making a table takes as long as so many calls of what it gains by."""
 FEWEST: Final = 3
 """Nodes for which looking at shapes, a microsecond a call, is worth it."""
 _DYNAMIC: Final = "_dynamic"
@@ -61,7 +66,7 @@ class ByShape:
         self._build = build
         self._open = [i for i, value in enumerate(graph.inputs) if not _is_known(value)]
         self._tables: OrderedDict[tuple[Shape, ...], Runnable] = OrderedDict()
-        self._seen: dict[tuple[Shape, ...], None] = {}
+        self._calls: dict[tuple[Shape, ...], int] = {}
 
     @property
     def source(self) -> str | None:
@@ -89,11 +94,12 @@ class ByShape:
         return run(*payloads)
 
     def _made(self, shapes: tuple[Shape, ...]) -> Runnable:
-        """What runs these shapes: one for all the first time."""
-        if shapes not in self._seen:
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen = {}
-            self._seen[shapes] = None
+        """What runs these shapes: one for all the first time, and for longer where a table would have to give way."""
+        calls = self._calls.pop(shapes, 0) + 1
+        if calls < (_CALLS if len(self._tables) < MOST_KEPT else _CALLS_IN_PLACE):
+            if len(self._calls) >= _MOST_SEEN:
+                self._calls = {}
+            self._calls[shapes] = calls
             return self._general
         try:
             run = self._build(with_shapes(self._graph, dict(zip(self._open, shapes, strict=True))))

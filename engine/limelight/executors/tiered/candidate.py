@@ -1,7 +1,8 @@
 """A graph compiled in the background: JAX writes it out here, XLA compiles it in another process.
 
 What is compiled is for arrays of just the shapes that the graph knows. The other process leaves the program on disk
-(`xla.disk_cache`); where no folder is chosen, in one of its own that goes when the program has been taken from it.
+(`xla.disk_cache`); where no folder is chosen, or none can be written to, in one of its own that goes when the program
+has been taken from it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def compiled(graph: Graph, process: CompilerProcess) -> Program:
         process.stop_if_told()
         export = importlib.import_module("jax.export")
         program = bytes(export.export(jax().jit(run))(*types).serialize())
-        with _folder() as folder:
-            process.compile(program, folder)
-            with disk_cache.used(folder):
+        with _folder() as (folder, most_bytes):
+            process.compile(program, folder, most_bytes)
+            with disk_cache.used(Path(folder), most_bytes=most_bytes):
                 return exported_program.compiled(program)
 
     payloads = [_stand_in(value.spec) for value in graph.inputs]
@@ -57,14 +58,17 @@ def _stand_in(spec: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """Where the other process leaves the program."""
-    own = jax().config.jax_compilation_cache_dir
-    chosen = Path(own) if own else disk_cache.folder()
-    if chosen is not None:
-        yield chosen
+def _folder() -> Iterator[tuple[Path | str, int]]:
+    """Where the other process leaves the program, and how many bytes there may be in all."""
+    config = jax().config
+    if config.jax_compilation_cache_dir:  # the program's own, with its own bound
+        yield config.jax_compilation_cache_dir, config.jax_compilation_cache_max_size
+        return
+    chosen = disk_cache.folder()
+    if chosen is not None and disk_cache.is_usable(chosen):
+        yield chosen, disk_cache.MOST_BYTES
         return
     import tempfile  # noqa: PLC0415  # and much with it
 
     with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
-        yield Path(folder)
+        yield Path(folder), -1

@@ -29,16 +29,20 @@ class CompileThread:
         self._thread: threading.Thread | None = None
 
     def submit(self, job: Callable[[CompilerProcess], None]) -> None:
-        """Has the job run when those before it are done. It must not raise."""
+        """Has the job run when those before it are done. It must not raise. Where no thread can begin it never runs."""
         with self._lock:
             if self.process.stopped:
                 return
-            self._jobs.append(job)
             if self._thread is None:
                 atexit.unregister(self.stop)
                 atexit.register(self.stop)
-                self._thread = threading.Thread(target=self._work, name="limelight compiles", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="limelight compiles", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # there are too many, or the interpreter is at its end
+                    return
+                self._thread = thread
+            self._jobs.append(job)
 
     def stop(self) -> None:
         """Ends what runs and waits for that; nothing runs from then on."""
@@ -69,7 +73,8 @@ def submit(job: Callable[[CompilerProcess], None]) -> None:
 
 
 def _begin_anew() -> None:
-    """In a forked process: the thread is not in it."""
+    """In a forked process: the thread is not in it, and may have held the lock that its end would wait for."""
+    atexit.unregister(_threads[0].stop)
     _threads[0] = CompileThread()
 
 

@@ -8,17 +8,22 @@
 No effect happens twice: a rehearsal draws and assigns nothing. Random numbers come from the host in either tier, so
 the stream does not depend on when the tiers change; other results differ by rounding. What goes wrong on the way keeps
 the function where it is, and `progress` says why. `ll.config.deterministic` keeps it there, too.
+
+XLA's threads are not in a forked process, where a program would wait for them for ever: functions are back on the first
+tier there, and stay on it if JAX had been imported.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from limelight import forking
 from limelight.core.spec import ObjectSpec
 from limelight.executors import base
 from limelight.executors.base import Peak, Runnable
@@ -36,6 +41,11 @@ SHORTEST: Final = 40e-6
 """Seconds of such a run: a call of a program with its arrays takes 10 to 30 microseconds, whatever it computes."""
 COMPILING: Final = "compiling…"
 COMPARING: Final = "compiled, measuring…"
+_KEPT: Final = "kept on "
+_FORKED: Final = "its process was forked from one in which JAX ran, whose threads are not in it"
+_alive: Final[weakref.WeakSet[TieredRun]] = weakref.WeakSet()
+_jax_was_forked: Final = [False]
+"""Whether this process was forked from one that had imported JAX."""
 
 
 class Compiled(Protocol):
@@ -87,6 +97,7 @@ class TieredRun:
         self.progress = ""
         """How far it is on the way to the other tier, or why it stays: "compiling…", "kept on plan: …"."""
         self._step: Callable[..., Any] = TieredRun._count  # not bound: it would hold itself
+        _alive.add(self)
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
         return self._step(self, *payloads)  # type: ignore[no-any-return]  # one of the methods below
@@ -192,8 +203,11 @@ class TieredRun:
     # Settled
 
     def _run_program(self, *payloads: Any) -> Any:
+        program = self._program
+        if program is None:  # another thread has just given it up
+            return self._quick(*payloads)
         try:
-            return self._program(*payloads)  # type: ignore[misc]  # there is one by now
+            return program(*payloads)
         except RefusedValueError:
             pass
         except RuntimeError as error:  # of XLA: no memory, for one; nothing has been assigned
@@ -203,7 +217,7 @@ class TieredRun:
     def _keep(self, why: str) -> None:
         """Stays where it is for good."""
         self.tier = self._first_tier
-        self.progress = f"kept on {self.tier}: {why}"
+        self.progress = f"{_KEPT}{self.tier}: {why}"
         self._compiled = self._program = None
         self._step = TieredRun._run_quick
         self._settled(self._quick)
@@ -211,6 +225,15 @@ class TieredRun:
     def fail(self, error: Exception) -> None:
         """It could not be compiled."""
         self._keep(f"it could not be compiled: {_words(error)}")
+
+    def begin_anew(self) -> None:
+        """In a forked process: what was under way there is not here."""
+        self._turn = threading.Lock()
+        if _jax_was_forked[0] and not self.progress.startswith(_KEPT):
+            self._keep(_FORKED)
+        elif self.progress == COMPILING:
+            self.progress = ""
+            self._step = TieredRun._count
 
     # As a runnable
 
@@ -246,7 +269,7 @@ def _words(error: Exception) -> str:
 
 def tiered(graph: Graph, quick: Runnable, tier: str, settled: Callable[[Runnable], None]) -> Runnable:
     """What runs a graph on the tier of `quick` at first; `quick` itself where nothing else can come of it."""
-    if base.COMPILED not in base.names() or any(_is_open(value.spec) for value in graph.inputs):
+    if _jax_was_forked[0] or base.COMPILED not in base.names() or any(_is_open(value.spec) for value in graph.inputs):
         return quick
     return TieredRun(graph, quick, tier, settled, Means())
 
@@ -254,3 +277,13 @@ def tiered(graph: Graph, quick: Runnable, tier: str, settled: Callable[[Runnable
 def _is_open(spec: Any) -> bool:
     """Whether programs would have to be compiled for each of its sizes."""
     return isinstance(spec, ObjectSpec) or None in spec.shape
+
+
+def _begin_anew() -> None:
+    """In a process that has just been forked."""
+    _jax_was_forked[0] = _jax_was_forked[0] or "jax" in sys.modules
+    for run in list(_alive):
+        run.begin_anew()
+
+
+forking.in_child(_begin_anew)

@@ -36,13 +36,16 @@ class CompilerProcess:
         self.may_be_left = False
         """Whether who uses it is where the end of the process need not wait: in Python's own code, not in XLA's."""
 
-    def compile(self, program: bytes, folder: Path) -> None:
-        """Puts the compiled program into the folder. Raises CompilationError, and StoppedError after `stop`."""
-        if not sys.executable:
+    def compile(self, program: bytes, folder: Path | str, most_bytes: int = disk_cache.MOST_BYTES) -> None:
+        """Puts the compiled program into the folder, which may grow to so many bytes (-1 for no bound).
+
+        Raises CompilationError, and StoppedError after `stop`.
+        """
+        if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself once more
             raise CompilationError("Python does not know its own program, and so cannot start another process")
         import subprocess  # noqa: PLC0415  # and much with it
 
-        command = [sys.executable, "-P", _SCRIPT, str(folder), str(disk_cache.MOST_BYTES)]
+        command = [sys.executable, "-P", _SCRIPT, str(folder), str(most_bytes)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._running = subprocess.Popen(
             command,

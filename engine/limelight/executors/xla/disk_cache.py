@@ -93,15 +93,18 @@ def _processor() -> str:
 
 
 @contextlib.contextmanager
-def used(where: Path | None, least_seconds: float = LEAST_SECONDS) -> Iterator[None]:
-    """While JAX compiles in the block, it looks for programs in `where`, and keeps there what took so long."""
+def used(where: Path | None, least_seconds: float = LEAST_SECONDS, most_bytes: int = MOST_BYTES) -> Iterator[None]:
+    """While JAX compiles in the block, it looks for programs in `where`, and keeps there what took so long.
+
+    Without a bound, which -1 says, it does without the package filelock.
+    """
     config: Any = importlib.import_module("jax").config
-    if where is None or config.jax_compilation_cache_dir or not _made(where):
+    if where is None or config.jax_compilation_cache_dir or not is_usable(where):
         yield
         return
     settings = {
         "jax_compilation_cache_dir": str(where),
-        "jax_compilation_cache_max_size": MOST_BYTES,
+        "jax_compilation_cache_max_size": most_bytes,
         "jax_persistent_cache_min_compile_time_secs": least_seconds,
     }
     with _turn:
@@ -121,7 +124,7 @@ def _forget() -> None:
     importlib.import_module("jax.experimental.compilation_cache.compilation_cache").reset_cache()
 
 
-def _made(where: Path) -> bool:
+def is_usable(where: Path) -> bool:
     """Whether there is such a folder that can be written to, made now if need be."""
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)

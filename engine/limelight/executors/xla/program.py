@@ -81,7 +81,8 @@ class Program:
         self._generators = [i for i, spec in enumerate(specs) if isinstance(spec, GeneratorSpec)]
         self.draws: list[Draw] = []
         self.refuses = False
-        self._on_host = (*on_host, *[isinstance(payloads[i].array, np.ndarray) for i in self._written])
+        held = [payloads[i].array for i in self._written]
+        self._on_host = (*on_host, *[isinstance(x, np.ndarray | np.generic) for x in held])  # the plan leaves scalars
         with wide():
             self._compile(payloads, compile or compiled_here)
 
@@ -168,17 +169,21 @@ class Program:
         """The outputs; assigns variables, and makes draws.
 
         Raises RefusedValueError, before anything is assigned, where the graph's own executor is to say what is wrong.
+        Whatever it raises, generators are set back, since another executor may make the run again.
         """
         drawn, undo = self._drawn(payloads)
         while True:
             arrays = self._arrays(payloads)
-            results = self._run(*arrays, *drawn)
-            if self.refuses:
-                *results, refused = results
-                if bool(refused):
-                    undo()
-                    raise RefusedValueError
-            brought = _brought(results, self._on_host)
+            try:
+                results = self._run(*arrays, *drawn)
+                if self.refuses:
+                    *results, refused = results
+                    if bool(refused):
+                        raise RefusedValueError
+                brought = _brought(results, self._on_host)
+            except BaseException:
+                undo()
+                raise
             if self._assigned(payloads, arrays, brought):
                 return brought[: len(self._graph.outputs)]
 
@@ -215,11 +220,11 @@ class Program:
         """All numbers that a run needs, and what sets the generators back."""
         if not self.draws:
             return [], _nothing
-        states = [payloads[i].array for i in self._generators] if self.refuses or len(self.draws) > 1 else []
+        marks = [payloads[i].mark() for i in self._generators]
 
         def undo() -> None:
-            for i, state in zip(self._generators, states, strict=bool(states)):
-                payloads[i].set(state)
+            for i, mark in zip(self._generators, marks, strict=True):
+                payloads[i].go_back(mark)
 
         drawn: list[Any] = []
         try:

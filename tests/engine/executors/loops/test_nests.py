@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 from typing import Any
@@ -98,3 +99,36 @@ def test_what_is_taken_in_comes_in_the_order_of_the_calls(ufunc: Any, dtype: str
             by_calls(ufunc, (x, y, x), lengths, steps)
         np.testing.assert_array_equal(found, x)
         assert found[~np.isnan(x)].tobytes() == x[~np.isnan(x)].tobytes()
+
+
+def ten_times_more() -> Any:
+    """A ufunc of float64 with the name of NumPy's `add`: ten times the first operand, and the second one."""
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_ssize_t)] * 3, ctypes.c_void_p)
+
+    @kind
+    def loop(args: Any, dims: Any, steps: Any, data: Any) -> None:
+        for i in range(dims[0]):
+            x, y, out = [ctypes.c_double.from_address(args[k] + i * steps[k]) for k in range(3)]
+            out.value = 10 * x.value + y.value
+
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    core = __import__("numpy._core" if hasattr(np, "_core") else "numpy.core", fromlist=["_multiarray_umath"])
+    functions = ctypes.cast(pointer(core._multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    text, number = ctypes.c_char_p, ctypes.c_int
+    signature = [ctypes.c_void_p, ctypes.c_void_p, text, *[number] * 4, text, text, number]
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[1])  # PyUFunc_FromFuncAndData
+    kept = (ctypes.c_void_p * 1)(ctypes.cast(loop, ctypes.c_void_p)), (ctypes.c_void_p * 1)(), bytes([12] * 3), loop
+    _KEPT.append(kept)
+    return make(kept[0], kept[1], kept[2], 1, 2, 1, -1, b"add", b"", 0)
+
+
+_KEPT: list[Any] = []
+
+
+def test_another_function_with_the_name_of_numpys_is_called() -> None:
+    own = ten_times_more()
+    assert own.__name__ == "add"
+    x, y, out = np.arange(12.0), np.arange(4.0), np.empty(12)
+    found = run(own, x, y, out, (3, 4), ((32, 0, 32), (8, 8, 8)))
+    np.testing.assert_array_equal(found.reshape(3, 4), 10 * x.reshape(3, 4) + y)

@@ -87,13 +87,32 @@ def ones(*shape: int) -> Any:
 def test_a_shape_has_a_table_when_it_comes_again_and_few_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_shape, "MOST_KEPT", 2)
     monkeypatch.setattr(by_shape, "_MOST_SEEN", 4)
+    monkeypatch.setattr(by_shape, "_CALLS_IN_PLACE", 3)
     f = traced(PROGRAMS[0])
     for n in range(1, 10):
         f(ones(n, 2))
     assert tables(f).shapes == ()
     for n in (3, 4, 3, 4, 3, 5, 5):
         f(ones(n, 2))
+    assert tables(f).shapes == (((4, 2),), ((3, 2),))
+    f(ones(5, 2))
     assert tables(f).shapes == (((3, 2),), ((5, 2),))
+
+
+def test_shapes_that_take_turns_make_tables_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_shape, "MOST_KEPT", 4)
+    f = traced(PROGRAMS[0])
+    made: list[Any] = []
+    build = tables(f)._build
+    monkeypatch.setattr(tables(f), "_build", lambda graph: made.append(graph) or build(graph))
+    for _ in range(20):
+        for n in range(1, 7):
+            f(ones(n, 2))
+    assert len(made) == 4, "the other two shapes have no table"
+    for _ in range(64):
+        for n in range(1, 7):
+            f(ones(n, 2))
+    assert len(made) <= 8, "a table is not made at each call"
 
 
 def test_all_nodes_of_known_sizes_are_in_a_table() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.executors.tiered import candidate
+from limelight.executors.tiered import candidate, compile_thread
 from limelight.executors.tiered.compile_cost import FELT, seconds_due
 from limelight.executors.tiered.compile_thread import CompileThread
-from limelight.executors.xla import compiler_process
+from limelight.executors.xla import compiler_process, exported_program
 from limelight.executors.xla.compiler_process import CompilationError, CompilerProcess, StoppedError
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -44,6 +46,49 @@ def test_after_its_end_nothing_begins():
     assert (thread._thread, done) == (None, [])
     with pytest.raises(StoppedError):
         thread.process.stop_if_told()
+
+
+def test_a_thread_that_cannot_begin_is_no_error_of_the_call(monkeypatch):
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+    thread, done = CompileThread(), []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        thread.submit(lambda process: done.append("lost"))
+    thread.submit(lambda process: done.append("later"))
+    running = thread._thread
+    if running is not None:
+        running.join()
+    assert done == ["later"]
+
+
+def test_a_forked_process_does_not_wait_for_the_thread_of_its_parent(monkeypatch):
+    parents, forgotten = compile_thread._threads[0], []
+    monkeypatch.setattr(compile_thread, "_threads", [parents])
+    monkeypatch.setattr(compile_thread.atexit, "unregister", forgotten.append)
+    compile_thread._begin_anew()
+    assert forgotten == [parents.stop], "a lock that is held for ever would be asked for there"
+    assert compile_thread._threads[0] is not parents
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows knows no parent's end")
+def test_the_process_that_compiles_ends_with_its_parent_however_that_ends():
+    child = "from exported_program import end_with_parent as e; e(0.05); import time; print('begun', flush=True); "
+    code = f"""
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {child + "time.sleep(600)"!r}], stdout=subprocess.PIPE)
+child.stdout.readline()
+os._exit(0)
+"""
+    folder = str(Path(exported_program.__file__).parent)
+    subprocess.run(  # its stderr is closed when both are gone
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": folder},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
 
 
 def test_the_price_grows_with_the_graph_and_what_is_felt_is_a_small_share(monkeypatch):
@@ -77,6 +122,13 @@ def test_what_goes_wrong_in_the_other_process_is_told(monkeypatch, tmp_path, scr
         CompilerProcess().compile(b"x", tmp_path)
 
 
+@pytest.mark.parametrize(("name", "value"), [("executable", ""), ("frozen", True)])
+def test_no_process_begins_where_there_is_no_program_of_python(monkeypatch, tmp_path, name, value):
+    monkeypatch.setattr(sys, name, value, raising=False)
+    with pytest.raises(CompilationError, match="does not know its own program"):
+        CompilerProcess().compile(b"x", tmp_path)
+
+
 def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
     file = tmp_path / "compiler.py"
     file.write_text("import sys, time; sys.stdin.buffer.read(); time.sleep(600)")
@@ -96,6 +148,29 @@ def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
 
 
 @jax_only
+@pytest.mark.parametrize("chosen", ["/dev/null/nowhere", False])
+def test_where_no_folder_can_be_written_to_there_is_one_for_the_program_alone(chosen):
+    with ll.config.compilation_cache(chosen), candidate._folder() as (folder, most_bytes):
+        assert folder.is_dir()
+        assert most_bytes == -1, "JAX needs the package filelock for a bound"
+    assert not folder.exists()
+
+
+@jax_only
+def test_a_cache_of_the_programs_own_keeps_its_bound(tmp_path):
+    import jax
+
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    try:
+        with candidate._folder() as found:
+            assert found == (str(tmp_path), jax.config.jax_compilation_cache_max_size)
+            assert found[1] == -1, "by default it has none: nothing in it may be deleted"
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
+@jax_only
 def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_path):
     v = ll.Variable(np.ones(6, "float32"))
 
@@ -112,8 +187,8 @@ def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_pa
         return [file.read_bytes() for file in tmp_path.glob("*-atime")]
 
     class Watched(CompilerProcess):
-        def compile(self, program, folder):
-            super().compile(program, folder)
+        def compile(self, program, folder, most_bytes):
+            super().compile(program, folder, most_bytes)
             self.left = times_of_use()
 
     process = Watched()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -237,6 +238,42 @@ def test_a_value_that_is_refused_raises_in_the_words_of_the_plan(world: World, w
     until(f, entry, "compiled: ")
     with pytest.raises(OutOfBoundsError):
         ll.function(lambda x, k: x[k])(X, ll.constant(9))
+
+
+@pytest.mark.parametrize("said", ["", COMPILING, COMPARING, "compiled: "])
+def test_a_forked_process_is_back_on_the_plan_and_stays_there_with_jax(
+    world: World, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f, entry = staged()
+    if said:
+        until(f, entry, COMPILING)
+    if said not in ("", COMPILING):
+        world.work()
+        until(f, entry, said)
+    jobs = len(world.jobs)
+    monkeypatch.setattr(tiered_run, "_jax_was_forked", [False])
+    monkeypatch.setitem(sys.modules, "jax", sys)
+    tiered_run._begin_anew()  # as a forked process does
+    assert (entry.tier, entry.tier_progress[:15]) == ("plan", "kept on plan: i")
+    for _ in range(30):
+        np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+    assert len(world.jobs) == jobs
+    assert not any(program.calls > ROUNDS for program in world.compiled)
+
+
+def test_a_process_that_is_forked_before_jax_is_there_compiles_for_itself(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f, entry = staged()
+    until(f, entry, COMPILING)
+    world.jobs.clear()  # its thread is the parent's
+    monkeypatch.setattr(tiered_run, "_jax_was_forked", [False])
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    tiered_run._begin_anew()
+    assert entry.tier_progress == ""
+    until(f, entry, COMPILING)
+    world.work()
+    until(f, entry, "compiled: ")
 
 
 def test_a_function_is_pinned_where_it_is(world: World) -> None:

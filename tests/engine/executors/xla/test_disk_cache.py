@@ -51,7 +51,7 @@ def test_a_program_is_written_once_and_found_again(monkeypatch, tmp_path):
     import jax
 
     monkeypatch.setattr(disk_cache, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(disk_cache.used.__wrapped__, "__defaults__", (0.0,))
+    monkeypatch.setattr(disk_cache.used.__wrapped__, "__defaults__", (0.0, disk_cache.MOST_BYTES))
     before = {name: getattr(jax.config, name) for name in dir(jax.config) if "_cache_" in name}
 
     def files():

@@ -71,6 +71,21 @@ def test_an_update_is_not_lost_among_threads():
     assert v.numpy() == 101.0
 
 
+def test_a_variable_that_the_plan_has_assigned_stays_on_the_host():
+    count = ll.Variable(0, dtype="int64")
+
+    def step(x: Any) -> Any:
+        return x * ll.astype(count.assign_add(1), "float32")
+
+    with ll.config.executor("plan"):
+        plan, compiled = ll.function(step), ll.function(step, jit_compile=True)
+        for f in (plan, compiled, plan, compiled):
+            f(X)
+            assert isinstance(count._data.array, np.ndarray | np.generic)
+    assert compiled.trace_cache[0].tier == "xla"
+    assert (count.numpy(), count.numpy().dtype) == (4, np.int64)
+
+
 def test_control_flow_carries_what_it_assigns():
     v = ll.Variable(1.0)
 
@@ -187,7 +202,8 @@ def test_what_has_no_form_runs_as_a_plan_and_the_entry_says_why(what):
 def test_a_called_function_is_compiled_where_its_caller_is_not():
     inner = ll.function(lambda x: ll.sin(x) * 2.0, jit_compile=True)
     outer = ll.function(lambda x: ll.py_func(lambda v: v, [inner(x)], ll.TensorSpec((5, 3))))
-    outer(X)
+    with ll.config.executor("plan"):
+        outer(X)
     assert outer.trace_cache[0].tier == "plan"
     assert inner.trace_cache[0].tier == "xla"
 
@@ -257,6 +273,22 @@ def test_an_error_of_the_users_own_passes_and_one_of_xla_is_a_run_error(monkeypa
     monkeypatch.setattr(g.trace_cache[0].function.run, "_only", exhausted)
     with pytest.raises(RunError, match="growing, as a program of XLA, failed: RuntimeError: RESOURCE_EXHAUSTED"):
         g(X)
+
+
+def test_what_a_run_has_drawn_that_fails_is_drawn_again(monkeypatch):
+    noise = ll.random.Generator(3)
+    f = ll.function(lambda x: x + noise.normal((5, 3)), jit_compile=True)
+    f(X)
+    (program,) = f.trace_cache[0].function.run._programs.values()
+
+    def exhausted(*arrays: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+
+    monkeypatch.setattr(program, "_compiled", exhausted)
+    noise.reset(7)
+    with pytest.raises(RuntimeError, match="EXHAUSTED"):
+        program.runner()(*[x._data for x in (ll.constant(X), noise)])
+    assert noise.normal(()).item() == ll.random.Generator(7).normal(()).item()
 
 
 def test_programs_go_with_their_function_without_the_collector():
