@@ -26,6 +26,7 @@ from limelight.autodiff import backward, missing_gradients
 from limelight.autodiff.backward import uid_of
 from limelight.autodiff.cut_provenance import CutDescendants, note_cut, note_descendants
 from limelight.autodiff.gradient_cuts import MAX_CUTS, Edge, GradientCut, cut_of, edge_of, ensure_uid
+from limelight.autodiff.recording_pause import RecordingPause
 from limelight.autodiff.reentrant_tape import call_to_rerun, hidden_outputs, rerun
 from limelight.autodiff.tape_entries import (
     EntryRecord,
@@ -48,7 +49,6 @@ from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import hints, source_line
-from limelight.with_blocks import block_of
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
@@ -118,7 +118,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         self._edges_left: list[Edge] | None = None  # what is left of the entries where a gradient may be None
         self._code: CodeType | None = None  # the user's code that ran the latest op: the next one is likely its, too
         self._recording = True
-        self._pauses: list[_Pause] = []
+        self._pauses: list[RecordingPause] = []
         self._entered_eagerly = False
         self._makers: Makers | None = None  # the traces and batched calls in which it was entered
         self._used = False
@@ -171,9 +171,9 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         >>> tape.gradient(y, x).item()  # `factor` is a constant to the tape
         6.0
         """
-        return _Pause([self])
+        return RecordingPause([self])
 
-    def _is_paused(self, but: _Pause | None = None) -> bool:
+    def _is_paused(self, but: RecordingPause | None = None) -> bool:
         """Whether a pause, other than `but`, is not over."""
         self._pauses = [pause for pause in self._pauses if pause is not but and not pause.block.is_over]
         self._recording = not self._pauses
@@ -590,23 +590,6 @@ def alive() -> list[GradientTape]:
     return sorted(tapes, key=lambda tape: tape.id)
 
 
-class _Pause:
-    """A block whose ops tapes leave unrecorded."""
-
-    def __init__(self, tapes: Sequence[GradientTape]) -> None:
-        self._tapes = tapes
-
-    def __enter__(self) -> None:
-        self.block = block_of(_getframe(1))
-        for tape in self._tapes:
-            tape._pauses.append(self)
-            tape._recording = False
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for tape in self._tapes:
-            tape._is_paused(but=self)
-
-
-def unrecorded() -> _Pause:
+def unrecorded() -> RecordingPause:
     """Keeps the ops of its block from all tapes on this thread's stack."""
-    return _Pause([interpreter for interpreter in dispatch.stack() if isinstance(interpreter, GradientTape)])
+    return RecordingPause([interpreter for interpreter in dispatch.stack() if isinstance(interpreter, GradientTape)])

@@ -25,6 +25,7 @@ from limelight.core.variable import Resource
 from limelight.errors import DTypeError, LimelightError, ShapeError, SignatureError, mark_user_error
 from limelight.staging.body_tangents import present_tangents, split_tangents, tangent_flags
 from limelight.user_code import source_line
+from limelight.user_code.implicit_conversion import numbers_are_meant_in
 
 
 class PythonCall:
@@ -343,3 +344,6 @@ py_func_backward: Op = defop(
     maths={"xs": "second order: the function runs once more"},
     batching="loop",
 )
+
+
+numbers_are_meant_in(PythonCall.__call__)  # those of a py_func are for NumPy, as a rule

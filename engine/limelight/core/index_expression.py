@@ -80,9 +80,9 @@ def basic_shape(op: str, shape: Shape, key: Key) -> Shape:
 
 def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
     """The shape of `x[key]` for a key with marks, of whose positions some may be known, from literals."""
-    result = basic_shape("slice", shape, key)
+    result = basic_shape("x[...]", shape, key)
     try:
-        return result if content is None else basic_shape("slice", shape, partly_filled(key, content))
+        return result if content is None else basic_shape("x[...]", shape, partly_filled(key, content))
     except AxisError as error:
         raise OutOfBoundsError(error.bare) from None
 
@@ -131,7 +131,7 @@ def within(shape: Shape, axis: int, position: Any) -> Any:
     size = shape[axis] if axis < len(shape) else None
     if size is not None and type(position) is int and not -size <= position < size:
         raise OutOfBoundsError(
-            f"slice: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}"
+            f"x[...]: index {position} is out of bounds for axis {axis} of shape {shapes.show(shape)}"
         )
     return position
 

@@ -16,19 +16,6 @@ R = TypeVar("R")
 Owner = TypeVar("Owner")
 
 if TYPE_CHECKING:
-    from typing import TypedDict, Unpack
-
-    class Options(TypedDict, total=False):
-        """The options of `ll.function`; their defaults are those of `Function`."""
-
-        input_signature: Sequence[Any] | None
-        reduce_retracing: bool
-        jit_compile: bool | None
-        autograph: bool | None
-        name: str | None
-        run_eagerly: bool
-        max_traces: int | None
-        cache_size: int | None
 
     class Staged(Function, Generic[P, R]):
         """A `Function` that is called as the function that it stages, and returns what that returns."""
@@ -49,9 +36,33 @@ if TYPE_CHECKING:
 
 
 @overload
-def function(fn: Callable[P, R], /, **options: Unpack[Options]) -> Staged[P, R]: ...
+def function(
+    fn: Callable[P, R],
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool | None = False,
+    name: str | None = None,
+    run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
+) -> Staged[P, R]: ...
 @overload
-def function(fn: None = None, /, **options: Unpack[Options]) -> Stages: ...
+def function(
+    fn: None = None,
+    /,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    jit_compile: bool | None = None,
+    autograph: bool | None = False,
+    name: str | None = None,
+    run_eagerly: bool = False,
+    max_traces: int | None = None,
+    cache_size: int | None = None,
+) -> Stages: ...
 def function(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Stages a Python function: its ops are traced into dataflow graphs, which run in its place (paper section 4.6).
 

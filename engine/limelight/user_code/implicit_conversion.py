@@ -10,7 +10,7 @@ import dis
 import re
 import sys
 import warnings
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from limelight.errors import LostGradientWarning
@@ -20,6 +20,13 @@ _STORES: Final = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if
 _MATH: Final = re.compile(r"c?math\.(\w+)\(")
 _ASKED: Final = ("__array__", "__float__", "forwarded")
 """The library's functions that Python and NumPy call, and that call each other: a variable's its value's."""
+
+_meant: Final[set[CodeType]] = set()
+
+
+def numbers_are_meant_in(caller: Any) -> None:
+    """Has functions that `caller` calls take numbers without a warning: that is what they are there for."""
+    _meant.add(caller.__code__)
 
 
 def warn_if_number_taken(spec: Any) -> None:
@@ -61,7 +68,10 @@ def _asking() -> FrameType | None:
         frame = frame.f_back
     if frame is None or source_line.is_library(frame.f_code) or source_line.is_installed(frame.f_code.co_filename):
         return None
-    return frame
+    caller: FrameType | None = frame
+    while caller is not None and not source_line.is_library(caller.f_code):
+        caller = caller.f_back
+    return None if caller is not None and caller.f_code in _meant else frame
 
 
 def _warn(frame: FrameType, who: str, spec: Any, instead: str) -> None:

@@ -84,6 +84,10 @@ def made(shape=(2, 5, 3)):
     return net
 
 
+SNAPSHOT = equivalents.of_modules()["state_dict"].partition("in memory ")[2].rpartition(", arrays")[0]
+"""The code in the hint on `state_dict`."""
+
+
 @pytest.mark.parametrize("through_a_file", [False, True])
 def test_the_recipe_of_the_hints_loads_what_was_saved(tmp_path, through_a_file):
     net, new, path = made(), made(), tmp_path / "weights.npz"
@@ -93,9 +97,7 @@ def test_the_recipe_of_the_hints_loads_what_was_saved(tmp_path, through_a_file):
     else:
         load(
             new,
-            eval(
-                equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0], {"module": net}
-            ),
+            eval(SNAPSHOT, {"module": net}),
         )
     for (name, v), (other, w) in zip(net.named_variables(), new.named_variables(), strict=True):
         assert name == other
@@ -114,8 +116,7 @@ def test_the_recipe_refuses_a_model_without_weights_and_names_that_are_missing()
 
 def test_the_snapshot_of_the_hint_stays_as_it_was():
     net = made()
-    text = equivalents.of_modules()["state_dict"].removeprefix("write ").rpartition(", arrays")[0]
-    saved = eval(text, {"module": net})
+    saved = eval(SNAPSHOT, {"module": net})
     before = {name: value.copy() for name, value in saved.items()}
     for v in net.variables:
         v.assign_add(ll.ones(v.shape))

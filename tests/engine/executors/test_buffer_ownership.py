@@ -244,6 +244,15 @@ def test_ops_say_of_their_results_whose_memory_they_are() -> None:
         *("pow", "sigmoid", "softmax", "softplus", "tile", "var"),
     }
     assert {op.name for op in ops if op.view} == {
-        *("check_numerics", "expand_dims", "flip", "identity", "matrix_transpose", "reshape", "reshape_dynamic"),
+        *(
+            "check_numerics",
+            "ensure_shape",
+            "expand_dims",
+            "flip",
+            "identity",
+            "matrix_transpose",
+            "reshape",
+            "reshape_dynamic",
+        ),
         *("slice", "squeeze", "stop_gradient", "transpose"),
     }
