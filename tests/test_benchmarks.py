@@ -52,6 +52,13 @@ def b() -> ll.Tensor:
     return ll.constant(np.linspace(0.2, 2.0, 10, dtype=np.float32))
 
 
+@pytest.fixture
+def plan() -> Iterator[None]:
+    """Functions run on the plan, and stay there."""
+    with ll.config.executor("plan"):
+        yield
+
+
 # Counted
 
 
@@ -91,7 +98,7 @@ def test_a_scalar_operand_adds_two_calls(a):
     assert python_calls(lambda: 1 - a) == ["reflected", "run", "_beside_scalar", "_float32"]
 
 
-def test_a_cached_staged_call_goes_straight_to_its_plan(a):
+def test_a_cached_staged_call_goes_straight_to_its_plan(a, plan):
     plus_one = ll.function(lambda x: x + 1)
     plus_one(a)
     plus_one(a)
@@ -119,7 +126,7 @@ T = ll.constant([1.0, 2.0])
     ],
     ids=["list", "dictionary", "parameters", "number", "array", "variables", "object", "keyword"],
 )
-def test_a_cached_call_calls_no_python_function_for_each_leaf(args, kwargs):
+def test_a_cached_call_calls_no_python_function_for_each_leaf(args, kwargs, plan):
     f = ll.function(lambda *xs, **more: ll.constant(1.0) + 1.0)
     for _ in range(5):
         f(*args, **kwargs)
