@@ -97,6 +97,7 @@ def bits(results: Any) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # each program is another function
+@pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")  # which is drawn while it is traced
 @pytest.mark.parametrize("part", range(4))
 def test_layouts_are_followed(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretch, "FEWEST", 1)
