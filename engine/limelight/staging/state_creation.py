@@ -251,7 +251,7 @@ class DrawsInOrder:
         generators = {value for value in graph.inputs if isinstance(value.spec, VariableSpec) and value.spec.anywhere}
         needed = _needed(graph, lambda node: not generators.isdisjoint(effects_of(node).writes))
         _refuse_effects(graph, needed)
-        arguments = [x for x in self._leaves if isinstance(x, (Tensor, Variable))]
+        arguments = [x for x in self._leaves if isinstance(x, (Tensor, Resource))]
         part = extract(graph.name, graph.inputs, needed, graph.outputs, graph.input_names)
         return _run(self._tracer, arguments, None, part)
 

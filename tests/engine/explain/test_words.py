@@ -16,6 +16,7 @@ from limelight.errors import ArgumentError, CallError, DeadVariableError, DTypeE
 one = ll.constant([1.0, 2.0])
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")
 def test_random_numbers_and_times_are_baked_in() -> None:
     f = ll.function(lambda x: x + np.random.rand() + time.time())
     assert ll.explain.baked(f).drawn == ()

@@ -14,6 +14,8 @@ pytestmark = [
 ]
 
 HOSTILE = "<script>alert('x')</script>"
+pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")  # the cards tell of it
+
 PROGRAM = """\
 import numpy as np, time
 class Settings:

@@ -144,7 +144,7 @@ def test_stage_lists_and_shows(staged):
     text = str(shown)
     assert text.startswith("double: trace #1, the newest of 1 (used ")
     assert "Graph of double" in text
-    assert "plan  v" in text or "plan  table 1: " in text
+    assert "plan  v" in text or "loops  table 1: " in text
 
 
 def test_several_functions_and_no_name(notebook):
