@@ -11,10 +11,10 @@ from limelight_kernel.magics.magic import Cards, text_width
 pytestmark = [
     pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning"),  # which the cards tell of
     pytest.mark.filterwarnings("ignore::limelight.errors.LostChangeWarning"),
+    pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning"),
 ]
 
 HOSTILE = "<script>alert('x')</script>"
-pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.HostRandomnessWarning")  # the cards tell of it
 
 PROGRAM = """\
 import numpy as np, time
