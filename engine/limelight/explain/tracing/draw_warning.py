@@ -71,8 +71,7 @@ def _last(read: Read) -> str:
 def _generator(read: Read) -> Any:
     """The generator that a call draws from, where it is known; that of `np.random.normal` is NumPy's own."""
     owners = (read.base, attribute_or_none(read.value, "__self__"))
-    kinds = [(x, type(x)) for x in owners]  # isinstance would ask a class of the user's for its `__class__`
-    return next((x for x, t in kinds if issubclass(t, GENERATORS) and not issubclass(t, random.SystemRandom)), None)
+    return next((x for x in owners if isinstance(x, GENERATORS) and not isinstance(x, random.SystemRandom)), None)
 
 
 def _state(generator: Any) -> Any:
