@@ -11,11 +11,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 # A shared machine pauses a process for longer than Hypothesis's deadline, and makes drawing examples look slow; the
 # run's own time limit is enough. Examples are drawn from a fixed seed, so that a red test is red for everybody.
@@ -28,8 +30,12 @@ hypothesis.settings.register_profile(
     print_blob=True,
 )
 hypothesis.settings.load_profile("limelight")
+# Nor do they depend on the numbers that stand in the sources of whatever is imported by then: Hypothesis draws some of
+# these, and takes eight seconds in each process to parse them all.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = providers.Constants
 
-
+TESTS = str(Path(__file__).parent)
 os.environ.setdefault("LIMELIGHT_COMPILATION_CACHE", "0")  # nothing is left in a user's folder, or found there
 
 
@@ -126,6 +132,24 @@ def _nothing_is_compiled_by_itself() -> Iterator[None]:
     pinned = base.pinned.set_globally(True)
     yield
     base.pinned.withdraw(pinned)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _who_keeps_a_tensor_is_searched_for_where_a_test_runs() -> Iterator[None]:
+    """An error that asks what keeps a tensor looks through the user's modules: not those of a thousand other tests."""
+    from limelight.user_code import holders
+
+    every = holders._modules
+
+    def modules() -> Iterator[tuple[dict[str, Any], str]]:
+        running = {id(frame.f_globals) for frame in holders._frames(sys._getframe())}
+        for names, where in every():
+            if id(names) in running or not str(names.get("__file__")).startswith(TESTS):
+                yield names, where
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(holders, "_modules", modules)
+        yield
 
 
 @pytest.fixture

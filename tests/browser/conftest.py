@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -118,7 +117,7 @@ def open_notebook(
         else:
             lab_page.close_all(page)
             emptied.append(page)
-    _end_kernels(lab_server)
+    lab_server.end_kernels()
 
 
 @pytest.fixture
@@ -179,9 +178,3 @@ def _find(notebook: str | Path) -> Path:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-")
-
-
-def _end_kernels(running: server.LabServer) -> None:
-    for session in running.get_json("/api/sessions"):
-        request = urllib.request.Request(f"{running.url}/api/sessions/{session['id']}", method="DELETE")
-        urllib.request.urlopen(request, timeout=30).close()

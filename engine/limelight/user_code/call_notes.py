@@ -20,9 +20,9 @@ import numpy as np
 
 from limelight.errors import LimelightError
 from limelight.user_code import equivalents, source_line
+from limelight.user_code.container_notes import note_container
 from limelight.user_code.definitions import parsed_expression
 from limelight.user_code.hints import add_note, suggested
-from limelight.user_code.value_notes import note_value
 
 _MISFIT: Final = re.compile(
     r"([\w.<>]+)\(\) (?:got an unexpected keyword argument '(?P<keyword>\w+)'"
@@ -57,8 +57,8 @@ _OTHERS: Final = {
 
 
 def note_call(error: BaseException) -> None:
-    """Adds a note to a TypeError of Python's for a call of a function of limelight's, and what `value_notes` does."""
-    note_value(error)
+    """Adds a note to a TypeError of Python's for a call of a function of limelight's, and does `note_container`."""
+    note_container(error)
     if isinstance(error, AttributeError) and inspect.isfunction(error.obj):
         _note_method(error, error.obj)
     if not isinstance(error, TypeError) or isinstance(error, LimelightError) or error.__traceback__ is None:

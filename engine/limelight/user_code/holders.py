@@ -1,8 +1,8 @@
 """What keeps an object alive: a name, an entry of a notebook's `Out`, a frame that a traceback holds.
 
 Two searches. `who_holds` goes backwards from the object, by the garbage collector's referrers: it finds all places, and
-walks the whole heap at each step. `first_holder`, which an error asks, must be quick: it goes forwards from the user's
-own names, within a time that is given, and looks at nothing else.
+walks the whole heap at each step back, once for all objects that are so far away. `first_holder`, which an error asks,
+must be quick: it goes forwards from the user's own names, within a time that is given, and looks at nothing else.
 """
 
 from __future__ import annotations
@@ -89,27 +89,57 @@ def who_holds(x: Any) -> Holders:
     return Holders(type(x).__name__, tuple(sorted(set(_places(x)), key=lambda h: (len(h.path), h))))
 
 
-def _places(x: Any, deadline: float = float("inf")) -> Iterator[Holder]:
+class _Way(NamedTuple):
+    """How to go on from an object to the one that is asked for; text, since an object here would be held by it.
+
+    Two texts differ for a dictionary, of which its own referrers tell whether it is the attributes of an object.
+    """
+
+    as_item: str
+    as_attribute: str
+
+
+def _places(x: Any) -> Iterator[Holder]:
     modules = {id(vars(module)): name for name, module in list(sys.modules.items())}
     running = [frame for frame in _running_frames() if id(frame.f_locals) not in modules]
-    seen, waiting = {id(x)}, deque([(x, "", 0)])
-    while waiting and len(seen) < _MOST_SEEN and time.perf_counter() < deadline:
-        held, suffix, depth = waiting.popleft()
-        for frame in running:  # the collector does not know the locals of these
-            yield from _names_in(frame, held, suffix, _RUNNING)
-        for referrer in gc.get_referrers(held):
-            if isinstance(referrer, FrameType):
-                if referrer not in running:
-                    yield from _names_in(referrer, held, suffix, "kept by a traceback or a generator")
-            elif id(referrer) in modules:
-                where = f"a name of module {modules[id(referrer)]}"
-                yield from [Holder(f"{name}{suffix}", where) for name, v in list(referrer.items()) if v is held]
-            elif depth < _MOST_STEPS_BACK and id(referrer) not in seen:
-                step = _step_to(referrer, held)
-                if step is not None:
-                    seen.add(id(referrer))
-                    rest = suffix.removeprefix(".cell_contents") if "_frame.f_locals" in step else suffix
-                    waiting.append((referrer, step + rest, depth + 1))
+    seen, level, ways = {id(x)}, [x], [_Way("", "")]
+    for depth in range(_MOST_STEPS_BACK + 1):
+        holding, further, onwards = _referrers(level), [], []
+        for held, way in zip(level, ways, strict=True):
+            suffix = way.as_attribute if _is_namespace(held, holding[id(held)]) else way.as_item
+            for frame in running:  # the collector does not know the locals of these
+                yield from _names_in(frame, held, suffix, _RUNNING)
+            for referrer in holding[id(held)]:
+                if isinstance(referrer, FrameType):
+                    if referrer not in running:
+                        yield from _names_in(referrer, held, suffix, "kept by a traceback or a generator")
+                elif id(referrer) in modules:
+                    where = f"a name of module {modules[id(referrer)]}"
+                    yield from [Holder(f"{name}{suffix}", where) for name, v in list(referrer.items()) if v is held]
+                elif depth < _MOST_STEPS_BACK and id(referrer) not in seen and len(seen) < _MOST_SEEN:
+                    step = _step_to(referrer, held)
+                    if step is not None:
+                        seen.add(id(referrer))
+                        further.append(referrer)
+                        onwards.append(_joined(step, suffix))
+        level, ways, holding = further, onwards, {}  # whose lists would hold what is looked for next
+
+
+def _referrers(level: list[Any]) -> dict[int, list[Any]]:
+    """What refers to each of some objects, by their ids: one walk over the heap for all of them."""
+    holding: dict[int, list[Any]] = {id(held): [] for held in level}
+    found = gc.get_referrers(*level)
+    for referrer in found:
+        if referrer is not level and referrer is not found:  # which comes to refer to itself during the walk
+            for held in {id(part) for part in gc.get_referents(referrer)} & holding.keys():
+                holding[held].append(referrer)
+    found.clear()
+    return holding
+
+
+def _joined(step: _Way, suffix: str) -> _Way:
+    rest = suffix.removeprefix(".cell_contents") if "_frame.f_locals" in step.as_item else suffix
+    return _Way(step.as_item + rest, step.as_attribute + rest)
 
 
 def _running_frames() -> list[FrameType]:
@@ -132,14 +162,18 @@ def _names_in(frame: FrameType, held: Any, suffix: str, state: str) -> list[Hold
     return [Holder(f"{name}{suffix}", where) for name, value in source_line.locals_of(frame).items() if value is held]
 
 
-def _step_to(holder: Any, held: Any) -> str | None:
+def _step_to(holder: Any, held: Any) -> _Way | None:
     """How one gets from `holder` to `held`, as the end of an expression; None for what is no way to go."""
+    if isinstance(holder, dict):
+        keys = (_Way(f"[{key!r}]", f".{key}") for key, value in list(holder.items()) if value is held)
+        return next(keys, None)
+    step = _step_to_part(holder, held)
+    return None if step is None else _Way(step, step)
+
+
+def _step_to_part(holder: Any, held: Any) -> str | None:
+    """The same for what is no dictionary."""
     match holder:
-        case dict():
-            for key, value in list(holder.items()):
-                if value is held:
-                    return f"[{key!r}]" if not _is_namespace(holder) else f".{key}"
-            return None
         case list() | tuple() | deque():
             return next((f"[{i}]" for i, value in enumerate(holder) if value is held), None)
         case set() | frozenset():
@@ -163,10 +197,10 @@ def _step_into_generator(holder: Any, held: Any) -> str | None:
     return f".{kind}.f_locals[{names[0]!r}]" if names else None
 
 
-def _is_namespace(dictionary: dict[Any, Any]) -> bool:
-    """Whether a dictionary is the attributes of an object."""
-    owners = [owner for owner in gc.get_referrers(dictionary) if not isinstance(owner, dict)]
-    return any(getattr(owner, "__dict__", None) is dictionary for owner in owners)
+def _is_namespace(held: Any, referrers: list[Any]) -> bool:
+    """Whether it is a dictionary, the attributes of one of the objects that refer to it."""
+    owners = (owner for owner in referrers if not isinstance(owner, dict))
+    return isinstance(held, dict) and any(getattr(owner, "__dict__", None) is held for owner in owners)
 
 
 # From the user's own names on

@@ -27,7 +27,7 @@ from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import PARTS, USUAL, Options, Shown
 from limelight_kernel.magics.magic import LimelightMagic, PlainText, form_asked
 from limelight_kernel.report.headline import newest_trace_report, staged_table
-from limelight_kernel.report.refused import refused_cell
+from limelight_kernel.report.refused_cell import refused_cell
 from limelight_kernel.run.run_cell import run_cell
 from limelight_kernel.staged.session import Session
 from limelight_kernel.staged.staged_cell import StagedCell

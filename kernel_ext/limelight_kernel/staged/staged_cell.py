@@ -34,8 +34,8 @@ from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
 from limelight_kernel.inputs.cell_names import Names, history_names
+from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
-from limelight_kernel.inputs.keys_read import keys_read, parts_read
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.names_read import NamesRead
 from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed

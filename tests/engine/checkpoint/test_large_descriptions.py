@@ -56,15 +56,16 @@ def test_files_of_many_scalars_are_as_large_as_reading_them_asks_for(tmp_path, m
         assert peak < path.stat().st_size + (2 << 20)
 
 
-@pytest.mark.slow  # seconds, and 85 MB
-def test_a_hundred_thousand_scalars_are_read_again(tmp_path):
+@pytest.mark.slow  # seconds, and 45 MB
+def test_fifty_thousand_scalars_are_read_again(tmp_path):
+    """More than the 42,000 of which a file needs no padding."""
     model = Model()
-    model.scalars = [ll.Variable(float(i)) for i in range(100_000)]
+    model.scalars = [ll.Variable(float(i)) for i in range(50_000)]
     checkpoint = ll.Checkpoint(model=model)
     path = checkpoint.write(tmp_path / "many.safetensors")
-    model.scalars[70_000].assign(0.0)
+    model.scalars[45_000].assign(0.0)
     checkpoint.restore(path).assert_consumed()
-    assert model.scalars[70_000].item() == 70_000
+    assert model.scalars[45_000].item() == 45_000
 
 
 @pytest.mark.parametrize("count", [500_000, 1_000_000])

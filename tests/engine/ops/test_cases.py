@@ -43,8 +43,8 @@ LAYOUTS = {
 
 KERNELS = {"eager", "elsewhere"}
 """The ways that differ in their kernels, which are what meets a layout; the others surround the eager one."""
-AS_TRACED = {"unoptimised", "stepped"}
-"""They call the kernels of the eager way, whatever the dtype: one of a kind will do."""
+OF_A_KIND = {"unoptimised", "stepped", "of unknown sizes"}
+"""Ways for which one dtype of a kind will do: they call the eager kernels, or differ in what is known of sizes."""
 
 
 def layouts(arrays):
@@ -84,7 +84,7 @@ def test_staged_as_eager(case: Case):
         if not case.hides_sizes:
             del ways["of unknown sizes"]
         if FULL and kinds[dtypes.kind(dtype)] is not dtype:
-            ways = {way: run for way, run in ways.items() if way not in AS_TRACED}
+            ways = {way: run for way, run in ways.items() if way not in OF_A_KIND}
         for way, run in ways.items():
             drawn.agrees(run, strided, f"{dtype.name}, {way}")
 

@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.errors import LimelightError
-from limelight.optimise import algebra, inexact_algebra, pipeline, simplify, view_algebra
+from limelight.executors.plan import plan
+from limelight.optimise import algebra, inexact_algebra, optimise, pipeline, simplify, view_algebra
+from limelight.staging.tracer import Tracer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -47,18 +49,28 @@ pytestmark = [
 ]
 
 
-def at(level: int, f: Callable[..., Any], drawn: Operands) -> np.ndarray:
-    """What a level makes of a program, traced for what is known of the sizes."""
-    with ll.config.optimiser(level=level), np.errstate(all="ignore"):
-        return ll.function(f, input_signature=drawn.specs)(*map(ll.constant, drawn.arrays)).numpy()
+class Traced:
+    """A program's graph, traced once for what is known of the sizes."""
+
+    def __init__(self, f: Callable[..., Any], drawn: Operands) -> None:
+        with Tracer("program") as tracer:
+            result = f(*[tracer.add_input(spec) for spec in drawn.specs])
+            self.graph = tracer.finish((result,))
+        self.payloads = [*drawn.arrays, *[x._data for x in tracer.captures]]
+        self.plain = self.at(0)
+
+    def at(self, level: int) -> np.ndarray:
+        """What a level makes of it."""
+        with ll.config.optimiser(level=level), np.errstate(all="ignore"):
+            return np.asarray(plan.build(optimise(self.graph).graph)(*self.payloads)[0])
 
 
-def unoptimised(f: Callable[..., Any], drawn: Operands) -> np.ndarray | None:
-    """What a program gives at level 0; None if it is none, since it does not run eagerly, or cannot be traced."""
+def traced(f: Callable[..., Any], drawn: Operands) -> Traced | None:
+    """None where it is no program, since it does not run eagerly, or cannot be traced."""
     try:
         with np.errstate(all="ignore"):
             f(*map(ll.constant, drawn.arrays))
-        return at(0, f, drawn)
+        return Traced(f, drawn)
     except (LimelightError, TypeError):
         return None
 
@@ -92,13 +104,13 @@ def largest_of(*arrays: np.ndarray) -> float:
 
 
 def keeps_promises(f: Callable[..., Any], drawn: Operands, largest: float) -> None:
-    plain = unoptimised(f, drawn)
-    assume(plain is not None)
-    assert plain is not None  # for mypy
+    program = traced(f, drawn)
+    assume(program is not None)
+    assert program is not None  # for mypy
     for level in (1, 2):
-        found = at(level, f, drawn)
-        assert bits(found) == bits(plain), (level, drawn.arrays, drawn.specs, found, plain)
-    rounds_only(at(3, f, drawn), plain, largest)
+        found = program.at(level)
+        assert bits(found) == bits(program.plain), (level, drawn.arrays, drawn.specs, found, program.plain)
+    rounds_only(program.at(3), program.plain, largest)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -194,13 +206,10 @@ def test_the_programs_give_it_something_to_do(wanted: Any, monkeypatch: pytest.M
     def draw(data: Any) -> None:
         f = (RULES.get(wanted) or PASSES[wanted])(Choice(data.draw))
         drawn = Operands(data.draw, ("float32", "float32", "int8"), alike=wanted == "stack")
-        if unoptimised(f, drawn) is None:
+        program = traced(f, drawn)
+        if program is None:
             return
-        with ll.config.optimiser(level=3), np.errstate(all="ignore"):
-            F = ll.function(f, input_signature=drawn.specs)
-            F(*map(ll.constant, drawn.arrays))
-            concrete = F.get_concrete_function(*drawn.specs)
-            found.update(record.name for record in concrete.function.optimised.records if record.changes)
+        found.update(record.name for record in optimise(program.graph, 3).records if record.changes)
         if wanted in found:
             raise Found
 

@@ -13,6 +13,7 @@ from programs import FLOATS, Limelight, Numpy, Program, Runner
 import limelight as ll
 from limelight.errors import ControlFlowError
 from limelight.executors import base
+from limelight.graph.printer import nested
 from limelight.optimise import optimise
 
 
@@ -43,6 +44,7 @@ class Ways:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.tensors = [ll.constant(x) for x in program.inputs]
+        self.traces: dict[Any, tuple[list[Any], Limelight, Any]] = {}
 
     def make(self, staged: bool, unknown: bool = False, slopes: bool = False) -> tuple[list[Any], Limelight, Any]:
         """Fresh variables, a runner, and the program as a function: of tensors, or of tensors of unknown sizes."""
@@ -91,11 +93,14 @@ class Ways:
 
     def executed(self, executor: Any, level: int, unknown: bool = False, slopes: bool = False) -> Result:
         """The graph, optimised at a level, run by an executor; called functions are optimised at that level, too."""
-        variables, runner, f = self.make(True, unknown, slopes)
-        with base.chosen.override(executor.name):  # what the graph calls asks for it, too
-            entry = f.get_concrete_function(*([] if unknown else self.tensors))
-        assert [v.numpy().tolist() for v in variables] == [x.tolist() for x in self.program.variables], "tracing ran it"
-        assert runner.log == [], "tracing ran it"
+        variables, runner, entry = self.traced(executor.name, unknown, slopes)
+        for v, x in zip(variables, self.program.variables, strict=True):
+            v.assign(x)
+        runner.log.clear()
+        runner.generator.reset(7)
+        for function in nested(entry.graph):
+            for made in ("optimised", "_built", "run"):  # at the level of before
+                vars(function).pop(made, None)
         payloads = [x._data for x in (*self.tensors, *entry.captures)]
         before = entry.graph.text()
         with ll.config.optimiser(level):
@@ -104,6 +109,19 @@ class Ways:
         assert entry.graph.text() == before, "passes leave the graph alone that they are given"
         assert all(record.before - record.removed + record.added == record.after for record in records)
         return Result(places, [] if slopes else variables, runner)
+
+    def traced(self, executor: str, unknown: bool, slopes: bool) -> tuple[list[Any], Limelight, Any]:
+        """The program's variables, its runner and its trace, which is made once for all levels."""
+        key = executor, unknown, slopes
+        if key not in self.traces:
+            variables, runner, f = self.make(True, unknown, slopes)
+            with base.chosen.override(executor):  # what the graph calls asks for it, too
+                entry = f.get_concrete_function(*([] if unknown else self.tensors))
+            held = [v.numpy().tolist() for v in variables]
+            assert held == [x.tolist() for x in self.program.variables], "tracing ran it"
+            assert runner.log == [], "tracing ran it"
+            self.traces[key] = variables, runner, entry
+        return self.traces[key]
 
     def gradients(self, staged: bool, level: int = 3, unknown: bool = False) -> Result:
         with ll.config.optimiser(level):

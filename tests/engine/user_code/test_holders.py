@@ -80,6 +80,22 @@ def test_nothing_holds_what_is_only_asked_about() -> None:
     assert str(answer) == "nothing with a name holds this GradientTape"
 
 
+def test_the_heap_is_walked_once_for_each_step_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks, referrers = [], holders.gc.get_referrers
+
+    def counted(*objects: Any) -> Any:
+        walks.append(len(objects))
+        return referrers(*objects)
+
+    monkeypatch.setattr(holders.gc, "get_referrers", counted)
+    tape = ll.GradientTape()
+    shelves = [types.SimpleNamespace(inside={"tapes": [tape]}) for _ in range(200)]
+    found = paths(tape)
+    assert any(path.startswith("shelves[") and path.endswith("].inside['tapes'][0]") for path in found), found
+    assert len(shelves) == 200
+    assert len(walks) <= holders._MOST_STEPS_BACK + 1, walks
+
+
 def test_the_search_looks_at_the_clock_within_one_large_list_too(monkeypatch: pytest.MonkeyPatch) -> None:
     looks, parts_of, parts = iter(range(1_000_000)), holders._parts, []
 

@@ -60,6 +60,12 @@ def notebook(run):
     return run
 
 
+def staged(notebook, cell):
+    """The staged cell `step`, which has run once."""
+    notebook(f"%%stage step -q\n{cell}")
+    return notebook("step").value
+
+
 @pytest.mark.parametrize("give", ["step(images=images, labels=labels)", "step(images, labels)", "step()"])
 @pytest.mark.parametrize(
     "specs", ["", " -s 'images=ll.TensorSpec((None, 5))' -s 'labels=ll.TensorSpec((None,), \"int32\")'"]
@@ -145,13 +151,14 @@ CHANGES = {
 def test_a_change_is_seen(notebook, change):
     made, cell, changed = CHANGES[change]
     for names in ("plain", "staged"):
+        runs = cell if names == "plain" else f"%%stage step -q\n{cell}"
         notebook("x = ll.ones(2)\n" + made)
         for _ in range(HITS + 3):
-            notebook(cell if names == "plain" else f"%%stage step -q\n{cell}")
+            notebook(runs)
         notebook(changed)
         seen = []
         for _ in range(2):
-            notebook(cell if names == "plain" else f"%%stage step -q\n{cell}")
+            notebook(runs)
             seen.append(notebook("np.copysign(1.0, y.numpy()).tolist(), y.tolist(), str(y.dtype)").value)
         notebook(f"{names} = {seen!r}" if "inf" not in repr(seen) else f"inf = np.inf\n{names} = {seen!r}")
         notebook("for name in ['len', 'scale']:\n    globals().pop(name, None)")
@@ -168,14 +175,12 @@ RECOGNISED = [
 def test_such_calls_are_recognised(notebook, case):
     made, cell, _ = CHANGES[case]
     notebook(made)
-    notebook(f"%%stage step -q\n{cell}")
-    step = notebook("step").value
-    assert "_sent" not in calls(step)
+    assert "_sent" not in calls(staged(notebook, cell))
 
 
 def test_positions_follow_what_the_notebook_means(notebook):
     notebook("k = 1.0")
-    notebook("%%stage step -q\ny = k * 2.0 + x")
+    staged(notebook, "y = k * 2.0 + x")
     notebook("def call(): return step(5.0).outputs['y'].tolist()")
     for _ in range(HITS + 3):
         assert notebook("call()").value == [11.0, 11.0]
@@ -184,7 +189,7 @@ def test_positions_follow_what_the_notebook_means(notebook):
 
 
 def test_what_is_no_input_is_refused_still(notebook):
-    notebook("%%stage step -q\ny = x * 2.0")
+    staged(notebook, "y = x * 2.0")
     notebook("for _ in range(9): step(x=x)")
     assert "unexpected input 'z'" in str(notebook("step(z=x)", fails=True).error)
     notebook("del x")
@@ -194,14 +199,14 @@ def test_what_is_no_input_is_refused_still(notebook):
 
 def test_nothing_is_kept_alive(notebook):
     notebook("import gc, weakref\nclass Net(ll.Module): pass\nnet = Net()\nnet.k, ws = 2.0, [ll.Variable(1.0)]")
-    notebook("%%stage step -q\ny = x * ws[0] * net.k")
+    staged(notebook, "y = x * ws[0] * net.k")
     notebook("for _ in range(9): step()")
     notebook("refs = [weakref.ref(net), weakref.ref(ws[0])]\ndel net, ws\ncollected = gc.collect()")
     assert notebook("refs[1]()").value is None
 
 
 def test_events_and_devices_take_the_long_way(notebook):
-    notebook("%%stage step -q\ny = x * 2.0")
+    staged(notebook, "y = x * 2.0")
     notebook("for _ in range(9): step()")
     assert notebook("with ll.GradientTape() as tape:\n    tape.watch(x)\n    y = step().outputs['y']")
     assert notebook("tape.gradient(y, x).tolist()").value == [2.0, 2.0]
@@ -210,13 +215,13 @@ def test_events_and_devices_take_the_long_way(notebook):
 
 def test_forms_and_tries_are_bounded(notebook):
     notebook("k = 2.0\n" + "\n".join(f"p{i} = 1.0" for i in range(20)))
-    notebook("%%stage step -q\ny = x * (" + " + ".join(f"p{i}" for i in range(20)) + ")")
+    step = staged(notebook, "y = x * (" + " + ".join(f"p{i}" for i in range(20)) + ")")
     notebook("for i in range(20):\n    for _ in range(5): step(**{f'p{i}': 1.0})")
-    assert len(notebook("step").value._guards._by_form) <= MOST_FORMS
+    assert len(step._guards._by_form) <= MOST_FORMS
 
 
 def test_open_views_do_not_mind(notebook):
-    notebook("%%stage step -q\ny = x * 2.0")
+    step = staged(notebook, "y = x * 2.0")
     notebook("%devices")
-    assert "_sent" not in calls(notebook("step").value)
+    assert "_sent" not in calls(step)
     assert notebook("step.trace_cache[0].hits").value == HITS + 4

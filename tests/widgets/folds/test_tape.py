@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from limelight import events
 from limelight.user_code.source_line import Source
-from limelight_widgets.folds.tape import MOST_ROWS, TapeFold
+from limelight_widgets.folds.tape import TapeFold
 
 LINE = Source("cell.py", 4, "f")
 
@@ -66,15 +64,15 @@ def test_other_tapes_are_ignored_and_entries_are_not_counted_twice(fake_tape):
     assert fold.state()["entries"] == 3
 
 
-@pytest.mark.slow  # thousands of events
-def test_totals_count_on_when_rows_do_not(fake_tape):
-    tape = fake_tape()
-    fold = TapeFold(tape)
-    for index in range(MOST_ROWS + 5):
+def test_totals_count_on_when_rows_do_not(fake_tape, monkeypatch):
+    most = 50
+    monkeypatch.setattr("limelight_widgets.folds.tape.MOST_ROWS", most)
+    fold = TapeFold(fake_tape())
+    for index in range(most + 5):
         fold.apply(recorded(index, saved=2))
     state = fold.state()
-    assert len(state["rows"]) == MOST_ROWS
-    assert (state["entries"], state["hidden"], state["saved"]) == (MOST_ROWS + 5, 5, 2 * MOST_ROWS + 10)
+    assert len(state["rows"]) == most
+    assert (state["entries"], state["hidden"], state["saved"]) == (most + 5, 5, 2 * most + 10)
 
 
 def test_an_empty_tape_says_what_to_do(fake_tape):

@@ -27,7 +27,7 @@ from limelight import forking
 from limelight.core.spec import ObjectSpec
 from limelight.executors import base
 from limelight.executors.base import Peak, Runnable
-from limelight.executors.tiered import candidate, compile_thread
+from limelight.executors.tiered import background_compilation, compile_thread
 from limelight.executors.tiered.comparison import Comparison, disagreement
 from limelight.executors.tiered.compile_cost import seconds_due
 from limelight.executors.xla import xla
@@ -62,7 +62,7 @@ class Means(NamedTuple):
 
     clock: Callable[[], float] = time.perf_counter
     submit: Callable[[Callable[[CompilerProcess], None]], None] = compile_thread.submit
-    compile: Callable[[Graph, CompilerProcess], Compiled] = candidate.compiled
+    compile: Callable[[Graph, CompilerProcess], Compiled] = background_compilation.compiled
     due: Callable[[Graph], float] = seconds_due
 
 

@@ -255,7 +255,7 @@ def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
         return SideEffect("mutation", name, read.line, instead)
     if _is_in_place(read.base, last):
         return SideEffect("mutation", name, read.line, f"`{staged(read, plain)}` at each call")
-    owner = getattr(read.value, "__self__", None)
+    owner = attribute_or_none(read.value, "__self__")
     if isinstance(read.base, GENERATORS) or isinstance(owner, GENERATORS):
         return SideEffect("host randomness", name, read.line, draw_instead(read, last))
     if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
@@ -301,12 +301,20 @@ def _clock(read: Read) -> str:
 
 def draw_instead(read: Read, last: str) -> str:
     """What to write for a draw of the host's, a use whose last name is `last`, so that it is staged."""
-    owners = (read.base, getattr(read.value, "__self__", None))
+    owners = (read.base, attribute_or_none(read.value, "__self__"))
     of_python = any(isinstance(one, random.Random) or one is random for one in owners)
     if last == "seed":
         return f"`{staged_draw(read, last, of_python)}`, outside the function"
     call = "" if _dotted(read).startswith(_SECRETS) else staged_draw(read, last, of_python)
     return f"`{call}`, which draws anew at each call" if call else "draw it outside, and pass it as an argument"
+
+
+def attribute_or_none(value: Any, name: str) -> Any:
+    """An attribute of what is called; None where it has none, or its class, the user's, raises instead of saying so."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001  # of a `__getattr__` of the user's
+        return None
 
 
 def _dotted(read: Read) -> str:
@@ -321,8 +329,8 @@ def _dotted(read: Read) -> str:
     if isinstance(read.base, ModuleType):
         return f"{read.base.__name__}.{chain.steps[-1][1]}"
     value = read.value
-    module = getattr(value, "__module__", None)
-    name = getattr(value, "__qualname__", None)
+    module = attribute_or_none(value, "__module__")
+    name = attribute_or_none(value, "__qualname__")
     return f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else str(chain)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.executors.tiered import candidate, compile_thread
+from limelight.executors.tiered import background_compilation, compile_thread
 from limelight.executors.tiered.compile_cost import FELT, seconds_due
 from limelight.executors.tiered.compile_thread import CompileThread
 from limelight.executors.xla import compiler_process, exported_program
@@ -150,7 +150,7 @@ def test_a_compilation_is_ended_from_another_thread(monkeypatch, tmp_path):
 @jax_only
 @pytest.mark.parametrize("chosen", ["/dev/null/nowhere", False])
 def test_where_no_folder_can_be_written_to_there_is_one_for_the_program_alone(chosen):
-    with ll.config.compilation_cache(chosen), candidate._folder() as (folder, most_bytes):
+    with ll.config.compilation_cache(chosen), background_compilation._folder() as (folder, most_bytes):
         assert folder.is_dir()
         assert most_bytes == -1, "JAX needs the package filelock for a bound"
     assert not folder.exists()
@@ -163,7 +163,7 @@ def test_a_cache_of_the_programs_own_keeps_its_bound(tmp_path):
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     try:
-        with candidate._folder() as found:
+        with background_compilation._folder() as found:
             assert found == (str(tmp_path), jax.config.jax_compilation_cache_max_size)
             assert found[1] == -1, "by default it has none: nothing in it may be deleted"
     finally:
@@ -193,7 +193,7 @@ def test_a_program_compiled_elsewhere_draws_assigns_and_computes_the_same(tmp_pa
 
     process = Watched()
     with ll.config.compilation_cache(tmp_path):
-        program = candidate.compiled(function.optimised.graph, process)
+        program = background_compilation.compiled(function.optimised.graph, process)
     assert len(process.left) == len(times_of_use()) == 1
     assert process.left != times_of_use(), "it was found there, and not compiled again"
     payloads = [x._data for x in (ll.constant(X), *f.trace_cache[0].captures)]

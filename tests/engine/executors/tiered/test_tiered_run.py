@@ -117,6 +117,22 @@ def until(f: Any, entry: Any, progress: str, calls: int = 40) -> int:
     raise AssertionError(entry.tier_progress)
 
 
+def compiled(world: World, body: Callable[..., Any] = lambda x: ll.tanh(x) * 2.0, when: str = "") -> tuple[Any, Any]:
+    """A function whose program is ready: to be rehearsed, or, as `when` has it, to be "measured", or "settled" upon."""
+    f, entry = staged(body)
+    until(f, entry, COMPILING)
+    world.work()
+    if when == "measured":
+        f(X), f(X)
+    elif when == "settled":
+        until(f, entry, "compiled: ")
+    return f, entry
+
+
+def is_right(f: Any) -> None:
+    np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+
+
 def test_it_compiles_when_the_time_spent_exceeds_the_price_and_switches_when_faster(world: World) -> None:
     f, entry = staged()
     assert until(f, entry, COMPILING) == 9  # and the one before: ten seconds
@@ -129,16 +145,14 @@ def test_it_compiles_when_the_time_spent_exceeds_the_price_and_switches_when_fas
     assert until(f, entry, "compiled: 4.0 times as fast") == 1 + 2 * ROUNDS
     assert entry.tier == "xla"
     before = world.compiled[0].calls
-    np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+    is_right(f)
     assert world.compiled[0].calls == before + 1
     assert entry.function.run.source == "compiled text"
 
 
 def test_it_stays_where_the_program_is_not_faster_and_nothing_stands_in_between(world: World) -> None:
     world.program = 0.95
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
+    f, entry = compiled(world)
     until(f, entry, "kept on plan: compiled it is 1.1 times as fast")
     assert entry.tier == "plan"
     assert not isinstance(entry.function.run, TieredRun)
@@ -146,9 +160,7 @@ def test_it_stays_where_the_program_is_not_faster_and_nothing_stands_in_between(
 
 def test_a_hopeless_program_is_not_tried_to_the_end(world: World) -> None:
     world.program = 50.0
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
+    f, entry = compiled(world)
     until(f, entry, "kept on plan")
     assert world.compiled[0].calls == 2
 
@@ -183,55 +195,37 @@ def test_no_effect_happens_twice_and_draws_stay_the_same(world: World) -> None:
 
 def test_results_that_differ_by_more_than_rounding_keep_it_on_the_plan(world: World) -> None:
     world.wrong = 0.1
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
-    np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+    f, entry = compiled(world)
+    is_right(f)
     assert entry.tier_progress == "kept on plan: compiled, output 0 differs by 0.07 of its largest number"
 
 
 def test_an_error_of_the_compiler_is_told_and_harms_nothing(world: World) -> None:
     world.error = ValueError("no such instruction\nand more")
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
+    f, entry = compiled(world)
     f(X)
     assert entry.tier_progress == "kept on plan: it could not be compiled: no such instruction"
 
 
 def test_the_end_of_the_process_is_no_reason(world: World) -> None:
     world.error = StoppedError()
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
+    f, entry = compiled(world)
     f(X)
     assert entry.tier_progress == COMPILING
 
 
 @pytest.mark.parametrize("when", ["rehearsed", "measured", "settled"])
 def test_a_program_that_fails_gives_way_to_the_plan_within_the_call(world: World, when: str) -> None:
-    f, entry = staged()
-    until(f, entry, COMPILING)
-    world.work()
-    if when == "measured":
-        f(X), f(X)
-    elif when == "settled":
-        until(f, entry, "compiled: ")
+    f, entry = compiled(world, when=when)
     world.compiled[0].fails = RuntimeError("RESOURCE_EXHAUSTED: no memory")
-    np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+    is_right(f)
     assert entry.tier_progress.endswith("RESOURCE_EXHAUSTED: no memory")
     assert entry.tier == "plan"
 
 
 @pytest.mark.parametrize("when", ["rehearsed", "measured", "settled"])
 def test_a_value_that_is_refused_raises_in_the_words_of_the_plan(world: World, when: str) -> None:
-    f, entry = staged(lambda x: x[ll.astype(x[5] * 0.0, "int32") + 5])
-    until(f, entry, COMPILING)
-    world.work()
-    if when == "measured":
-        f(X), f(X)
-    elif when == "settled":
-        until(f, entry, "compiled: ")
+    f, entry = compiled(world, lambda x: x[ll.astype(x[5] * 0.0, "int32") + 5], when)
     world.compiled[0].fails = RefusedValueError()
     assert f(X).item() == 1.0
     world.compiled[0].fails = None
@@ -256,7 +250,7 @@ def test_a_forked_process_is_back_on_the_plan_and_stays_there_with_jax(
     tiered_run._begin_anew()  # as a forked process does
     assert (entry.tier, entry.tier_progress[:15]) == ("plan", "kept on plan: i")
     for _ in range(30):
-        np.testing.assert_array_equal(f(X).numpy(), np.tanh(X) * 2)
+        is_right(f)
     assert len(world.jobs) == jobs
     assert not any(program.calls > ROUNDS for program in world.compiled)
 

@@ -110,6 +110,36 @@ def test_no_false_alarm(make):
         f(ll.ones((1, 3), dtype=ll.float64))
 
 
+class Mute(random.Random):
+    def getstate(self):
+        raise NotImplementedError("this one has no state to tell")
+
+
+class Odd(random.Random):
+    def getstate(self):
+        return np.ones(2), self  # which `!=` cannot compare
+
+
+class Silent:
+    def __getattr__(self, name):
+        raise RuntimeError(f"asked for {name}")
+
+    def __call__(self):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Mute(0).random, lambda: Odd(0).random, Silent], ids=["raises", "odd", "silent"]
+)
+def test_objects_of_the_users_that_do_not_answer_hide_no_other_draw(make):
+    asked = make()
+    f = ll.function(lambda x: x * asked() + OWN.random())
+    with pytest.warns(HostRandomnessWarning, match=r"OWN\.random") as heard:
+        f(ll.ones(3))
+    assert len(heard) == 1
+    ll.explain.side_effects(f)
+
+
 def test_a_warning_that_is_an_error_comes_again_and_no_trace_is_kept():
     f = ll.function(lambda x: x + np.random.normal(size=3))
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""Notes on Python's own errors for values that are other than a line takes them for.
+"""Notes on Python's own errors where a container was taken for a tensor, or a tensor for a container.
 
 A list of tensors that is computed with like a tensor: an argument `[1.0, 2.0]` of a staged or differentiated function
-is a container of two tensors. A cell's state that is unpacked like the pair of other libraries.
+is a container of two tensors. The state of a recurrent cell, one tensor, that is unpacked like other libraries' pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNPACKED: Final = ("too many values to unpack", "not enough values to unpack")
 _STATE_ALONE: Final = ("GRUCell", "RNNCell")
 
 
-def note_value(error: BaseException) -> None:
+def note_container(error: BaseException) -> None:
     """Adds a note to a TypeError or ValueError of Python's, if a list of tensors or a cell's state brought it about."""
     tb = error.__traceback__
     if tb is None or type(error) not in (TypeError, ValueError):
