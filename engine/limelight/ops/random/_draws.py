@@ -83,7 +83,7 @@ class Source:
 
     def set(self, state: Any) -> Any:
         """Takes up another state; returns it. Whoever is drawing ends on the old one."""
-        words = np.asarray(state, np.uint64)
+        words = np.asarray(to_host(state), np.uint64)
         bits = np.random.Philox(0)
         bits.state = {
             "bit_generator": "Philox",

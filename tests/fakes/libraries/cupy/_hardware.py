@@ -135,14 +135,10 @@ def get_current_stream(device_id=None):
 def learn(clock):
     """The host has waited: copies that are done by now have filled its memory, and need it no longer."""
     merge(host_clock, clock)
-    waiting = []
-    for copy in _copying:
-        key, number = copy.token
-        if host_clock[key] >= number:
-            copy.finish()
-        else:
-            waiting.append(copy)
-    _copying[:] = waiting
+    done = [copy for copy in _copying if host_clock[copy.token[0]] >= copy.token[1]]
+    _copying[:] = [copy for copy in _copying if copy not in done]
+    for copy in done:
+        copy.finish()
 
 
 class CopyFromHost:
@@ -294,3 +290,12 @@ def launch(reads, writes, stream=None, peer=False):
 def _need(stream, token):
     if token is not None and stream.clock[token[0]] < token[1]:
         raise RaceError(f"work of the stream {token[0]} is not known to be done on the stream {stream.key}")
+
+
+def reset():
+    """All work is done, no free block is kept, and nothing has happened so far."""
+    _copying.clear()
+    for stream in list(_streams.values()):
+        merge(host_clock, stream.clock)
+    pool.free.clear()
+    counts.clear()
