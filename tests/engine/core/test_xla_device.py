@@ -84,13 +84,13 @@ def test_a_trace_serves_its_own_device_alone():
 
 def test_jax_keeps_its_own_setting_of_64_bits(tmp_path: Path):
     code = (
-        "import limelight as ll, sys\n"
+        "import limelight as ll, os, sys\n"
         "assert 'jax' not in sys.modules\n"
         "x = ll.constant([1, 2], dtype='int64').to('XLA:0') + 1\n"
         "f = ll.function(lambda x: x * 2, jit_compile=True)\n"
         "f(ll.constant([1, 2], dtype='int64'))\n"
         "import jax.numpy as jnp\n"
-        "print(x.dtype, jnp.arange(3).dtype)"
+        "print(x.dtype, jnp.arange(3).dtype, os.environ['XLA_PYTHON_CLIENT_PREALLOCATE'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["int64", "int32"], done.stderr
+    assert done.stdout.split() == ["int64", "int32", "false"], done.stderr  # the last: a GPU's memory is not taken
