@@ -18,7 +18,10 @@ def _is_of_cupy(name):
 
 @contextmanager
 def pretended_gpus():
-    """GPU:0 and GPU:1 are there in its block; gives the module `cupy`."""
+    """GPU:0 and GPU:1 are there in its block; gives the module `cupy`.
+
+    Not beside a real one in the same process: kernels are made once.
+    """
     from limelight.core import backends, devices
 
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_of_cupy(name)}

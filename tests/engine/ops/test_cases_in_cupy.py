@@ -1,24 +1,21 @@
-"""Each op as CuPy runs it, alone, differentiated and staged, on a pretended GPU: a case of each op.
+"""Each op as CuPy runs it, alone, differentiated and staged: a case of each op, on a pretended GPU where none is.
 
 The test marked `gpu` runs all cases with all dtypes on a real one.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from cases import CASES
 from opcase import TOLERANCE, each, op_of, thinned, wide
+from pretended_gpu import pretended_gpus
 
 import limelight as ll
 from limelight.core import dtypes
 from limelight.executors import base as executors
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-from pretended_gpu import pretended_gpus
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 ONE_OF_EACH = list({case.op: case for case in thinned(CASES, op_of)}.values())  # in the full run there are more
@@ -26,9 +23,9 @@ ELSEWHERE = {"to_device"}  # its result is where it says
 
 
 @pytest.fixture
-def cupy():
-    with pretended_gpus() as module:
-        yield module
+def cupy(no_gpu):
+    with pretended_gpus() if no_gpu else nullcontext():
+        yield
 
 
 def tried(case):
