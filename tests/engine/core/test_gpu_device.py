@@ -117,6 +117,14 @@ def test_draws_are_those_of_the_cpu(cupy):
     assert [x.tolist() for x in there] == [x.tolist() for x in here]
 
 
+def test_dropout_brings_no_operand_to_the_host(cupy):
+    x = ll.ones((4, 5)).to("GPU:0")
+    ll.memory.reset()
+    y = ll.nn.dropout(x, 0.5)
+    assert set(y.numpy().ravel().tolist()) == {0.0, 2.0}
+    assert [c.target_device for c in ll.memory.recent_copies()] == ["GPU:0"]
+
+
 # streams
 
 

@@ -112,7 +112,8 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     [0.0, 1.0, 2.0]
     """
     place = device_scopes.requested_device() if device is None else devices.find(device)
-    if isinstance(x, Tensor) and (copy or place in (None, x.device) or not x.device.backend.startswith("numpy")):
+    lends = type(x) is Tensor and x.device.kind == "CPU" and place is not None and place.kind == "XLA" and not copy
+    if isinstance(x, Tensor) and not lends:
         return asarray(x, device=place, copy=copy)
     if not hasattr(x, "__dlpack__"):
         raise DTypeError(
@@ -120,7 +121,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
         )
     home = _home_of(x)
     if home.kind == "CPU" and place is not None and place.kind == "XLA" and not copy:
-        return _wrapped(x.numpy() if isinstance(x, Tensor) else x, place)
+        return _on_xla(x, place, must_share=copy is False)
     if home.kind != "CPU":
         return _from_gpu(_wrapped(x, home), place or home, copy)
     array = np.from_dlpack(x, copy=copy) if copy is not None and KNOWS_DLPACK_1 else np.from_dlpack(x)
@@ -138,6 +139,16 @@ def _from_gpu(tensor: Tensor, place: Device, copy: bool | None) -> Tensor:
             raise BufferError(f"from_dlpack: copy=False, but the array is on {home.short}, not on {place.short}")
         return tensor.to(place)
     return wrap(backends.load(home.backend).copy(tensor._data), home) if copy else tensor
+
+
+def _on_xla(x: Any, place: Device, must_share: bool) -> Tensor:
+    """A tensor of XLA in the memory of an array of the host, or a copy where JAX cannot use that."""
+    try:
+        return _wrapped(x._data if isinstance(x, Tensor) else x, place)
+    except BufferError:  # of read-only memory, which JAX has no word for
+        if must_share:
+            raise
+        return from_dlpack(x).to(place)
 
 
 def _home_of(x: Any) -> Device:

@@ -108,6 +108,7 @@ dropout_mask = defop_draws_like(
     attrs="rate",
     infer=_mask_infer,
     kernel=_mask_kernel,
+    special={"cupy": _mask_kernel},  # of the operand it asks for shape and dtype alone, so that stays where it is
     accepts="floating",
     why_no_gradient=DRAWN,
     batching="draw_like",
