@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from hypothesis.internal.conjecture import providers
 
+sys.path.insert(0, str(Path(__file__).parent / "fakes"))  # libraries that stand in for hardware
+
 # A shared machine pauses a process for longer than Hypothesis's deadline, and makes drawing examples look slow; the
 # run's own time limit is enough. Examples are drawn from a fixed seed, so that a red test is red for everybody.
 hypothesis.settings.register_profile(
@@ -122,6 +124,12 @@ def why_no_gpu() -> str | None:
         return None if cupy.cuda.runtime.getDeviceCount() else "CuPy sees no GPU"
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"CuPy cannot use the GPU: {error}"
+
+
+@pytest.fixture(scope="session")
+def no_gpu() -> str | None:
+    """Why there is no GPU to use, or None."""
+    return why_no_gpu()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from limelight import events
-from limelight.core import device_counts, devices, dispatch, heap, live_buffers
+from limelight.core import backends, device_counts, devices, dispatch, heap, live_buffers
 from limelight.core.buffer_lifetimes import Lifetimes
 from limelight.core.collector import collector_paused
 from limelight.core.device_copies import forget_copies, recent_copies
@@ -27,12 +27,18 @@ __all__ = ["DeviceWatch", "MemoryInfo", "memory_info", "recent_copies", "reset"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """Bytes of tensors and variables on one device: `current`, and `peak`, the most that any question has found."""
+    """Bytes of tensors and variables on one device: `current`, and `peak`, the most that any question has found.
+
+    On a GPU they are whole blocks of CuPy's memory pool, which has given out `in_use` (to whomever: the difference is
+    not limelight's) and holds `reserved` of the device's memory; both are None elsewhere.
+    """
 
     device: str
     current: int
     peak: int
     tensors: int
+    in_use: int | None = None
+    reserved: int | None = None
 
 
 _peaks: dict[str, int] = {}
@@ -55,11 +61,13 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
     for _, data in _payloads(place):
         count += 1
         base = live_buffers.base(data)
-        buffers[id(base)] = int(getattr(base, "nbytes", 0))
+        buffers[id(base)] = live_buffers.block_bytes(base)
     current = sum(buffers.values())
     peak = current if reset_peak else max(current, _peaks.get(place.name, 0))
     _peaks[place.name] = peak
-    return MemoryInfo(place.short, current, peak, count)
+    gpu: Any = backends.load(place.backend) if place.kind == "GPU" else None
+    pool = (None, None) if gpu is None else gpu.pool_bytes()
+    return MemoryInfo(place.short, current, peak, count, *pool)
 
 
 def reset() -> None:

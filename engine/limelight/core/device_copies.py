@@ -37,9 +37,8 @@ def copied(data: Any, home: Device, to: Device, cause: str, line: Source | None)
             f"{cause}: {what}, {int(data.nbytes):,} bytes, would be copied from {home.short} to {to.short}, and copies "
             f'are forbidden here; copy it once, before: x = x.to("{to.short}")'
         )
-    here, there = backends.load(home.backend), backends.load(to.backend)
     start = time.perf_counter()
-    copy = here.copy(data) if here is there else there.from_numpy(here.to_numpy(data))
+    copy = backends.moved(data, home.backend, to.backend)
     seconds = time.perf_counter() - start
     if to is not CPU0:
         devices.mark_in_use()

@@ -31,7 +31,7 @@ class Device:
         self.index = index
         self.job = job
         self.task = task
-        self.backend = _BACKEND[kind]
+        self.backend = _BACKEND[kind] + (f":{index}" if kind == "GPU" and index else "")
         self.short = f"{kind}:{index}"
         self.name = f"/job:{job}/task:{task}/device:{self.short}"
 

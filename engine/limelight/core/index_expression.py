@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from limelight.core import shapes, value_checks
+from limelight.core import backends, shapes, value_checks
 from limelight.core.shapes import Shape
 from limelight.errors import ArgumentError, AxisError, OutOfBoundsError
 
@@ -90,7 +90,7 @@ def dynamic_shape(shape: Shape, key: Key, content: Any) -> Shape:
 def as_numbers(positions: Any) -> list[Any]:
     """Positions as Python's numbers; those of a program that JAX is tracing as they are, which it can index with."""
     try:
-        return [int(i) for i in positions]
+        return [int(i) for i in backends.to_host(positions)]
     except TypeError:
         return list(positions)
 

@@ -30,6 +30,12 @@ def base(data: Any) -> Any:
     return data
 
 
+def block_bytes(buffer: Any) -> int:
+    """The bytes that its allocator has given for a buffer: on a GPU whole blocks of CuPy's pool, else its elements."""
+    memory = getattr(getattr(buffer, "data", None), "mem", None)
+    return int(getattr(buffer, "nbytes", 0) if memory is None else memory.size)
+
+
 class _Life(weakref.ref[Any]):
     """A reference to a buffer that knows what its death takes away: no closure is made for each, nor a `finalize`."""
 
@@ -80,7 +86,7 @@ def born(handle: Any, data: Any, device: Device, line: Source | None = None, *, 
     key = id(buffer)
     if key in _live:
         return
-    nbytes, name = int(getattr(buffer, "nbytes", 0)), device.short
+    nbytes, name = int(buffer.nbytes) if type(buffer) is np.ndarray else block_bytes(buffer), device.short
     device_counts.moved(name, nbytes)
     try:
         life = _Life(buffer, _freed)

@@ -248,7 +248,7 @@ class Op:
         return ",  ".join(self.maths.values())
 
     def _resolve(self, backend: str) -> Callable[..., Any]:
-        kernel = self.special.get(backend, self.kernel)
+        kernel = self.special.get(backends.library_of(backend), self.kernel)
         library = backends.load(backend)
         resolved: Callable[..., Any]
         if isinstance(kernel, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from limelight.core import dtypes, shapes, value_checks
+from limelight.core import dtypes, repeated_places, shapes, value_checks
 from limelight.core.index_expression import Key, basic_shape, native
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -71,17 +71,16 @@ def _scatter_kernel(change: str) -> Callable[..., Any]:
             _check_rows(indices, len(new))
             place = new.at[indices]
             return place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
-        if change == "set":
-            new[indices] = values
-        else:
-            getattr(xp, change).at(new, indices, values)
+        if repeated_places.is_parallel(new):
+            _check_rows(indices, len(new))
+        repeated_places.change_at(xp, change, new, indices, values)
         return new
 
     return lambda xp, storage, indices, values: storage.update(lambda array: changed(xp, array, indices, values))
 
 
 def _check_rows(indices: Any, n: int) -> None:
-    """Raises IndexError for a row that is not there, which JAX would leave out."""
+    """Raises IndexError for a row that is not there: JAX would leave it out, and CuPy count it from the end."""
     if value_checks.any_wrong(indices, lambda: (indices < -n) | (indices >= n)):
         raise IndexError(f"a row is out of bounds for axis 0 with size {n}")
 

@@ -61,6 +61,16 @@ def sum_over(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
 
 
+def stable_argsort(xp: Any, x: Any, axis: int = -1) -> Any:
+    """The places that sort `x`, those of equal elements in order: CuPy knows no other way, nor the word for it."""
+    return xp.argsort(x, axis=axis) if is_cupy(xp) else xp.argsort(x, axis=axis, stable=True)
+
+
+def is_cupy(xp: Any) -> bool:
+    """Whether an array library is CuPy."""
+    return getattr(xp, "__name__", "") == "cupy"
+
+
 def wide(x: Any) -> Any:
     """`x`, in float32 where it has 16-bit floats."""
     return x.astype(dtypes.float32) if x.dtype in SHORT else x

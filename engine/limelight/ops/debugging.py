@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import backends, dtypes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import Op, defop
 from limelight.core.spec import known
@@ -24,7 +24,7 @@ Writer = Callable[[list[Any]], str]
 
 def _host(x: Any) -> Any:
     """A payload as a NumPy array, whatever library it is of."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)
+    return np.asarray(backends.to_host(x))
 
 
 def _print(xp: Any, *arguments: Any) -> tuple[()]:

@@ -84,13 +84,37 @@ def test_a_trace_serves_its_own_device_alone():
 
 def test_jax_keeps_its_own_setting_of_64_bits(tmp_path: Path):
     code = (
-        "import limelight as ll, sys\n"
+        "import limelight as ll, os, sys\n"
         "assert 'jax' not in sys.modules\n"
         "x = ll.constant([1, 2], dtype='int64').to('XLA:0') + 1\n"
         "f = ll.function(lambda x: x * 2, jit_compile=True)\n"
         "f(ll.constant([1, 2], dtype='int64'))\n"
         "import jax.numpy as jnp\n"
-        "print(x.dtype, jnp.arange(3).dtype)"
+        "print(x.dtype, jnp.arange(3).dtype, os.environ['XLA_PYTHON_CLIENT_PREALLOCATE'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["int64", "int32"], done.stderr
+    assert done.stdout.split() == ["int64", "int32", "false"], done.stderr  # the last: a GPU's memory is not taken
+
+
+def aligned(n):
+    """Zeros that begin where XLA wants them to."""
+    room = np.zeros(n + 16, "float32")
+    start = -room.ctypes.data % 64 // 4
+    return room[start : start + n]
+
+
+def test_aligned_memory_is_shared_where_somebody_asks():
+    array = aligned(16)
+    there = ll.from_dlpack(array, device="XLA:0")
+    assert (there.device, there._data.unsafe_buffer_pointer()) == ("XLA:0", array.ctypes.data)
+    copied = ll.from_dlpack(array, device="XLA:0", copy=True)
+    array[0] = 3.0
+    assert (copied.device, float(copied[0]), np.asarray(there._data)[0]) == ("XLA:0", 0.0, 3.0)
+    locked = ll.zeros(16)
+    locked.numpy()
+    assert ll.from_dlpack(locked, device="XLA:0").tolist() == [0.0] * 16
+    with pytest.raises(BufferError):
+        ll.from_dlpack(locked, device="XLA:0", copy=False)
+    back = ll.from_dlpack(there)
+    assert (back.device, ll.from_dlpack(there, device="CPU:0").device) == ("XLA:0", "CPU:0")
+    assert np.from_dlpack(there)[0] == 3.0

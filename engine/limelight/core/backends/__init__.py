@@ -1,7 +1,8 @@
 """Array libraries that compute: one module each, imported only when a device asks for it.
 
-A backend module has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real
-bytes, on the same device), `prepared(kernel)` (the kernel with what it needs around it) and `device_count()`.
+A backend has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real bytes,
+on the same device), `from_dlpack(array)` (the same memory) and `prepared(kernel)` (the kernel with what it needs around
+it). It is a module, or, where the library has several devices, what the module's `on_device(index)` gives.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
+from limelight.errors import DTypeError
+
 
 class Backend(Protocol):
-    """What `limelight.core.backends.<name>` must have."""
+    """What `limelight.core.backends.<name>`, or its `on_device(index)`, must have."""
 
     xp: Any
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any: ...
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]: ...
     def copy(self, array: Any) -> Any: ...
+    def from_dlpack(self, array: Any) -> Any: ...
     def prepared(self, kernel: Callable[..., Any]) -> Callable[..., Any]: ...
-    def device_count(self) -> int: ...
 
 
 _set_flags: Final[Callable[[Any, bool], None]] = cast(Any, np.ndarray.setflags)
@@ -43,6 +46,36 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @cache
 def load(name: str) -> Backend:
-    """The backend module called `name`: "numpy", "cupy" or "jax"."""
-    module: Backend = importlib.import_module(f"limelight.core.backends.{name}")
-    return module
+    """The backend called `name`: "numpy", "jax", "cupy" for the first GPU, "cupy:1" for the next."""
+    library, _, index = name.partition(":")
+    module: Any = importlib.import_module(f"limelight.core.backends.{library}")
+    backend: Backend = module.on_device(int(index or 0)) if hasattr(module, "on_device") else module
+    return backend
+
+
+def lacking(dtype: Any) -> DTypeError:
+    """The error for a dtype that CuPy has not: it takes NumPy's, and bfloat16 in part, from version 14 on."""
+    return DTypeError(
+        f"a {dtype.name} tensor cannot be on a GPU, as this CuPy has no such dtype; convert it first, "
+        "x.astype(ll.float32)"
+    )
+
+
+def to_host(x: Any) -> Any:
+    """An array of CuPy as one of NumPy; any other as it is."""
+    return x.get() if hasattr(x, "get") else x
+
+
+def library_of(name: str) -> str:
+    """The array library of a backend: "cupy" for each GPU."""
+    return name.partition(":")[0]
+
+
+def moved(array: Any, home: str, to: str) -> Any:
+    """A copy of an array of the backend `home` as one of the backend `to`: by way of the host if there is no other."""
+    here, there = load(home), load(to)
+    if here is there:
+        return here.copy(array)
+    if library_of(home) == library_of(to):
+        return cast(Any, there).from_peer(array, here)
+    return there.from_numpy(here.to_numpy(array))

@@ -22,9 +22,10 @@ def copy(array: Any) -> Any:
     return np.array(array, copy=True)
 
 
+def from_dlpack(array: Any) -> Any:
+    """An array of another library, in the memory that it has on the host."""
+    return np.from_dlpack(array)
+
+
 def prepared(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
-
-
-def device_count() -> int:
-    return 1

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dispatch
+from limelight.core import backends, dispatch
 from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
 from limelight.errors import DTypeError, LimelightError
@@ -75,19 +75,39 @@ def dlpack(
 ) -> Any:
     """The data for another library, whose `from_dlpack` calls this: a copy, which that library may write to.
 
-    With `copy=False` the memory is shared, marked as read-only for libraries that understand the mark (`max_version`
-    of 1 at least). PyTorch takes the mark without heeding it, so a tensor is not lent unless it is asked for.
+    It stays on its device, unless `dl_device` is the host. With `copy=False` the memory is shared, on the host marked
+    as read-only for libraries that understand the mark (`max_version` of 1 at least). PyTorch takes the mark without
+    heeding it, so a tensor is not lent unless it is asked for.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    to_host = dl_device is not None and tuple(map(int, dl_device)) == (_HOST, 0)
+    if self._device.backend != "numpy" and not to_host:
+        return _dlpack_elsewhere(self, options, copy)
     if self._device.backend != "numpy":
-        return self._data.__dlpack__(**options, copy=copy)
-    if copy is not False:
+        if copy is False:
+            raise BufferError(f"the tensor is on {self._device.short}: on the host there can only be a copy")
+        data, options = np.array(self.numpy()), options | {"stream": None}
+    elif copy is not False:
         data = np.array(self._data)
     elif max_version is not None and max_version[0] >= 1 and KNOWS_DLPACK_1:
         data = self.numpy()
     else:
         data = np.asarray(self._data)
     return data.__dlpack__(**options) if KNOWS_DLPACK_1 else data.__dlpack__(stream=stream)
+
+
+_HOST: Final = 1
+"""The host's memory, in the terms of DLPack."""
+
+
+def _dlpack_elsewhere(tensor: Tensor, options: dict[str, Any], copy: bool | None) -> Any:
+    """The same for a tensor on another device, where it stays; libraries differ in which options they know."""
+    data = tensor._data if copy is False else backends.load(tensor._device.backend).copy(tensor._data)
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return data.__dlpack__(**given)
+    except TypeError:  # CuPy before 14 knows none but the stream
+        return data.__dlpack__(stream=options["stream"])
 
 
 @method("__dlpack_device__")

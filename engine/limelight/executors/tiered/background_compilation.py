@@ -39,7 +39,7 @@ def compiled(graph: Graph, process: CompilerProcess) -> Program:
     def elsewhere(run: Callable[..., Any], types: Sequence[Any]) -> Any:
         process.stop_if_told()
         export = importlib.import_module("jax.export")
-        program = bytes(export.export(jax().jit(run))(*types).serialize())
+        program = bytes(export.export(jax().jit(run), platforms=["cpu"])(*types).serialize())
         with _folder() as (folder, most_bytes):
             process.compile(program, folder, most_bytes)
             with disk_cache.used(Path(folder), most_bytes=most_bytes):

@@ -46,7 +46,11 @@ class CompilerProcess:
         import subprocess  # noqa: PLC0415  # and much with it
 
         command = [sys.executable, "-P", _SCRIPT, str(folder), str(most_bytes)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "JAX_PLATFORMS": "cpu",  # a GPU's memory is not for it: what it compiles runs on CPU:0
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        }
         self._running = subprocess.Popen(
             command,
             env=environment,

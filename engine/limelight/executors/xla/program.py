@@ -10,7 +10,7 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class RefusedValueError(Exception):
 @functools.cache
 def jax() -> Any:
     """The module, which is imported when something is compiled."""
+    backends.load("jax")  # which says how JAX is to treat a GPU
     return importlib.import_module("jax")
 
 
@@ -45,6 +46,13 @@ def wide() -> AbstractContextManager[Any]:
     """With dtypes of 64 bits, which JAX narrows otherwise."""
     backend: Any = backends.load("jax")
     return backend.wide()  # type: ignore[no-any-return]
+
+
+def _for_host() -> AbstractContextManager[Any]:
+    """A block in which programs are made for the CPU, also where JAX would take a GPU."""
+    if jax().default_backend() == "cpu":
+        return nullcontext()
+    return jax().default_device(jax().devices("cpu")[0])  # type: ignore[no-any-return]
 
 
 class Program:
@@ -83,7 +91,7 @@ class Program:
         self.refuses = False
         held = [payloads[i].array for i in self._written]
         self._on_host = (*on_host, *[isinstance(x, np.ndarray | np.generic) for x in held])  # the plan leaves scalars
-        with wide():
+        with wide(), _for_host() if all(self._on_host) else nullcontext():
             self._compile(payloads, compile or compiled_here)
 
     def _compile(self, payloads: Sequence[Any], compile: Callable[..., Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.core import devices, dtypes, shapes
+from limelight.core import backends, devices, dtypes, shapes
 from limelight.core.devices import Device
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import entry_point
@@ -35,12 +35,20 @@ def _astype_gradient(g: Tensor, x_dtype: DType) -> Tensor | None:
     return g.astype(x_dtype)
 
 
+def _astype_on_gpu(xp: Any, x: Any, dtype: DType) -> Any:
+    try:
+        return x.astype(dtype)
+    except ValueError as error:
+        raise backends.lacking(dtype) from error
+
+
 _astype = entry_point(defop(
     "astype",
     inputs="x",
     attrs="dtype",
     infer=_astype_infer,
     kernel=lambda xp, x, dtype: x.astype(dtype),
+    special={"cupy": _astype_on_gpu},
     vjp={"x": _astype_gradient},
     elementwise=True,
     linear="x",

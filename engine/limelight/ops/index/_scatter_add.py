@@ -17,7 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes, value_checks
+from limelight.core.backends import to_host
 from limelight.core.index_expression import Key
+from limelight.core.repeated_places import change_at, is_parallel
 from limelight.ops._shape_rules import SHORT
 
 _MANY: Final = 4096
@@ -40,6 +42,10 @@ def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
         out = xp.zeros((size, *rows.shape[1:]), rows.dtype)
         if hasattr(out, "at"):
             return out.at[places].add(rows)
+        if is_parallel(out):
+            wide = out.astype(dtypes.float32) if rows.dtype in SHORT else out
+            change_at(xp, "add", wide, places, rows.astype(wide.dtype, copy=False))
+            return wide.astype(rows.dtype, copy=False)
     wide = rows.astype(dtypes.float32) if rows.dtype in SHORT else rows
     return _add_rows_numpy(size, places, wide).astype(rows.dtype, copy=False)
 
@@ -90,7 +96,10 @@ def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> An
 
 
 def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) -> Any:
-    """Places counted from the front. Of other libraries than NumPy, JAX's arrays are looked into (`value_checks`).
+    """Places counted from the front. Those of JAX and CuPy are looked into (`value_checks`), and returned as they are.
+
+    CuPy takes a place that is not there for another one, and JAX for the nearest, so somebody must look, although on a
+    GPU that waits for the device.
 
     Args:
         places: integers.
@@ -99,7 +108,7 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
         from_end: whether negative places count from the end.
 
     Returns:
-        `places` without negative ones.
+        `places`, of NumPy without negative ones.
 
     Raises:
         IndexError: there is no such place; the first one is named. Whoever runs a kernel makes that an
@@ -107,9 +116,10 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
     """
     least = -size if from_end else 0
     if not isinstance(places, np.ndarray | np.generic):
-        if not hasattr(places, "at") or not value_checks.any_wrong(places, lambda: (places < least) | (places >= size)):
+        looks = hasattr(places, "at") or is_parallel(places)
+        if not looks or not value_checks.any_wrong(places, lambda: (places < least) | (places >= size)):
             return places
-        places = np.asarray(places)
+        places = to_host(places)
     if not places.size or np.maximum.reduce(_unsigned(places), None) < size:
         return places
     low, high = places.min(), places.max()

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.repeated_places import change_at
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
@@ -67,7 +68,7 @@ def segment_kernel(name: str, ufunc: str, method: str) -> Any:
         out = xp.full((size, *rows.shape[1:]), neutral, wide.dtype)
         if hasattr(out, "at"):
             return getattr(out.at[places], method)(wide).astype(data.dtype)
-        getattr(xp, ufunc).at(out, places, wide)
+        change_at(xp, ufunc, out, places, wide)
         return out.astype(data.dtype, copy=False)
 
     return kernel

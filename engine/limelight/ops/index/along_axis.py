@@ -9,6 +9,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
+from limelight.core.repeated_places import change_at, is_parallel, last_named
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
@@ -92,6 +93,10 @@ def _scatter_kernel(xp: Any, x: Any, indices: Any, axis: int, shape: tuple[int, 
     out = xp.zeros(shape, x.dtype)
     if hasattr(out, "at"):
         return out.at[_index_of_all_axes(xp, shape, indices, axis)].add(x)
+    if is_parallel(out):
+        where = _index_of_all_axes(xp, shape, checked_places(indices, shape[axis], axis), axis)
+        change_at(xp, "add", out, where, x)
+        return out
     return add_along(shape, checked_places(indices, shape[axis], axis), x, axis)
 
 
@@ -145,8 +150,8 @@ def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
     if hasattr(x, "at"):
         return x.at[where].set(values)
     checked_places(indices, x.shape[axis], axis)
-    out = np.array(x)
-    out[where] = values
+    out = xp.array(x)
+    change_at(xp, "set", out, where, values)
     return out
 
 
@@ -157,6 +162,8 @@ def _values_gradient(g: Tensor, x: Tensor, indices: Tensor, values_shape: Any, a
 
 def _last_wins_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     """Which of the values that go to one place stays there: the last."""
+    if is_parallel(x):
+        return last_named(xp, x.shape, _index_of_all_axes(xp, x.shape, indices, axis))
     order = np.arange(indices.size).reshape(indices.shape)
     seats = _put_kernel(np, np.zeros(x.shape, np.int64), order, np.asarray(indices), axis)
     return xp.asarray(np.take_along_axis(seats, np.asarray(indices), axis) == order)

@@ -16,6 +16,7 @@ from limelight.core.dispatch import active
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.index_expression import Key, array_shape, as_numbers, basic_shape, check_positions, filled, native
 from limelight.core.op import defop
+from limelight.core.repeated_places import change_at, is_parallel, last_named
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant, method, wrap
@@ -67,6 +68,8 @@ def _update_kernel(name: str, how: str, ufunc: str) -> Callable[..., Any]:
             else:
                 check_positions(x.shape, where)
             return getattr(x.at[where], how)(updates)
+        if is_parallel(x):
+            return _update_copy_in_parallel(xp, x, where, updates, ufunc, indices, key)
         try:
             return _update_copy(x, where, updates, ufunc, "i" in key)
         except IndexError:
@@ -93,6 +96,18 @@ def _update_copy(x: Any, where: Any, updates: Any, ufunc: str, repeated: bool) -
     return out
 
 
+def _update_copy_in_parallel(xp: Any, x: Any, where: Any, updates: Any, ufunc: str, indices: Any, key: Key) -> Any:
+    if "i" in key:
+        check_places_of_key(x.shape, indices, key)
+        out = xp.array(x)
+        change_at(xp, ufunc or "set", out, where, updates)
+        return out
+    check_positions(x.shape, where)
+    out = xp.array(x)
+    out[where] = getattr(xp, ufunc)(out[where], updates) if ufunc else updates
+    return out
+
+
 def _whole_rows(out: Any, places: Any, updates: Any) -> Any:
     """What to add where the index is an array of rows: the usual case, for which there are faster routes."""
     places = np.arange(len(out))[places]
@@ -112,18 +127,15 @@ _last_wins = entry_point(defop(
     inputs="x:any indices:integer",
     attrs="key",
     infer=lambda x, indices, key: known(_part_shape("index_wins", x, indices, key), dtypes.bool_),
-    kernel=lambda xp, x, indices, key: _last_wins_kernel(xp, x.shape, _native_index(indices, key)),
+    kernel=lambda xp, x, indices, key: _last_wins_kernel(xp, x, _native_index(indices, key)),
     why_no_gradient="its result is boolean",
     batching="index_places",
 ))  # fmt: skip
 
 
-def _last_wins_kernel(xp: Any, shape: tuple[int, ...], where: Any) -> Any:
+def _last_wins_kernel(xp: Any, x: Any, where: Any) -> Any:
     """Which of the updates that go to one place stays there: the last."""
-    seats = np.zeros(shape, np.int64)
-    order = np.arange(seats[where].size).reshape(seats[where].shape)
-    seats[where] = order
-    return xp.asarray(seats[where] == order)
+    return xp.asarray(last_named(xp if is_parallel(x) else np, x.shape, where))
 
 
 def _update_gradient(g: Tensor, x: Tensor, indices: Tensor, updates_shape: Any, key: Key) -> Tensor:

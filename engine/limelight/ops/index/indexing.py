@@ -32,6 +32,7 @@ from limelight.core.index_expression import (
     within,
 )
 from limelight.core.op import defop
+from limelight.core.repeated_places import change_at
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
 from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
@@ -62,7 +63,7 @@ def _add_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     out = xp.zeros(shape, value.dtype)
     if hasattr(out, "at"):
         return out.at[key].add(value)
-    xp.add.at(out, key, value)
+    change_at(xp, "add", out, key, value)
     return out
 
 

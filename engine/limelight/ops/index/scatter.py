@@ -11,6 +11,7 @@ import numpy as np
 from limelight.core import shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
+from limelight.core.repeated_places import change_at, is_parallel
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -38,7 +39,7 @@ def _depth(name: str, indices: TensorSpec, shape: Shape) -> int:
 
 def _flat(indices: Any, shape: tuple[int, ...]) -> Any:
     """Each row of `indices` as one number, a place in the flattened `shape`, whose axes it names."""
-    flat = np.zeros(indices.shape[:-1], np.int64)
+    flat: Any = 0 if is_parallel(indices) and shape else np.zeros(indices.shape[:-1], np.int64)
     for axis, size in enumerate(shape):
         flat = flat * size + checked_places(indices[..., axis], size, axis)
     return flat.reshape(-1)
@@ -114,6 +115,9 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
     out = xp.zeros(shape, updates.dtype)
     if hasattr(out, "at"):
         return out.at[tuple([indices[..., i] for i in range(depth)])].add(updates)
+    if is_parallel(out):
+        change_at(xp, "add", out, tuple([indices[..., i] for i in range(depth)]), updates)
+        return out
     places = _flat(indices, shape[:depth])
     return add_rows(xp, prod(shape[:depth]), places, updates.reshape(places.size, *shape[depth:])).reshape(shape)
 

@@ -14,6 +14,7 @@ from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, method
+from limelight.ops._kernel_parts import stable_argsort
 from limelight.ops.index._segment_rules import segment_infer, segment_kernel, segment_operands
 
 __all__ = ["segment_prod"]
@@ -84,12 +85,12 @@ _neighbour: EntryPoint = entry_point(defop(
 
 def _neighbour_kernel(xp: Any, ids: Any, by: int) -> Any:
     """For each place of the vector `ids` the one that is `by` further on in its segment; -1 where there is none."""
-    n, order = len(ids), xp.argsort(ids, stable=True)
+    n, order = len(ids), stable_argsort(xp, ids)
     ahead = xp.arange(n) + by
     held = (ahead >= 0) & (ahead < n)
     ahead = xp.clip(ahead, 0, max(n - 1, 0))
     alike = held & (ids[order[ahead]] == ids[order])
-    return xp.where(alike, order[ahead], -1)[xp.argsort(order, stable=True)].astype(np.int64)
+    return xp.where(alike, order[ahead], -1)[stable_argsort(xp, order)].astype(np.int64)
 
 
 _UNKNOWN = 1 << 31

@@ -13,6 +13,7 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._kernel_parts import stable_argsort
 from limelight.ops._shape_rules import SHORT
 from limelight.user_code.dropped_result import warn_if_dropped
 
@@ -40,7 +41,7 @@ def _stable_argsort(xp: Any, x: Any, axis: int) -> Any:
     and then the places of equal elements put in order. Narrow integers have a radix sort, which is quicker still.
     """
     if type(x) is not np.ndarray or x.shape[axis] < _MUCH or x.dtype.itemsize < 4:
-        return xp.argsort(x, axis=axis, stable=True)
+        return stable_argsort(xp, x, axis)
     x = np.moveaxis(x, axis, -1)
     places = np.argsort(x, axis=-1)
     ordered = np.take_along_axis(x, places, -1)

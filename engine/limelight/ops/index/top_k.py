@@ -12,6 +12,7 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._kernel_parts import stable_argsort
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["top_k"]
@@ -43,7 +44,7 @@ def _top_k_kernel(xp: Any, x: Any, k: int, axis: int) -> Any:
 
 def _descending(xp: Any, rows: Any) -> Any:
     """The places that sort from the largest down, equal ones from the first on: those of reversed rows, reversed."""
-    return (rows.shape[-1] - 1 - xp.argsort(rows[..., ::-1], axis=-1, stable=True))[..., ::-1]
+    return (rows.shape[-1] - 1 - stable_argsort(xp, rows[..., ::-1]))[..., ::-1]
 
 
 def _few_of_many(rows: Any, k: int) -> Any:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes, value_checks
+from limelight.core import backends, dtypes, shapes, value_checks
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.errors import LinAlgError, ShapeError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._kernel_parts import add_reduce
+from limelight.ops._kernel_parts import add_reduce, is_cupy
 
 Kernel = Callable[..., Any]
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
@@ -118,7 +119,7 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
     def wrap(kernel: Kernel) -> Kernel:
         @functools.wraps(kernel)
         def run(xp: Any, *arguments: Any) -> Any:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), _raising(xp):
                 try:
                     return _checked_results(kernel(xp, *arguments), arguments)
                 except np.linalg.LinAlgError as error:
@@ -130,6 +131,14 @@ def lapack(infer: Callable[..., Any], name: str, complaint: str) -> Callable[[Ke
         return run
 
     return wrap
+
+
+def _raising(xp: Any) -> AbstractContextManager[Any]:
+    """A block in which the library says that it has failed: CuPy has to be asked to, and then waits for the device."""
+    if not is_cupy(xp):
+        return nullcontext()
+    gpu: Any = backends.load("cupy")
+    return gpu.raising()  # type: ignore[no-any-return]
 
 
 def _checked_results(results: Any, arguments: Sequence[Any]) -> Any:

@@ -11,11 +11,21 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes
 from limelight.core.eager import entry_point, entry_point_of_many
+from limelight.core.host_kernels import by_host
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, method
 from limelight.ops._shape_rules import COMPLEX, real_of
-from limelight.ops.linalg._matrices import H, check_finite, check_square, lapack, reciprocal, side_length, sum_of_terms
+from limelight.ops.linalg._matrices import (
+    H,
+    Kernel,
+    check_finite,
+    check_square,
+    lapack,
+    reciprocal,
+    side_length,
+    sum_of_terms,
+)
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
 
@@ -153,6 +163,12 @@ def _eig_kernel(xp: Any, x: Any) -> Any:
     return values.astype(dtype), vectors.astype(dtype)
 
 
+def _on_gpu(name: str, kernel: Kernel) -> Kernel:
+    """The kernel where CuPy has a function for it, which is since version 14; else by the host."""
+    detour = by_host(kernel, f"{name} on the host, as this CuPy has none")
+    return lambda xp, x: kernel(xp, x) if hasattr(xp.linalg, name) else detour(xp, x)
+
+
 def _eig_gradient(g: tuple[Tensor | None, Tensor | None], x_dtype: Any, out: tuple[Tensor, Tensor]) -> Tensor:
     w, v = out
     terms = [] if g[0] is None else [g[0].expand_dims(-1) * H(v)]
@@ -171,6 +187,7 @@ _eig = entry_point_of_many(defop(
     inputs="x",
     infer=_eig_infer,
     kernel=_eig_kernel,
+    special={"cupy": _on_gpu("eig", _eig_kernel)},
     accepts="wide",
     multiple=True,
     vjp={"x": _eig_gradient},
@@ -221,6 +238,7 @@ _eigvals = entry_point(defop(
     inputs="x",
     infer=_eigvals_infer,
     kernel=_eigvals_kernel,
+    special={"cupy": _on_gpu("eigvals", _eigvals_kernel)},
     accepts="wide",
     vjp={"x": _eigvals_gradient},
     maths={"x": "x̄ = V⁻ᴴ diag(w̄) Vᴴ"},

@@ -16,6 +16,7 @@ from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.ops._kernel_parts import is_cupy
 from limelight.ops.linalg._matrices import H, lapack, right_side, square_to_square
 
 __all__ = ["cholesky_solve", "inv", "solve", "triangular_solve"]
@@ -188,6 +189,9 @@ def _solve_infer(a: TensorSpec, b: TensorSpec) -> TensorSpec:
 
 @lapack(_solve_infer, "solve", _SINGULAR)
 def _solve_kernel(xp: Any, a: Any, b: Any) -> Any:
+    if is_cupy(xp) and a.ndim + b.ndim > 4:  # it takes stacks of equal shapes alone
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = xp.broadcast_to(a, (*lead, *a.shape[-2:])), xp.broadcast_to(b, (*lead, *b.shape[-2:]))
     return xp.linalg.solve(a, b)
 
 

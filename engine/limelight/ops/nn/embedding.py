@@ -9,6 +9,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point, entry_point_of_many
 from limelight.core.op import defop
+from limelight.core.repeated_places import change_at
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -117,7 +118,7 @@ def _add_up_kernel(xp: Any, values: Any, indices: Any) -> tuple[Any, Any, Any]:
     sums = xp.zeros((len(rows), *values.shape[1:]), values.dtype)
     if hasattr(sums, "at"):
         return sums.at[places].add(values), rows, places
-    xp.add.at(sums, places, values)
+    change_at(xp, "add", sums, places, values)
     return sums, rows, places
 
 

@@ -17,16 +17,18 @@ from typing import Any, Final
 import numpy as np
 
 from limelight import forking
-from limelight.core import dtypes
+from limelight.core import backends, dtypes
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, apply, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import explain, prepare
+from limelight.core.host_kernels import by_host, to_gpu
 from limelight.core.op import defop, get
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, wrap
 from limelight.errors import DTypeError, LimelightError
 from limelight.ops._given_shape import as_shape, defop_with_shape
+from limelight.ops._kernel_parts import is_cupy
 
 WORDS: Final = 14
 """A state is so many 64-bit words: counter (4), key (2), a block of bits (4), how many of its words are used, whether
@@ -81,7 +83,7 @@ class Source:
 
     def set(self, state: Any) -> Any:
         """Takes up another state; returns it. Whoever is drawing ends on the old one."""
-        words = np.asarray(state, np.uint64)
+        words = np.asarray(to_host(state), np.uint64)
         bits = np.random.Philox(0)
         bits.state = {
             "bit_generator": "Philox",
@@ -167,7 +169,7 @@ def unit_uniform(source: Source, shape: tuple[int, ...], dtype: DType) -> Any:
 
 def to_host(x: Any) -> np.ndarray[Any, Any]:
     """A kernel's operand as NumPy's array, wherever it is."""
-    return x if type(x) is np.ndarray else np.asarray(x.get() if hasattr(x, "get") else x)
+    return x if type(x) is np.ndarray else np.asarray(backends.to_host(x))
 
 
 def floating(name: str, dtype: DTypeLike) -> DType:
@@ -203,6 +205,16 @@ def _float32(number: float) -> Any:
     return np.array(number, np.float32)
 
 
+_CAUSE: Final = "draws, which the host makes"
+
+
+def handed(xp: Any, drawn: Any) -> Any:
+    """What the host has drawn, as an array of the library `xp`."""
+    if xp is np:
+        return drawn
+    return to_gpu(xp, drawn, _CAUSE) if is_cupy(xp) else xp.asarray(drawn)
+
+
 def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[..., Tensor]:
     """Registers an op (and its form for shapes known at run time) that draws, and returns `run(generator, shape, ...)`.
 
@@ -210,8 +222,7 @@ def defop_draws(name: str, kernel: Callable[..., Any], attrs: str) -> Callable[.
     """
 
     def on_any(xp: Any, source: Source, *parameters: Any) -> Any:
-        drawn = kernel(source, *parameters)
-        return drawn if xp is np else xp.asarray(drawn)
+        return handed(xp, kernel(source, *parameters))
 
     run = defop_with_shape(
         name,
@@ -245,7 +256,8 @@ def defop_draws_like(name: str, **fields: Any) -> Callable[..., Tensor]:
 
     Returns `run(generator, parameters, *attrs)`. The fields are those of `defop`.
     """
-    op = defop(name, effect="random", **fields)
+    special = {"cupy": by_host(fields["kernel"], _CAUSE), **fields.pop("special", {})}
+    op = defop(name, effect="random", special=special, **fields)
     kernel, accepts, silent = op.kernel_on("numpy"), op.accepts, op.vjp is None
 
     def run_fast(generator: Any, x: Any, *attrs: Any) -> Tensor:

@@ -12,7 +12,15 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec, VariableSpec, known
-from limelight.ops.random._draws import DRAWN, Source, defop_draws, defop_draws_like, moved_and_scaled, unit_uniform
+from limelight.ops.random._draws import (
+    DRAWN,
+    Source,
+    defop_draws,
+    defop_draws_like,
+    handed,
+    moved_and_scaled,
+    unit_uniform,
+)
 
 __all__: list[str] = []  # `limelight.random` has the public forms
 
@@ -70,7 +78,7 @@ def permuted(source: Source, n: int) -> Any:
 
 
 def _permutation_kernel(xp: Any, source: Source, n: Any) -> Any:
-    return xp.asarray(permuted(source, int(n)))
+    return handed(xp, permuted(source, int(n)))
 
 
 permutation = defop_draws_like(
@@ -87,7 +95,7 @@ permutation = defop_draws_like(
 
 def _mask_kernel(xp: Any, source: Source, x: Any, rate: float) -> Any:
     kept = source.generator.random(x.shape, np.float32) >= rate
-    return xp.asarray((kept * np.float32(1.0 / (1.0 - rate))).astype(x.dtype))
+    return handed(xp, (kept * np.float32(1.0 / (1.0 - rate))).astype(x.dtype))
 
 
 def _mask_infer(generator: VariableSpec, x: TensorSpec, rate: float) -> TensorSpec:
@@ -100,6 +108,7 @@ dropout_mask = defop_draws_like(
     attrs="rate",
     infer=_mask_infer,
     kernel=_mask_kernel,
+    special={"cupy": _mask_kernel},  # of the operand it asks for shape and dtype alone, so that stays where it is
     accepts="floating",
     why_no_gradient=DRAWN,
     batching="draw_like",

@@ -18,6 +18,7 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
+from limelight.ops._kernel_parts import is_cupy
 from limelight.ops._shape_rules import SHORT, TOTAL
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
@@ -303,11 +304,24 @@ def _places_kernel(xp: Any, x: Any, axis: int, largest: bool) -> Any:
     is_new = ((rest > held) if largest else (rest < held)) | (xp.isnan(rest) & ~xp.isnan(held))
     places = xp.arange(1, x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
     first = xp.zeros(x[(*before, slice(0, 1))].shape, dtypes.int64)
-    return xp.maximum.accumulate(xp.concatenate([first, xp.where(is_new, places, 0)], axis), axis)
+    return _running(xp, xp.maximum, xp.concatenate([first, xp.where(is_new, places, 0)], axis), axis)
 
 
 def _extreme(xp: Any, x: Any, axis: int, largest: bool) -> Any:
-    return (xp.maximum if largest else xp.minimum).accumulate(x, axis)
+    return _running(xp, xp.maximum if largest else xp.minimum, x, axis)
+
+
+def _running(xp: Any, ufunc: Any, x: Any, axis: int) -> Any:
+    """`ufunc.accumulate`; CuPy has it for sums and products alone, and combines neighbours in log n steps."""
+    if not is_cupy(xp):
+        return ufunc.accumulate(x, axis)
+    before = (slice(None),) * axis
+    step, n = 1, x.shape[axis]
+    while step < n:
+        later, earlier = x[(*before, slice(step, None))], x[(*before, slice(None, -step))]
+        x = xp.concatenate([x[(*before, slice(None, step))], ufunc(later, earlier)], axis)
+        step *= 2
+    return x
 
 
 def _extreme_gradient(g: Tensor, x: Tensor, x_shape: Any, axis: int, largest: bool) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType
 from limelight.core.eager import entry_point, entry_point_of_many
+from limelight.core.host_kernels import by_host
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -87,6 +88,7 @@ _histogram = entry_point_of_many(defop(
     attrs="bins limits",
     infer=_histogram_infer,
     kernel=_histogram_kernel,
+    special={"cupy": by_host(_histogram_kernel, "histogram on the host, whose rounding at the edges is NumPy's")},
     accepts="real",
     why_no_gradient="it counts",
     multiple=True,

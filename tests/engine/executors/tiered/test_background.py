@@ -122,6 +122,18 @@ def test_what_goes_wrong_in_the_other_process_is_told(monkeypatch, tmp_path, scr
         CompilerProcess().compile(b"x", tmp_path)
 
 
+def test_the_other_process_takes_no_memory_of_a_gpu(monkeypatch, tmp_path):
+    file = tmp_path / "compiler.py"
+    file.write_text(
+        "import os, sys; sys.stdin.buffer.read(); "
+        "sys.exit(os.environ['JAX_PLATFORMS'] + ' ' + os.environ['XLA_PYTHON_CLIENT_PREALLOCATE'])"
+    )
+    monkeypatch.setattr(compiler_process, "_SCRIPT", str(file))
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
+    with pytest.raises(CompilationError, match=r"^cpu false$"):
+        CompilerProcess().compile(b"x", tmp_path)
+
+
 @pytest.mark.parametrize(("name", "value"), [("executable", ""), ("frozen", True)])
 def test_no_process_begins_where_there_is_no_program_of_python(monkeypatch, tmp_path, name, value):
     monkeypatch.setattr(sys, name, value, raising=False)

@@ -303,3 +303,21 @@ def test_programs_go_with_their_function_without_the_collector():
             assert run() is None
         finally:
             gc.enable()
+
+
+def test_programs_for_the_host_are_made_for_the_cpu_where_jax_has_a_gpu(monkeypatch):
+    import jax
+
+    platforms, default_device = [], jax.default_device
+
+    def chosen(device):
+        platforms.append(device.platform)
+        return default_device(device)
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "default_device", chosen)
+    f = ll.function(lambda x: x * 2.0, jit_compile=True)
+    assert f(ll.constant([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert platforms == ["cpu"]
+    f(ll.constant([1.0, 2.0]).to("XLA:0"))
+    assert platforms == ["cpu"]
