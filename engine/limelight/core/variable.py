@@ -15,7 +15,7 @@ import numpy as np
 
 from limelight.core import (
     attachments,
-    backends,
+    device_copies,
     device_scopes,
     devices,
     dispatch,
@@ -402,7 +402,7 @@ class Variable(Resource):
 
     def _value_now(self) -> np.ndarray[Any, Any]:
         """The stored value, whatever is being traced or recorded."""
-        return np.array(backends.load(self._device.backend).to_numpy(self._data.array))
+        return np.array(device_copies.on_host(self._data.array, self._device, device_copies.PRINTED, self.name))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         make, arguments = self.__reduce__()

@@ -1,7 +1,8 @@
 """Array libraries that compute: one module each, imported only when a device asks for it.
 
 A backend module has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real
-bytes, on the same device), `prepared(kernel)` (the kernel with what it needs around it) and `device_count()`.
+bytes, on the same device), `prepared(kernel)` (the kernel with what it needs around it) and `device_count()`. It may
+have `total_memory(index)`: the bytes of a device.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Backend(Protocol):
     def device_count(self) -> int: ...
 
 
+TITLES: Final = {"numpy": "NumPy", "cupy": "CuPy", "jax": "JAX"}
+MISSING_DTYPES: Final[dict[str, frozenset[str]]] = {"cupy": frozenset(["bfloat16"])}
+"""Dtypes that a library has not, by its name: ops on them run elsewhere (`core.placement`)."""
 _set_flags: Final[Callable[[Any, bool], None]] = cast(Any, np.ndarray.setflags)
 """Sets "writeable", its first parameter; by position this takes a fifth of the time of `array.flags.writeable = x`."""
 
@@ -39,6 +43,12 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         _set_flags(base, False)
         base = base.base
     return view
+
+
+def total_memory(name: str, index: int) -> int | None:
+    """The bytes that a device of a backend has in all, as its `total_memory(index)` says; None where it says nothing."""
+    ask = getattr(load(name), "total_memory", None)
+    return None if ask is None else ask(index)
 
 
 @cache
