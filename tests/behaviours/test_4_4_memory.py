@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 import limelight as ll
 from limelight import events
@@ -40,27 +40,32 @@ STEPS: dict[str, Any] = {
     "op": lambda x, v, f, place: within(place, lambda: x * 2.0),
     "view": lambda x, v, f, place: x.T,
     "part": lambda x, v, f, place: x[3:30],
-    "assign": lambda x, v, f, place: v.assign(x) and None,
+    "assign": lambda x, v, f, place: (v.assign(x),)[1:],
     "read": lambda x, v, f, place: v.read_value(),
-    "add": lambda x, v, f, place: v.assign_add(x) and None,
+    "add": lambda x, v, f, place: (v.assign_add(x),)[1:],
     "staged": lambda x, v, f, place: f(x)[:2],
     "variable": lambda x, v, f, place: within(place, lambda: ll.Variable(x)),
 }
 
 
 class Counts:
-    """Bytes alive on each device, from births and deaths alone, and where they were not the allocator's."""
+    """Bytes alive on each device, from births and deaths alone, and where they were not the allocator's.
+
+    Results of one op are born together and told one after the other: `untold` are the bytes of those to come.
+    """
 
     def __init__(self) -> None:
         self.live: dict[str, int] = {}
         self.before = dict.fromkeys([one.short for one in ll.list_devices()], 0)
+        self.untold = 0
         self.wrong: list[Any] = []
 
     def __call__(self, event: Any) -> None:
         born = isinstance(event, events.Allocated)
         self.live[event.device] = self.live.get(event.device, 0) + (event.nbytes if born else -event.nbytes)
         given_out = numpys_bytes() - (0 if born else event.nbytes)  # a death is told just before the memory goes back
-        if given_out != sum(self.live.values()):
+        untold, self.untold = self.untold, given_out - sum(self.live.values())
+        if self.untold < 0 or untold not in (0, self.untold + event.nbytes) or (self.untold and not born):
             self.wrong.append((event, given_out, dict(self.live)))
         if device_counts.live[event.device] != self.before[event.device] + self.live[event.device]:
             self.wrong.append((event, dict(device_counts.live), dict(self.live)))
@@ -71,7 +76,15 @@ def numpys_bytes() -> int:
     return sum([trace.size for trace in tracemalloc.take_snapshot().filter_traces([NUMPYS]).traces])
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(  # to shrink an example takes minutes, as each walks over the heap
+    max_examples=8,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@FEW
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(PLACES), st.integers(0, 9)), max_size=8))
 def test_121_totals_are_the_allocators_at_every_event(cpus: list[Device], steps: list[tuple[str, str, int]]) -> None:
     with ll.config.executor("plan"):  # tables of NumPy's loops keep memory of their own from one run to the next
@@ -93,6 +106,7 @@ def test_121_totals_are_the_allocators_at_every_event(cpus: list[Device], steps:
                 now = {one.short: ll.memory_info(one).current - before[one.short] for one in cpus}
                 assert now == {device: counts.live.get(device, 0) for device in now}
                 assert sum(now.values()) == numpys_bytes()
+                assert not counts.untold
             del v, kept
         finally:
             tracemalloc.stop()

@@ -39,8 +39,8 @@ CONSTANT: Final = "value from the host"
 CAPTURE: Final = "captured tensor"
 HOST_ARGUMENT: Final = "host argument"
 """That of sizes or positions which a kernel reads on the host."""
-SAVED, RESTORED = "saved value", "restored value"
-EXPLICIT: Final = frozenset([ASKED, READ, CONSTANT, PRINTED, SAVED, RESTORED])
+SAVED, RESTORED, INITIAL = "saved value", "restored value", "initial value of a variable"
+EXPLICIT: Final = frozenset([ASKED, READ, CONSTANT, PRINTED, SAVED, RESTORED, INITIAL])
 """Causes of copies that no rule forbids: somebody has written them down, or looks at a value."""
 ALLOW, WARN, ERROR = "allow", "warn", "error"
 _UNITS: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}

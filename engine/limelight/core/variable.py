@@ -522,7 +522,7 @@ def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
 
 
 def _on(value: Tensor, device: Device) -> Tensor:
-    return wrap(move(value, device, "initial value of a variable"), device)
+    return wrap(move(value, device, device_copies.INITIAL), device)
 
 
 _READS_AS_VALUE: Final = (

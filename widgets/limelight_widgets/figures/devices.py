@@ -79,7 +79,6 @@ def _device_row(device: State) -> list[str]:
 
 
 def _copy_row(copy: State) -> list[str]:
-    name = f"{copy['tensor']}, " if copy["tensor"] else ""
-    what = f"copied {name}{copy['what']}, {bytes_text(copy['nbytes'])} in {seconds_text(copy['seconds'])}: {copy['cause']}"
+    what = f"copied {copy['what']}, {bytes_text(copy['nbytes'])} in {seconds_text(copy['seconds'])}: {copy['cause']}"
     what += f"; {copy['fix']}" if copy["fix"] else ""
     return [f"{copy['from']} → {copy['to']}", what, f"{copy['count']:,}", line_text(copy["line"])]

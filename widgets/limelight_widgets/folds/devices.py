@@ -194,8 +194,8 @@ def _device(name: str, full: str, live: int, peak: int) -> State:
 
 def _copies_of(event: events.Copied) -> State:
     ends = {"from": event.source_device, "to": event.target_device}
-    what = {"what": event.what, "tensor": event.tensor, "cause": event.cause}
-    what["fix"] = fix_of(event.cause, event.target_device, event.tensor)
+    called = f"{event.tensor}: {event.what}" if event.tensor else event.what
+    what = {"what": called, "cause": event.cause, "fix": fix_of(event.cause, event.target_device, event.tensor)}
     return ends | what | {"line": line_state(event.source), "count": 0, "nbytes": 0, "seconds": 0.0, "last": 0}
 
 
