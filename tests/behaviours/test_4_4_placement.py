@@ -139,7 +139,10 @@ def test_110_an_op_for_one_library_alone_finds_its_device(gpu: Device) -> None:
 
     y = dispatch.apply(op, (ll.constant([1.0, 2.0]),))
     assert (y.device, y.tolist()) == ("gpu:0", [2.0, 4.0])
-    with pytest.raises(DeviceError, match=r"only_far: CPU:1 is asked for.*devices that have one: GPU:0"), ll.device("cpu:1"):
+    with (
+        pytest.raises(DeviceError, match=r"only_far: CPU:1 is asked for.*devices that have one: GPU:0"),
+        ll.device("cpu:1"),
+    ):
         dispatch.apply(op, (ll.constant(1.0),))
 
 
@@ -155,7 +158,10 @@ def test_111_sizes_stay_on_the_host_and_the_log_says_so(gpu: Device, copies: Cop
     assert (y.device, y.shape) == ("gpu:0", (6,))
     assert [copy[3] for copy in copies] == [".to()"]
     log = {one.op: one for one in ll.explain.placements(f).records}
-    assert (log["shape_of"].device, log["shape_of"].reason) == ("CPU:0", "on the host, as it computes from shapes alone")
+    assert (log["shape_of"].device, log["shape_of"].reason) == (
+        "CPU:0",
+        "on the host, as it computes from shapes alone",
+    )
     assert log["reshape_dynamic"].on_host[0] == "shape"
     assert "on the host: shape" in str(log["reshape_dynamic"])
 
@@ -205,20 +211,31 @@ def test_117_a_trace_knows_where_its_tensors_will_be(gpu: Device) -> None:
     @ll.function
     def f(a: Any) -> Any:
         b = a * 2.0
-        said.extend([("argument", a.device.short), ("result", b.device.short), ("capture", (captured + b).device.short)])
+        said.extend(
+            [("argument", a.device.short), ("result", b.device.short), ("capture", (captured + b).device.short)]
+        )
         said.append(("copy", b.to("cpu:1").device.short))
         said.append(("read", (w + 0.0).device.short))
         said.append(("called", inner(b).device.short))
         with ll.device("cpu:1"):
             said.append(("scope", (a + 1.0).device.short))
-        return ll.while_loop(lambda i, x: i < 2, lambda i, x: (said.append(("loop", x.device.short)) or i + 1, x * 2.0), (0, b))[1]
+        return ll.while_loop(
+            lambda i, x: i < 2, lambda i, x: (said.append(("loop", x.device.short)) or i + 1, x * 2.0), (0, b)
+        )[1]
 
     for place in ("CPU:2", "GPU:0", "CPU:0"):
         said.clear()
         y = f(ll.ones(2).to(place))
         inside = [("inner", place)]
         expected = [("argument", place), ("result", place), ("capture", "CPU:3" if place[0] == "C" else place)]
-        expected += [("copy", "CPU:1"), ("read", "CPU:0"), *inside, ("called", "CPU:2"), ("scope", "CPU:1"), ("loop", place)]
+        expected += [
+            ("copy", "CPU:1"),
+            ("read", "CPU:0"),
+            *inside,
+            ("called", "CPU:2"),
+            ("scope", "CPU:1"),
+            ("loop", place),
+        ]
         assert said == expected
         assert y.device == place
 
@@ -269,7 +286,9 @@ def test_122_the_log_equals_what_happened(stage: Any, copies: Copies) -> None:
     ]
     assert sum(one.copies for one in log.records) == len(copies)
     assert sum(one.nbytes for one in log.records) == sum(copy[2] for copy in copies)
-    assert all(one.line.text in ("b = ll.exp(a)", 'return w.assign_add(b), b + 1.0, a.to("cpu:2")') for one in log.records)
+    assert all(
+        one.line.text in ("b = ll.exp(a)", 'return w.assign_add(b), b + 1.0, a.to("cpu:2")') for one in log.records
+    )
 
 
 def test_122_nothing_traced_has_no_placements() -> None:

@@ -194,7 +194,9 @@ def _check(move: events.Copied) -> None:
         return
     asked = move.cause in EXPLICIT
     called = f"`{move.tensor}`, {move.what}" if move.tensor else move.what
-    moved = f"{move.cause}: {called}, {move.nbytes:,} bytes, {{}} copied from {move.source_device} to {move.target_device}"
+    moved = (
+        f"{move.cause}: {called}, {move.nbytes:,} bytes, {{}} copied from {move.source_device} to {move.target_device}"
+    )
     x = move.tensor if move.tensor.isidentifier() else "x"
     once = f'copy it once, before: {x} = {x}.to("{move.target_device}")'
     if implicit == ERROR and not asked:

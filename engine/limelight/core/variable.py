@@ -25,7 +25,7 @@ from limelight.core import (
 )
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import move, numpy_interop, prepare, read_as_operand, read_operand
+from limelight.core.eager import account, move, numpy_interop, prepare, read_as_operand, read_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import Constraint, TensorSpec, VariableSpec
@@ -522,7 +522,9 @@ def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
 
 
 def _on(value: Tensor, device: Device) -> Tensor:
-    return wrap(move(value, device, device_copies.INITIAL), device)
+    there = wrap(move(value, device, device_copies.INITIAL), device)
+    account(there)
+    return there
 
 
 _READS_AS_VALUE: Final = (

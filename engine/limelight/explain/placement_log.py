@@ -113,7 +113,9 @@ def placements(trace: Any) -> Placements:
     entry = trace if entries is None else entries[-1] if len(entries) else None
     if not hasattr(entry, "input_devices"):
         given = "it has not been traced yet" if entries is not None else f"got {type(trace).__name__}"
-        raise ArgumentError(f"placements: needs a staged function that has been traced, or an entry of its cache; {given}")
+        raise ArgumentError(
+            f"placements: needs a staged function that has been traced, or an entry of its cache; {given}"
+        )
     graph: Graph = entry.graph
     build = executors.get(executors.DEFAULT).build
     found = placements_of(graph, entry.input_devices, build)

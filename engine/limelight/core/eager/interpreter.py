@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
+import numpy as np
+
 from limelight import events
 from limelight.core import device_copies, device_counts, device_scopes, dispatch, live_buffers
 from limelight.core.device_counts import kept as tallies
@@ -190,7 +192,9 @@ def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> tuple[list[Any
         else:
             if id(x) not in copies:
                 cause = f"operand of {op}" if op.placement is None else device_copies.ASKED
-                copies[id(x)] = move(x, device, cause, _name_of(op, inputs, i))
+                copy = copies[id(x)] = move(x, device, cause, _name_of(op, inputs, i))
+                if (tallies or events.wanted(events.Allocated)) and not isinstance(copy, np.generic):
+                    live_buffers.born(copy, copy, device, source_line.user_line())  # as long as the op runs
             payloads.append(copies[id(x)])
     return payloads, copies
 
