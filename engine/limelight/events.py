@@ -170,8 +170,8 @@ class Copied(Event):
 class Placed(Event):
     """An op ran eagerly on `device`, for the `reason` given; `requested` is what the scope around it asked for.
 
-    `copies` are the operands that were copied there, of `nbytes` in all; `on_host` are operands that its kernel reads on
-    the host whatever the device, and static parameters.
+    `copies` are the operands that were copied there, of `nbytes` in all; `on_host` are operands that its kernel reads
+    on the host whatever the device, and static parameters.
     """
 
     op: str

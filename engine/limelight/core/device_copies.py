@@ -80,9 +80,9 @@ class copies(SettingScope[Rules]):  # noqa: N801  # used as a function
     """What happens to copies between devices that nobody asked for: nothing, a warning, or an error at their line.
 
     Somebody asks for a copy by `x.to(...)`, `x.numpy()`, or by making a constant where a device scope says; operands
-    that are elsewhere, captured tensors, and values that Python takes (`if x > 0`) are copied implicitly. With a budget,
-    a copy that would go beyond it is an error, whoever asked for it. What is printed is never refused, since that is how
-    one looks for the cause. As a `with` block it holds for what this thread does in the block.
+    that are elsewhere, captured tensors, and values that Python takes (`if x > 0`) are copied implicitly. With a
+    budget, a copy that would go beyond it is an error, whoever asked for it. What is printed is never refused, since
+    that is how one looks for the cause. As a `with` block it holds for what this thread does in the block.
 
     Args:
         implicit: "allow", the default, "warn" (DeviceCopyWarning) or "error" (DeviceError).

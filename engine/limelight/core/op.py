@@ -142,7 +142,7 @@ class Op:
         passes: `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the
             inputs (scan).
         placement: `placement(*attrs)` is the device, for an op that says itself where it runs (to_device).
-        on_host: names of inputs that its kernels read on the host, whatever the device (the sizes of `reshape_dynamic`).
+        on_host: names of inputs that its kernels read on the host, whatever the device (sizes of `reshape_dynamic`).
         of_shapes: whether it computes from the shapes of its operands alone, which then may be anywhere (shape_of).
         save: `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved,
             needed).

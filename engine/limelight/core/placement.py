@@ -109,8 +109,8 @@ def _with_state(op: Op, variables: Sequence[tuple[str, Device]], dtypes: tuple[D
     if any(device is not home for _, device in variables):
         where = ", ".join([f"{one or 'a variable'} on {device.short}" for one, device in variables])
         raise DeviceError(
-            f"{op}: its variables live on different devices: {where}; make them on one (`with ll.device(...)`), or read "
-            "one first: v.read_value()"
+            f"{op}: its variables live on different devices: {where}; make them on one (`with ll.device(...)`), or "
+            "read one first: v.read_value()"
         )
     missing = _missing(op, home, dtypes)
     if missing:

@@ -3,9 +3,9 @@
 The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
 `none_gradients` why a gradient is None, `backward_pass` whether it is right, how large on its way back, and what it
 keeps, `nonfinite` where a NaN comes from, `tracing` what a trace hides, `leaked_tensors` what has outlived its trace,
-`allocations` what lives, `placement_log` where ops run, `copied_tensors` what moves between devices, `op_costs` what each op takes and gives. `story` is the
-record that each answer tells itself by, from which its sentence is written and its card is drawn; `fix` is what they
-share to write the user's code anew.
+`allocations` what lives, `placement_log` where ops run, `copied_tensors` what moves between devices, `op_costs` what
+each op takes and gives. `story` is the record that each answer tells itself by, from which its sentence is written and
+its card is drawn; `fix` is what they share to write the user's code anew.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ if TYPE_CHECKING:
     from limelight.explain.op_costs import Cost as Cost
     from limelight.explain.op_costs import Costs as Costs
     from limelight.explain.op_costs import costs as costs
+    from limelight.explain.placement_log import PlacedOp as PlacedOp
+    from limelight.explain.placement_log import Placements as Placements
+    from limelight.explain.placement_log import placements as placements
     from limelight.explain.retracing.retrace_table import Retrace as Retrace
     from limelight.explain.retracing.retrace_table import retrace as retrace
     from limelight.explain.stepping.recording import Recording as Recording
     from limelight.explain.stepping.recording import Step as Step
     from limelight.explain.stepping.recording import steps as steps
-    from limelight.explain.placement_log import PlacedOp as PlacedOp
-    from limelight.explain.placement_log import Placements as Placements
-    from limelight.explain.placement_log import placements as placements
     from limelight.explain.story import Story as Story
     from limelight.explain.tracing.baked import BakedIn as BakedIn
     from limelight.explain.tracing.baked import baked as baked

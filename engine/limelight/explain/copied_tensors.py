@@ -14,7 +14,6 @@ from limelight.explain.retracing.sentence import duration
 from limelight.explain.story import Contrast, Place, Story, by_cost
 from limelight.user_code.source_line import Source
 
-
 _Key: TypeAlias = "tuple[str, str, str, Source | None, str]"
 _DECISIONS: Final = frozenset(["bool()", "int()", "float()", "complex()", "use as a Python index"])
 

@@ -110,7 +110,7 @@ def placements(trace: Any) -> Placements:
     with its first tensor operand
     """
     entries = getattr(trace, "trace_cache", None)
-    entry = trace if entries is None else entries[-1] if len(entries) else None
+    entry: Any = trace if entries is None else entries[-1] if len(entries) else None
     if not hasattr(entry, "input_devices"):
         given = "it has not been traced yet" if entries is not None else f"got {type(trace).__name__}"
         raise ArgumentError(

@@ -48,7 +48,7 @@ def test_a_copy_that_nobody_asked_for_fails_at_its_line_with_the_fix(notebook):
     told = ran.out + ran.err
     assert "DeviceError" in told
     assert "line 3" in told
-    assert 'x = x.to("CPU:1")' in told.replace("\n", " ")
+    assert 'near = near.to("CPU:1")' in told.replace("\n", " ")
     assert "watched_devices.py" not in told
     assert "ordinary_cell.py" not in told
     notebook("far + near")  # afterwards it is as before

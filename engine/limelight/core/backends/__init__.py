@@ -46,7 +46,7 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def total_memory(name: str, index: int) -> int | None:
-    """The bytes that a device of a backend has in all, as its `total_memory(index)` says; None where it says nothing."""
+    """The bytes that a device of a backend has in all, by its `total_memory(index)`; None where it does not say."""
     ask = getattr(load(name), "total_memory", None)
     return None if ask is None else ask(index)
 

@@ -46,7 +46,7 @@ class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a fu
     may write to is not used, since programs are executable code: CacheFolderWarning says so.
 
     Args:
-        where: a folder, which may begin with "~"; True for the one in the user's cache folder, the default; False for none.
+        where: a folder, which may begin with "~"; True for that in the user's cache folder, the default; False for none.
 
     Raises:
         ArgumentError: `where` is neither a path nor True or False.
@@ -127,7 +127,7 @@ def _forget() -> None:
 
 
 def is_usable(where: Path) -> bool:
-    """Whether there is such a folder that we can write to, made now if need be, and nobody else; warns of the latter."""
+    """Whether there is such a folder, made now if need be, that we can write to, and nobody else; warns of others."""
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         unsafe = _why_unsafe(str(where.resolve()))
@@ -181,7 +181,7 @@ def _is_private(group: int) -> bool:
 def _warn_of(where: str, unsafe: str) -> None:
     """Says so once."""
     message = (
-        f"compiled programs are not kept in {where}: {unsafe}, and who can write there could have code of his run by you. "
-        "Take that right away (chmod go-w), or name a folder of your own: ll.config.compilation_cache(folder)"
+        f"compiled programs are not kept in {where}: {unsafe}, and whoever can write there could have his code run by "
+        "you. Take that right away (chmod go-w), or name a folder of your own: ll.config.compilation_cache(folder)"
     )
     warnings.warn(message, CacheFolderWarning, stacklevel=3)
