@@ -180,6 +180,40 @@ def test_111_text_is_on_no_accelerator(gpu: Device) -> None:
         ll.constant("text")
 
 
+# 115, 116 State of inner functions, and initialisers
+
+
+def test_115_variables_that_inner_functions_return_stay_where_they_are() -> None:
+    with ll.device("cpu:2"):
+        far = ll.Variable([1.0, 2.0])
+    inner = ll.function(lambda a: (far, a))
+
+    @ll.function
+    def outer(a: Any) -> Any:
+        state, passed = inner(a)
+        return state + 1.0, passed
+
+    near = ll.ones(2)
+    for _ in range(2):
+        assert where(inner(near)) == where(outer(near)) == ("CPU:2", "CPU:0")
+        assert where(outer(near.to("cpu:1"))) == ("CPU:2", "CPU:1")
+
+
+def test_116_initialisers_run_where_the_variable_will_be() -> None:
+    made: list[Any] = []
+
+    @ll.function
+    def f(a: Any) -> Any:
+        if not made:
+            made.append(ll.Variable(lambda: ll.exp(ll.zeros(2)) * 2.0))
+        return made[0] * a
+
+    with ll.explain.Placements() as log, ll.device("cpu:1"):
+        f(ll.ones(2))
+    assert {one.device for one in log.records if one.op in ("full", "exp", "multiply")} == {"CPU:1"}
+    assert made[0].device == "cpu:1"
+
+
 # 117 Colocation, and what a trace says of devices
 
 
@@ -253,6 +287,38 @@ def test_118_a_condition_on_the_host_does_not_bring_a_branch_there(copies: Copie
     copies.clear()
     assert loop(x).device == "cpu:1"
     assert all(copy[2] <= 8 for copy in copies)
+
+
+# 119 On a compiled device a function is one program
+
+
+@pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'")
+def test_119_a_function_is_compiled_once_for_each_signature() -> None:
+    f = ll.function(lambda a: ll.tanh(a) * 2.0 + a)
+    x = ll.constant([1.0, 2.0]).to("XLA:0")
+    with ll.explain.Placements() as log:
+        for _ in range(3):
+            y = f(x)
+    assert y.device == "XLA:0"
+    assert {one.op for one in log.records} == {"call"}  # nothing ran op by op
+    (entry,) = f.trace_cache
+    assert len(entry._run_elsewhere._programs) == 1
+    f(ll.constant([1.0, 2.0, 3.0]).to("XLA:0"))
+    assert [len(one._run_elsewhere._programs) for one in f.trace_cache] == [1, 1]
+    np.testing.assert_allclose((ll.tanh(x) * 2.0 + x).numpy(), y.numpy(), rtol=1e-6)  # op by op it runs, too
+
+
+@pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed: pip install 'limelight[xla]'")
+def test_119_what_has_no_form_there_is_told_with_its_line() -> None:
+    @ll.function
+    def f(a: Any) -> Any:
+        return ll.py_func(lambda t: t * 2.0, [a], ll.TensorSpec((2,))) + 1.0  # the line
+
+    y = f(ll.constant([1.0, 2.0]).to("XLA:0"))
+    assert (y.device, y.tolist()) == ("XLA:0", [3.0, 5.0])
+    (entry,) = f.trace_cache
+    assert entry.tier == "plan"
+    assert "py_func at test_4_4_placement.py:" in entry.tier_reason
 
 
 # 122 The log

@@ -48,7 +48,7 @@ class DevicesMagic(LimelightMagic):
         "--watch", action="store_true", help="count peaks to the byte from now on, and note the line of each tensor"
     )
     @argument("--reset", action="store_true", help="begin peaks and copies anew; ends --watch")
-    @argument("--place", metavar="NAME", help="where this tensor or variable is, and who holds it")
+    @argument("--place", metavar="NAME", help="where this tensor or variable is, and who holds it; of a staged function where each node runs, and why")
     @argument("--top", type=int, default=20, metavar="N", help="with --live: list so many; 20")
     @argument("-d", "--device", metavar="DEVICE", help="with --live: of this device alone")
     @argument(
@@ -145,6 +145,8 @@ class DevicesMagic(LimelightMagic):
 
     def _place(self, name: str) -> PlainText:
         value = self.session.value(name)
+        if hasattr(value, "trace_cache"):
+            return PlainText(str(explain.placements(value)))
         if not isinstance(value, (Tensor, Variable)):
             raise UsageError(f"%devices --place: {name!r} is a {type(value).__name__}, and lives on no device")
         said = f"{name}, {value.nbytes:,} bytes, is on {value.device}"

@@ -46,7 +46,7 @@ class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a fu
     may write to is not used, since programs are executable code: CacheFolderWarning says so.
 
     Args:
-        where: a folder, which may begin with "~"; True for that in the user's cache folder, the default; False for none.
+        where: a folder, which may begin with "~"; True for that in the user's cache folder, the default; False: none.
 
     Raises:
         ArgumentError: `where` is neither a path nor True or False.
