@@ -68,8 +68,14 @@ class Device:
 class DeviceName:
     """A device name with parts left open (None); it may stand wherever a name may.
 
+    Args:
+        job: the name of the job, "localhost" in this process.
+        task: the number of the task.
+        kind: "CPU", "GPU" or "XLA".
+        index: the number of the device among those of its kind.
+
     >>> import limelight as ll
-    >>> with ll.device(DeviceName(kind="CPU", index=0)):
+    >>> with ll.device(ll.DeviceName(kind="CPU", index=0)):
     ...     ll.ones(2).device.short
     'CPU:0'
     """

@@ -32,7 +32,6 @@ def defop_with_shape(
     kernel: Callable[..., Any],
     batching: str | None = None,
     dynamic_batching: str = "loop",
-    on_host: str = "",
     **fields: Any,
 ) -> Callable[..., Tensor]:
     """Defines a pair of ops and returns `run(inputs, shape, *attrs)`, where `shape` is a tuple or a tensor.
@@ -45,15 +44,13 @@ def defop_with_shape(
         kernel: `kernel(xp, *arrays, *attrs, shape)`.
         batching: the `batching` field of the op with a static shape.
         dynamic_batching: that of the other one.
-        on_host: the names of inputs, besides the shape, that the kernel reads on the host.
         **fields: the others of `defop`. A gradient rule that names `shape` gets whichever form was given.
 
     Returns:
         What runs one op or the other.
     """
     static = entry_point(defop(
-        name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, on_host=on_host,
-        **fields,
+        name, inputs=inputs, attrs=f"{attrs} shape", infer=infer, kernel=kernel, batching=batching, **fields
     ))  # fmt: skip
     n_inputs = len(inputs.split())
 
@@ -74,8 +71,7 @@ def defop_with_shape(
         infer=infer_dynamic,
         kernel=kernel_dynamic,
         batching=dynamic_batching,
-        on_host=f"shape {on_host}",
-        **fields,
+        **fields | {"on_host": f"shape {fields.get('on_host', '')}"},  # its kernel makes a tuple of it
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 

@@ -48,7 +48,11 @@ class DevicesMagic(LimelightMagic):
         "--watch", action="store_true", help="count peaks to the byte from now on, and note the line of each tensor"
     )
     @argument("--reset", action="store_true", help="begin peaks and copies anew; ends --watch")
-    @argument("--place", metavar="NAME", help="where this tensor or variable is, and who holds it; of a staged function where each node runs, and why")
+    @argument(
+        "--place",
+        metavar="NAME",
+        help="where this tensor or variable is, and who holds it; where the nodes of this staged function run, and why",
+    )
     @argument("--top", type=int, default=20, metavar="N", help="with --live: list so many; 20")
     @argument("-d", "--device", metavar="DEVICE", help="with --live: of this device alone")
     @argument(
