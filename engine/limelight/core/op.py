@@ -217,8 +217,7 @@ class Op:
         self.save, self.taped = save, taped
         self.linear = frozenset(linear.split())
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
-        self.jvp = jvp
-        self.batching = batching
+        self.jvp, self.batching = jvp, batching
         self.domain, self.integers = domain, integers
         self.foreign = False
         self.recipes = _VjpRecipes(self)

@@ -127,7 +127,7 @@ class Tracer(dispatch.Interpreter):
     def _leave(self) -> None:
         """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""
         self.finished = True
-        self._fragments = {}
+        self._fragments, self._inference, self.given = {}, None, ()
         self._walker.forget()
         if self._around is not None:
             self._around.restore()
@@ -137,7 +137,7 @@ class Tracer(dispatch.Interpreter):
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""
         self.finished = True
-        self._fragments = {}
+        self._fragments, self._inference, self.given = {}, None, ()
         self._walker.forget()
         dispatch.remove(self)
         self._level.close()
