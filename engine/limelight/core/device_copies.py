@@ -206,7 +206,7 @@ def _check(move: events.Copied) -> None:
         raise DeviceError(f"{moved.format('would be')}, and {left}; {once}")
     line = move.source or source_line.user_line()
     if implicit == WARN and not asked and line is not None:
-        warn_at(line, f"{moved.format('is')}; {once}", DeviceCopyWarning)
+        warn_at(line, f"{moved.format('is')}; {once}{source_line.at(line)}", DeviceCopyWarning)
 
 
 def forget_copies() -> None:

@@ -27,6 +27,8 @@ from typing import Any, Final
 from limelight import forking
 from limelight.errors import ArgumentError, CacheFolderWarning
 from limelight.settings import Scoped, SettingScope
+from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 MOST_BYTES: Final = 512 * 2**20
 ENVIRONMENT: Final = "LIMELIGHT_COMPILATION_CACHE"
@@ -34,6 +36,8 @@ ENVIRONMENT: Final = "LIMELIGHT_COMPILATION_CACHE"
 LEAST_SECONDS: Final = 0.5
 """What is compiled in less is not written."""
 _chosen: Final[Scoped[bool | str]] = Scoped("compilation cache", True)
+_told: Final[set[str]] = set()
+"""Folders that are not used, of which a warning has spoken."""
 _turn = threading.RLock()
 forking.renew_in_child(__name__, "_turn", threading.RLock)
 
@@ -60,6 +64,10 @@ class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a fu
         if not isinstance(where, bool | str | os.PathLike):
             raise ArgumentError(f"ll.config.compilation_cache takes a folder, True or False, got {where!r}")
         value = where if isinstance(where, bool) else os.fspath(where)
+        if not isinstance(value, bool) and (named := Path(value).expanduser()).is_dir():
+            unsafe = _why_unsafe(str(named.resolve()))
+            if unsafe:  # said where the folder is chosen, not where something is compiled
+                _warn_of(named, unsafe)
         super().__init__(_chosen, value, sys._getframe(1))
 
     def __repr__(self) -> str:
@@ -134,7 +142,7 @@ def is_usable(where: Path) -> bool:
     except OSError:
         return False
     if unsafe:
-        _warn_of(str(where), unsafe)
+        _warn_of(where, unsafe)
     return not unsafe and os.access(where, os.W_OK)
 
 
@@ -177,11 +185,17 @@ def _is_private(group: int) -> bool:
     return not others and set(members) <= {name}
 
 
-@functools.cache
-def _warn_of(where: str, unsafe: str) -> None:
-    """Says so once."""
+def _warn_of(where: Path, unsafe: str) -> None:
+    """Says so, once for each folder."""
+    if str(where) in _told:
+        return
+    _told.add(str(where))
+    line = source_line.user_line()
     message = (
         f"compiled programs are not kept in {where}: {unsafe}, and whoever can write there could have his code run by "
         "you. Take that right away (chmod go-w), or name a folder of your own: ll.config.compilation_cache(folder)"
     )
-    warnings.warn(message, CacheFolderWarning, stacklevel=3)
+    if line is None:  # a thread that compiles
+        warnings.warn(message, CacheFolderWarning, stacklevel=2)
+    else:
+        warn_at(line, f"{message}{source_line.at(line)}", CacheFolderWarning)

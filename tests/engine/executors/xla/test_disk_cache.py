@@ -58,9 +58,9 @@ def test_the_users_home_may_be_named_by_a_tilde(monkeypatch, tmp_path):
 
 @pytest.fixture
 def warnings_anew():
-    disk_cache._warn_of.cache_clear()
+    disk_cache._told.clear()
     yield
-    disk_cache._warn_of.cache_clear()
+    disk_cache._told.clear()
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
@@ -99,6 +99,19 @@ def test_a_group_is_another_user_unless_it_is_the_users_own(monkeypatch, tmp_pat
     monkeypatch.setattr(disk_cache, "_is_private", lambda group: False)
     with pytest.warns(ll.errors.CacheFolderWarning, match=f"its group may write to {folder}"):
         assert not disk_cache.is_usable(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+def test_a_folder_is_looked_at_where_it_is_chosen(tmp_path, warnings_anew):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with (
+        pytest.warns(ll.errors.CacheFolderWarning, match="not kept in .*test_disk_cache.py line") as caught,
+        ll.config.compilation_cache(folder),
+    ):
+        pass
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
