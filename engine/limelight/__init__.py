@@ -35,7 +35,9 @@ from limelight import tree as tree
 # isort: split
 # Tensors, variables, dtypes, devices and ops.
 from limelight.core import nest as nest
+from limelight.core.device_scopes import colocate_with as colocate_with
 from limelight.core.device_scopes import device as device
+from limelight.core.devices import DeviceName as DeviceName
 from limelight.core.devices import list_devices as list_devices
 from limelight.core.dtypes import bfloat16 as bfloat16
 from limelight.core.dtypes import bool_ as bool_

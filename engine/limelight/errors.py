@@ -192,6 +192,13 @@ class RetracingWarning(UserWarning):
     """A staged function traces in most of its calls; the message says which argument made it do so."""
 
 
+class DeviceCopyWarning(UserWarning):
+    """A tensor is copied between devices, and nobody has asked for it, where `ll.config.copies("warn")` holds.
+
+    See docs/errors/DeviceCopyWarning.md.
+    """
+
+
 class LostChangeWarning(UserWarning):
     """A change that nobody will see.
 
@@ -213,6 +220,13 @@ class LostGradientWarning(UserWarning):
     """NumPy or `math` takes the numbers of a tensor that is watched, and its gradient ends there.
 
     See docs/errors/LostGradientWarning.md.
+    """
+
+
+class CacheFolderWarning(UserWarning):
+    """Compiled programs are not kept in the folder that was chosen, since other users may write to it.
+
+    See docs/errors/CacheFolderWarning.md.
     """
 
 

@@ -151,7 +151,10 @@ class TapeReleased(Event):
 
 @dataclass(frozen=True, slots=True)
 class Copied(Event):
-    """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...), `what` is "f32[3]"."""
+    """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...), `what` is "f32[3]".
+
+    `tensor` is what the user calls it, as far as the line tells: "w" of `x @ w`, the name of a variable.
+    """
 
     source_device: str
     target_device: str
@@ -160,6 +163,25 @@ class Copied(Event):
     source: Source | None
     what: str = ""
     seconds: float = 0.0
+    tensor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Event):
+    """An op ran eagerly on `device`, for the `reason` given; `requested` is what the scope around it asked for.
+
+    `copies` are the operands that were copied there, of `nbytes` in all; `on_host` are operands that its kernel reads
+    on the host whatever the device, and static parameters.
+    """
+
+    op: str
+    device: str
+    requested: str | None
+    reason: str
+    copies: int
+    nbytes: int
+    source: Source | None
+    on_host: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

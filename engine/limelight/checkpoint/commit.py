@@ -21,7 +21,7 @@ from limelight.checkpoint.match_plan import Assignment, Plan, Source, described,
 from limelight.checkpoint.object_graph import Value
 from limelight.checkpoint.state_protocols import get_state, set_state
 from limelight.checkpoint.values import decode
-from limelight.core import dispatch
+from limelight.core import device_copies, dispatch
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.eager import move
@@ -185,7 +185,7 @@ def _payload(array: Array, device: Device) -> Any:
     if device is CPU0:
         return array
     with dispatch.fresh_stack():
-        return move(wrap(array), device, "restored value")
+        return move(wrap(array), device, device_copies.RESTORED)
 
 
 def _set_attribute(target: Value, value: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +35,7 @@ from limelight.checkpoint.object_paths import WITHIN, below, join
 from limelight.checkpoint.state_protocols import get_state
 from limelight.checkpoint.unsaved_variables import warn_of_unsaved
 from limelight.checkpoint.values import encode
-from limelight.core import backends, dtypes
+from limelight.core import device_copies, dtypes
 from limelight.core.tensor import Tensor
 from limelight.errors import CheckpointError
 
@@ -165,8 +164,8 @@ def _array_of(node: Node, copied: bool) -> Unwritten:
     payload = x._data.array
     if node.kind == "generator":
         return Unwritten(payload.dtype, payload.shape, lambda: payload)
-    to_numpy: Callable[[Any], Array] = backends.load(x._device.backend).to_numpy
-    return Unwritten(x.dtype, tuple(payload.shape), functools.partial(to_numpy, payload))
+    read = functools.partial(device_copies.on_host, payload, x._device, device_copies.SAVED, x.name)
+    return Unwritten(x.dtype, tuple(payload.shape), read)
 
 
 def _value_of(node: Node, arrays: dict[str, Unwritten]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import backends
+from limelight.core import device_copies
 from limelight.core.op import Op
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
@@ -79,7 +79,7 @@ class RunFingerprint:
 def _of_new(x: Any) -> int:
     """Of what no op has made: NumPy's or Python's numbers by value; other tensors that no tape has met by uid."""
     if type(x) is Tensor:
-        return _of_array(backends.load(x._device.backend).to_numpy(x._data))
+        return _of_array(device_copies.on_host(x._data, x._device, "fingerprint of a run"))
     if isinstance(x, SymbolicTensor):
         node = x._value.node
         if node is not None and node.op is constant_op:

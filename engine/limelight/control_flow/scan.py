@@ -164,6 +164,7 @@ class Scan(NamedTuple):
             lambda *leaves: self.step(leaves[:n], leaves[n : n + m]),
             specs,
             names,
+            given=(*self.carry, *self.xs),
         )
 
     def step(self, carry: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], Any]:

@@ -103,7 +103,7 @@ class UnrankedTensor(Tensor):
     def sizes(self) -> Any:
         return self._lengths
 
-    def _only_element(self, what: str) -> Any:
+    def _only_element(self, what: str, cause: str = "") -> Any:
         return self._flat.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -168,12 +168,12 @@ class Loop(NamedTuple):
         """Makes the loop one op."""
         if isinstance(limit, Tensor):
             return self._stage_counting(leaves, limit, op)
-        return nest.unflatten(self.structure, _apply_op(self.trace(), leaves, limit, op))
+        return nest.unflatten(self.structure, _apply_op(self.trace(leaves), leaves, limit, op))
 
-    def trace(self) -> tuple[Traced, Traced]:
-        """Traces both functions once."""
-        condition = trace_branch("cond", self.condition, self.specs, self.names)
-        return condition, trace_branch("body", self.step, self.specs, self.names)
+    def trace(self, leaves: Sequence[Tensor] = ()) -> tuple[Traced, Traced]:
+        """Traces both functions once, for `leaves` at first."""
+        condition = trace_branch("cond", self.condition, self.specs, self.names, given=leaves)
+        return condition, trace_branch("body", self.step, self.specs, self.names, given=leaves)
 
     def _stage_counting(self, leaves: Sequence[Tensor], limit: Tensor, op: Op | None) -> Any:
         """The same for a limit known only when the graph runs: a further loop variable counts the iterations."""

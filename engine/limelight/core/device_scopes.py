@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from limelight.core import devices, dispatch
 from limelight.core.devices import Device, DeviceName
@@ -58,8 +58,8 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
     'CPU:0'
     """
 
-    def __init__(self, name: str | Device | None) -> None:
-        self._name = None if name is None else devices.parse(name.name if isinstance(name, Device) else name)
+    def __init__(self, name: str | Device | DeviceName | None) -> None:
+        self._name = None if name is None else devices.parse(name)
         if self._name is not None and self._name.kind is not None:
             devices.find(name if isinstance(name, str) else self._name)
         self._entered: list[_EnteredScope] = []
@@ -70,6 +70,8 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         outer = around[-1].name if around else None
         merged = None if self._name is None else self._name.merged(outer) if outer else self._name
         chosen = None if merged is None else devices.find(merged)
+        if chosen is not None and chosen is not devices.CPU0:
+            devices.mark_in_use()  # what is made in the block lives there
         entered = _EnteredScope(self, merged, block_of(sys._getframe(1)))
         try:
             for places in (self._entered, scopes, active):
@@ -111,6 +113,26 @@ class device:  # noqa: N801  # used as a function: `with ll.device(...)`
         around = _requested.get()
         last = around and around[-1] is entered
         _requested.set(around[:-1] if last else tuple([other for other in around if other is not entered]))
+
+
+def colocate_with(value: Any) -> device:
+    """A scope in which ops run where `value`, a tensor or variable, is: `ll.device(value.device)`.
+
+    In a staged function that is where `value` will be when it runs: a call with arguments on other devices traces anew.
+
+    Raises:
+        DeviceError: `value` is on no device.
+
+    >>> import limelight as ll
+    >>> x = ll.ones(2)
+    >>> with ll.colocate_with(x) as place:
+    ...     ll.zeros(2).device is place
+    True
+    """
+    place = getattr(value, "device", None)
+    if not isinstance(place, Device):
+        raise DeviceError(f"colocate_with: a {type(value).__name__} is on no device; give a tensor or a variable")
+    return device(place)
 
 
 def cleared() -> AbstractContextManager[object]:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from limelight.core import backends
 from limelight.errors import ArgumentError, DeviceError
 
 _BACKEND: Final = {"CPU": "numpy", "GPU": "cupy", "XLA": "jax"}
@@ -35,7 +36,14 @@ class Device:
         self.short = f"{kind}:{index}"
         self.name = f"/job:{job}/task:{task}/device:{self.short}"
 
+    @property
+    def memory(self) -> int | None:
+        """The bytes that it has in all; None where nobody says. All CPU devices share the host's."""
+        return backends.total_memory(self.backend, self.index)
+
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, DeviceName):
+            return other.matches(self)
         if isinstance(other, str):
             try:
                 return parse(other).matches(self)
@@ -58,7 +66,19 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceName:
-    """A device name with parts left open (None)."""
+    """A device name with parts left open (None); it may stand wherever a name may.
+
+    Args:
+        job: the name of the job, "localhost" in this process.
+        task: the number of the task.
+        kind: "CPU", "GPU" or "XLA".
+        index: the number of the device among those of its kind.
+
+    >>> import limelight as ll
+    >>> with ll.device(ll.DeviceName(kind="CPU", index=0)):
+    ...     ll.ones(2).device.short
+    'CPU:0'
+    """
 
     job: str | None = None
     task: int | None = None
@@ -94,11 +114,15 @@ _detected = False
 _in_use = False
 
 
-def parse(name: str) -> DeviceName:
+def parse(name: str | Device | DeviceName) -> DeviceName:
     """The parts of `name`: "cpu", "GPU:1", "/gpu:0", "/job:localhost/task:0/device:CPU:0".
 
     Raises DeviceError for a malformed name or an unknown kind.
     """
+    if isinstance(name, DeviceName):
+        return name
+    if isinstance(name, Device):
+        return DeviceName(name.job, name.task, name.kind, name.index)
     if not isinstance(name, str):
         dtype = "; for a dtype write x.astype(dtype)" if isinstance(name, type) or hasattr(name, "itemsize") else ""
         raise DeviceError(_unknown(name, f"is not a device name, which is a string{dtype}"))

@@ -363,10 +363,9 @@ class _Listened:
 tapes_told: Final[list[object]] = []
 """The part of `scopes` that only tapes need to know of: somebody listens to what they record."""
 
-_to_ops, _to_tapes = _Listened((active, scopes)), _Listened((active, scopes, tapes_told))
-for _kind in (events.OpRan, events.Allocated, events.Freed):
-    events.on_interest(_kind, _to_ops.note)
-events.on_interest(events.Recorded, _to_tapes.note)
+for _kind in (events.OpRan, events.Placed, events.Allocated, events.Freed):
+    events.on_interest(_kind, _Listened((active, scopes)).note)  # for each its own: one may go while another stays
+events.on_interest(events.Recorded, _Listened((active, scopes, tapes_told)).note)
 
 
 def _forget_other_threads() -> None:

@@ -23,7 +23,7 @@ from limelight.core import backends, dtypes, op_checks
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import KINDS, DType, accepted
 from limelight.core.spec import Spec
-from limelight.errors import ArgumentError, GradientError
+from limelight.errors import ArgumentError, DeviceError, GradientError
 from limelight.user_code.source_line import GENERATED_PREFIX
 
 Effect: TypeAlias = Literal["read", "write", "writes", "random", "io"] | None
@@ -136,12 +136,14 @@ class Op:
             "random" (a draw from the generator that is input 0) or "io": such ops are never folded or shared, and but
             for reads never pruned.
         multiple: whether it has several outputs.
-        special: kernels for single backends, by name, where they do better.
+        special: kernels for single backends, by name, where they do better; None where there is none.
         higher_order: whether parameters are staged functions; each takes the last inputs of the op, as many as its
             graph has.
         passes: `passes(specs, attrs)` are the specs of what a staged function gets, where these are not those of the
             inputs (scan).
         placement: `placement(*attrs)` is the device, for an op that says itself where it runs (to_device).
+        on_host: names of inputs that its kernels read on the host, whatever the device (sizes of `reshape_dynamic`).
+        of_shapes: whether it computes from the shapes of its operands alone, which then may be anywhere (shape_of).
         save: `save(inputs, out, attrs)` replaces saving by parameter names: the one rule is then called rule(g, saved,
             needed).
         taped: `taped(inputs, attrs, mask)` may name the variant that a tape records instead, or None for "record
@@ -174,12 +176,14 @@ class Op:
         maths: Mapping[str, str] | None = None,
         effect: Effect = None,
         multiple: bool = False,
-        special: Mapping[str, Kernel] | None = None,
+        special: Mapping[str, Kernel | None] | None = None,
         fresh: bool = False,
         view: bool = False,
         higher_order: bool = False,
         passes: Callable[[Sequence[Spec], tuple[Any, ...]], Sequence[Spec]] | None = None,
         placement: Callable[..., Device] | None = None,
+        on_host: str = "",
+        of_shapes: bool = False,
         save: Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, ...]] | None = None,
         taped: Callable[..., TapedVariant | None] | None = None,
         linear: str = "",
@@ -203,19 +207,17 @@ class Op:
         self.why_no_gradient = why_no_gradient
         self.maths = dict(maths or {})
         self.effect: Effect = effect
-        self.multiple = multiple
-        self.special = dict(special or {})
+        self.multiple, self.special = multiple, dict(special or {})
         self.fresh, self.view = fresh, view
-        self.higher_order = higher_order
-        self.passes = passes
-        self.placement = placement
-        self.direct = not (multiple or higher_order or placement)
-        self.save = save
-        self.taped = taped
+        self.higher_order, self.passes = higher_order, passes
+        self.placement, self.of_shapes = placement, of_shapes
+        self.on_host = frozenset([i for i, operand in enumerate(self.operands) if operand.name in on_host.split()])
+        has_kernel = self.special.get("numpy", kernel) is not None
+        self.direct = has_kernel and not (multiple or higher_order or placement)
+        self.save, self.taped = save, taped
         self.linear = frozenset(linear.split())
         self.elementwise = getattr(infer, "elementwise", False) if elementwise is None else elementwise
-        self.jvp = jvp
-        self.batching = batching
+        self.jvp, self.batching = jvp, batching
         self.domain, self.integers = domain, integers
         self.foreign = False
         self.recipes = _VjpRecipes(self)
@@ -227,6 +229,11 @@ class Op:
         if kernel is None:
             kernel = self._kernels[backend] = self._resolve(backend)
         return kernel
+
+    @property
+    def stays_on_host(self) -> tuple[str, ...]:
+        """Operands that kernels read on the host, and static parameters, which are Python's: they are on no device."""
+        return (*[self.operands[i].name for i in sorted(self.on_host)], *self.attrs)
 
     @functools.cached_property
     def numpy_kernel(self) -> Callable[..., Any]:
@@ -248,7 +255,10 @@ class Op:
         return ",  ".join(self.maths.values())
 
     def _resolve(self, backend: str) -> Callable[..., Any]:
-        kernel = self.special.get(backends.library_of(backend), self.kernel)
+        library_name = backends.library_of(backend)
+        kernel = self.special.get(library_name, self.kernel)
+        if kernel is None:
+            raise DeviceError(f"{self} is not written for {backends.TITLES.get(library_name, library_name)}")
         library = backends.load(backend)
         resolved: Callable[..., Any]
         if isinstance(kernel, str):

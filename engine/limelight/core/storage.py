@@ -53,12 +53,16 @@ class Storage:
         self.name = name
         self.uid = uid
         _live[id(self)] = self
+        if told and live_buffers.followed() and hasattr(array, "nbytes"):
+            live_buffers.born(self, array, device, source_line.user_line())
 
     def set(self, array: Any) -> Any:
         """Takes a new value, which nobody else may write to afterwards; returns it."""
+        old = self.array if told else None  # lives until the new one is told of, as it does: both are there for a while
         self.array = array
         if told:
             self._tell(array)
+        del old
         return array
 
     def exchange(self, old: Any, new: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from limelight.core import backends, device_scopes, devices, dispatch, dtypes, op, shapes
+from limelight.core import backends, device_copies, device_scopes, dispatch, dtypes, op, shapes
 from limelight.core.array_conversion import as_array, elements, has_own_dtype
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import active, local, scopes
@@ -121,17 +121,21 @@ class Tensor(metaclass=_TensorType):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as a read-only NumPy array (a view on a CPU device, a copy from any other)."""
+        return self._read(device_copies.READ)
+
+    def _read(self, cause: str) -> np.ndarray[Any, Any]:
+        """`numpy()`, for a cause by which the copy from another device is known."""
         if dispatch.active:
             dispatch.current().value_left(self)
-        return backends.read_only(backends.load(self._device.backend).to_numpy(self._data))
+        return backends.read_only(device_copies.on_host(self._data, self._device, cause))
 
     def _shown(self) -> np.ndarray[Any, Any]:
         """`numpy()` for a text: nothing is computed from that, so nobody is told that a value has left."""
-        return backends.load(self._device.backend).to_numpy(self._data)
+        return device_copies.on_host(self._data, self._device, device_copies.PRINTED)
 
     def item(self) -> Any:
         """The only element, as a Python scalar."""
-        return self._only_element("item()").item()
+        return self._only_element("item()", device_copies.READ).item()
 
     def tolist(self) -> Any:
         """The data as nested Python lists."""
@@ -142,7 +146,7 @@ class Tensor(metaclass=_TensorType):
             raise ValueError(f"a {self.dtype} tensor cannot be seen as {np.dtype(dtype)} without a copy")
         if dispatch.active and dispatch.current().watches(self):
             warn_of_array_taken(self.spec)
-        array = self.numpy()
+        array = self._read("conversion to a NumPy array")
         return np.array(array, dtype=dtype) if copy or (dtype is not None and np.dtype(dtype) != array.dtype) else array
 
     def __dir__(self) -> list[str]:
@@ -174,7 +178,7 @@ class Tensor(metaclass=_TensorType):
     def __index__(self) -> int:
         if self.ndim or dtypes.kind(self.dtype) != "integer":
             raise DTypeError(f"only a scalar integer tensor can be an index, this one is {self.spec}")
-        return int(self.numpy())
+        return int(self._read("use as a Python index"))
 
     def __len__(self) -> int:
         if not self.shape:
@@ -220,10 +224,10 @@ class Tensor(metaclass=_TensorType):
             "limelight"
         ]  # the facade, which nothing here may import; it exists by the time a tensor does
 
-    def _only_element(self, what: str) -> np.ndarray[Any, Any]:
+    def _only_element(self, what: str, cause: str = "") -> np.ndarray[Any, Any]:
         if self.size != 1:
             raise ShapeError(f"{what} needs one element, this one is {self.spec}; reduce or index it first")
-        return self.numpy().reshape(())
+        return self._read(cause or what).reshape(())
 
     # Operators and methods: each op family attaches its own (see `method`); these are their types.
 
@@ -440,8 +444,7 @@ def put(array: np.ndarray[Any, Any], device: Device) -> Tensor:
     """A tensor on `device` from a NumPy array that nobody else holds."""
     if device is CPU0:
         return wrap(array)
-    devices.mark_in_use()
-    return wrap(backends.load(device.backend).from_numpy(array), device)
+    return wrap(device_copies.from_host(array, device), device)
 
 
 def _restored(array: np.ndarray[Any, Any], device: Device) -> Tensor:

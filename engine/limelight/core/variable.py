@@ -15,7 +15,7 @@ import numpy as np
 
 from limelight.core import (
     attachments,
-    backends,
+    device_copies,
     device_scopes,
     devices,
     dispatch,
@@ -25,7 +25,7 @@ from limelight.core import (
 )
 from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType, DTypeLike
-from limelight.core.eager import move, numpy_interop, prepare, read_as_operand, read_operand
+from limelight.core.eager import account, move, numpy_interop, prepare, read_as_operand, read_operand
 from limelight.core.op import Op, defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import Constraint, TensorSpec, VariableSpec
@@ -402,7 +402,7 @@ class Variable(Resource):
 
     def _value_now(self) -> np.ndarray[Any, Any]:
         """The stored value, whatever is being traced or recorded."""
-        return np.array(backends.load(self._device.backend).to_numpy(self._data.array))
+        return np.array(device_copies.on_host(self._data.array, self._device, device_copies.PRINTED, self.name))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         make, arguments = self.__reduce__()
@@ -522,7 +522,9 @@ def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
 
 
 def _on(value: Tensor, device: Device) -> Tensor:
-    return wrap(move(value, device, "initial value of a variable"), device)
+    there = wrap(move(value, device, device_copies.INITIAL), device)
+    account(there)
+    return there
 
 
 _READS_AS_VALUE: Final = (

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.core import backends, device_scopes, dispatch, dtypes, nest, shapes
+from limelight.core import device_copies, device_scopes, dispatch, dtypes, nest, shapes
 from limelight.core.array_conversion import as_array
 from limelight.core.devices import CPU0
 from limelight.core.nest import LEAF, Structure
@@ -60,7 +60,7 @@ def structure_of(value: Any, leaves: list[Any]) -> Structure:
 def _leaf(x: Any) -> Any:
     if isinstance(x, (Tensor, Variable)):
         tensor = as_tensor(x)
-        return backends.load(tensor._device.backend).to_numpy(tensor._data)
+        return device_copies.on_host(tensor._data, tensor._device, "element of a dataset")
     if isinstance(x, np.ndarray) and id(x.dtype) in dtypes.BY_ID:
         return np.array(x)  # a copy: a generator may fill the same buffer again
     if isinstance(x, TEXT):

@@ -11,14 +11,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from limelight.core import device_copies
+from limelight.core.device_copies import ASKED, CAPTURE, HOST_ARGUMENT
 from limelight.core.devices import CPU0, Device
 from limelight.core.op import Op
-from limelight.core.spec import TensorSpec, VariableSpec
-from limelight.errors import DeviceError
+from limelight.core.placement import Choice
+from limelight.core.spec import TensorSpec
 from limelight.executors.base import Runnable
+from limelight.executors.device_inference import choice_for, is_call, names_devices
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import FunctionLike, Graph, Node, Value, with_functions
-from limelight.graph.printer import nested
 from limelight.ops.create.literal import constant_op
 from limelight.user_code.source_line import Source
 
@@ -56,19 +57,40 @@ def place(graph: Graph, inputs: Sequence[Device], deliver: Device | None, build:
     Raises:
         DeviceError: variables on different devices meet in one op.
     """
-    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not _names_devices(graph):
+    if all(d is CPU0 for d in inputs) and deliver in (None, CPU0) and not names_devices(graph):
         return Placed(graph, (CPU0,) * len(graph.outputs), {})
     return _Placement(graph, inputs, build).run(deliver)
 
 
-def _names_devices(graph: Graph) -> bool:
-    """Whether a node of the graph, or of a function that it calls, wants to be anywhere but on CPU:0."""
-    graphs = [graph, *(function.graph for function in nested(graph))]
-    return any(
-        node.op.placement is not None or (node.device is not None and node.device is not CPU0)
-        for one in graphs
-        for node in one.nodes
-    )
+class Placement(NamedTuple):
+    """Where one node of a graph runs, why there, and the copies of operands that are made for it."""
+
+    node: Node
+    choice: Choice
+    copies: tuple[Node, ...]
+
+
+def placements(graph: Graph, inputs: Sequence[Device], build: Build) -> list[Placement]:
+    """Where each node of `graph` runs for inputs on these devices, but for literals, which run nowhere.
+
+    A copy belongs to the first node that needs it: another one on the same device finds it there.
+    """
+    found = []
+    placement = _Placement(graph, inputs, build)
+    placement.run(None)
+    copies: dict[Node, list[Node]] = {}
+    pending: list[Node] = []
+    origin = placement.origin
+    made = set(placement.copies)
+    for node in placement.nodes:
+        if node in made:
+            pending.append(node)
+        elif (old := origin.get(node, node)) in placement.choices:
+            copies[old], pending = pending, []
+    for node, choice in placement.choices.items():
+        needed = [copy for copy in copies.get(node, ()) if copy.op is copy_op]  # the others are literals
+        found.append(Placement(node, choice, tuple(needed)))
+    return found
 
 
 class _Placement:
@@ -83,6 +105,11 @@ class _Placement:
         )
         self._copies: dict[tuple[Value, Device], Value] = {}
         self._literals: dict[Value, Node] = {}  # of the new graph; they can be wherever they are wanted
+        self._names = dict(zip(graph.inputs, graph.input_names, strict=True))
+        self._captured = frozenset(graph.captures)
+        self.choices: dict[Node, Choice] = {}
+        """Of the nodes of the graph as it was, but for literals."""
+        self.copies: list[Node] = []
 
     def run(self, deliver: Device | None) -> Placed:
         for node in self._graph.nodes:
@@ -91,6 +118,7 @@ class _Placement:
         if deliver is not None:
             outputs = [self._on_device(value, deliver, None, "result of a call") for value in outputs]
         placed = self._rewriter.finish()
+        self.nodes = placed.nodes
         graph = Graph(
             placed.name,
             placed.inputs,
@@ -99,27 +127,31 @@ class _Placement:
             input_names=placed.input_names,
             n_captures=placed.n_captures,
         )
-        origin = {new: old for old, new in self._rewriter.rewired.items()}
-        return Placed(graph, tuple([self._device_of.get(value, CPU0) for value in outputs]), origin)
+        return Placed(graph, tuple([self._device_of.get(value, CPU0) for value in outputs]), self.origin)
+
+    @property
+    def origin(self) -> dict[Node, Node]:
+        """The node of the graph before for each that was made anew."""
+        return {new: old for old, new in self._rewriter.rewired.items()}
 
     def _place(self, node: Node) -> None:
         if node.op is constant_op and node.device is None:
             self._literals[node.outputs[0]] = self._rewriter.keep(node)
             return
         inputs = self._rewriter.inputs(node)
-        device = self._device_for(node, inputs)
-        cause = f"operand of {node.op}" if node.op.placement is None else ".to()"
-        is_call = node.op.higher_order and len(node.functions) == 1 and node.op.passes is None
-        if not (is_call and node.device is None):  # a called op brings its own
-            inputs = tuple([self._on_device(value, device, node, cause) for value in inputs])
+        choice = self.choices[node] = choice_for(node, inputs, self._device_of.get, self._names.get)
+        device = choice.device
+        called_once = is_call(node)
+        if not (called_once and node.device is None):  # a called op brings its own
+            inputs = tuple([self._operand(value, i, device, node) for i, value in enumerate(inputs)])
         placed = self._rewriter.rebuild(node, inputs)
         placed.device = device
         self._device_of.update(dict.fromkeys(placed.outputs, device))
         elsewhere = any(self._device_of.get(value, CPU0) is not CPU0 for value in inputs)
         if node.op.higher_order and (
-            device is not CPU0 or elsewhere or any(_names_devices(f.graph) for f in node.functions)
+            device is not CPU0 or elsewhere or any(names_devices(f.graph) for f in node.functions)
         ):
-            deliver = None if is_call else device
+            deliver = None if called_once else device
             placed.params = with_functions(lambda f: self._relocate(f, inputs, device, deliver), node.params)
             if deliver is None:
                 (called,) = (p for p in placed.params if isinstance(p, Relocated))
@@ -127,21 +159,19 @@ class _Placement:
         elif device is not CPU0:
             placed.params = tuple([p.placed_on(device) if hasattr(p, "placed_on") else p for p in node.params])
 
-    def _device_for(self, node: Node, inputs: tuple[Value, ...]) -> Device:
-        if node.op.placement is not None:
-            return node.op.placement(*node.params)
-        if not node.op.higher_order:
-            variables = [v for v in inputs if isinstance(v.spec, VariableSpec) and not v.spec.anywhere]
-            with_variables = {self._device_of[value] for value in variables}
-            if len(with_variables) > 1:
-                names = ", ".join(sorted(device.short for device in with_variables))
-                raise DeviceError(f"{node.op}: its variables live on different devices: {names}")
-            if with_variables:
-                return with_variables.pop()
-        if node.device is not None:
-            return node.device
-        tensors = (value for value in inputs if isinstance(value.spec, TensorSpec) and value in self._device_of)
-        return next((self._device_of[value] for value in tensors), CPU0)
+    def _operand(self, value: Value, place: int, device: Device, node: Node) -> Value:
+        """The operand of a node that runs on `device`, where its kernel can take it."""
+        op = node.op
+        if op.of_shapes:
+            return value
+        if place in op.on_host:
+            home = self._device_of.get(value, CPU0)
+            return value if home.backend == "numpy" else self._on_device(value, CPU0, node, f"{HOST_ARGUMENT} of {op}")
+        if op.placement is not None:
+            return self._on_device(value, device, node, ASKED)
+        captured = value in self._captured and isinstance(value.spec, TensorSpec)
+        cause = f"{CAPTURE}, operand of {op}" if captured else f"operand of {op}"
+        return self._on_device(value, device, node, cause)
 
     def _on_device(self, value: Value, to: Device, node: Node | None, cause: str) -> Value:
         """`value`, or a copy of it, on the device `to`."""
@@ -155,6 +185,7 @@ class _Placement:
     def _copy_once(self, value: Value, to: Device, make: Callable[[], Node]) -> Value:
         if (value, to) not in self._copies:
             copy = make()
+            self.copies.append(copy)
             copy.device = to
             self._device_of[copy.outputs[0]] = to
             self._copies[value, to] = copy.outputs[0]
@@ -168,7 +199,7 @@ class _Placement:
         copy = Node(
             copy_op,
             (value,),
-            (device, to, cause, line),
+            (device, to, cause, line, self._name_of(value)),
             (value.spec,),
             device=to,
             stack=node.stack if node is not None else (),
@@ -176,6 +207,10 @@ class _Placement:
         )
         self._rewriter.nodes.append(copy)
         return copy
+
+    def _name_of(self, value: Value) -> str:
+        made_by = value.node
+        return self._names.get(value, "") if made_by is None else f"the result of {made_by.op}"
 
     def _relocate(
         self, function: FunctionLike, inputs: tuple[Value, ...], device: Device, deliver: Device | None
@@ -216,14 +251,14 @@ class Relocated:
         return getattr(self._function, name)
 
 
-def _copy(xp: Any, data: Any, home: Device, to: Device, cause: str, line: Source | None) -> Any:
-    return device_copies.copied(data, home, to, cause, line)
+def _copy(xp: Any, data: Any, home: Device, to: Device, cause: str, line: Source | None, name: str) -> Any:
+    return device_copies.copied(data, home, to, cause, line, name)
 
 
 copy_op = Op(  # not registered: nobody writes it, and no graph holds it before it is about to run
     "copy_between_devices",
     inputs="x",
-    attrs="home to cause line",
+    attrs="home to cause line name",
     infer=lambda x, *attrs: x,
     kernel=_copy,
     why_no_gradient="only graphs that are about to run have it",

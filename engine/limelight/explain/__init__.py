@@ -3,9 +3,9 @@
 The magics print these answers, the views draw them, scripts call them. `retracing` tells why a function traced,
 `none_gradients` why a gradient is None, `backward_pass` whether it is right, how large on its way back, and what it
 keeps, `nonfinite` where a NaN comes from, `tracing` what a trace hides, `leaked_tensors` what has outlived its trace,
-`allocations` what lives, `copies` what moves between devices, `op_costs` what each op takes and gives. `story` is the
-record that each answer tells itself by, from which its sentence is written and its card is drawn; `fix` is what they
-share to write the user's code anew.
+`allocations` what lives, `placement_log` where ops run, `copied_tensors` what moves between devices, `op_costs` what
+each op takes and gives. `story` is the record that each answer tells itself by, from which its sentence is written and
+its card is drawn; `fix` is what they share to write the user's code anew.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _HOMES: Final = {
     "Recomputation": "explain.backward_pass.recomputation",
     "Recomputations": "explain.backward_pass.recomputation",
     "recomputations": "explain.backward_pass.recomputation",
-    "Copies": "explain.copies",
-    "Copy": "explain.copies",
+    "Copies": "explain.copied_tensors",
+    "Copy": "explain.copied_tensors",
+    "copies": "explain.copied_tensors",
     "Leak": "explain.leaked_tensors",
     "Leaks": "explain.leaked_tensors",
     "leaks": "explain.leaked_tensors",
@@ -54,6 +55,9 @@ _HOMES: Final = {
     "SideEffect": "explain.tracing.side_effects",
     "SideEffects": "explain.tracing.side_effects",
     "side_effects": "explain.tracing.side_effects",
+    "PlacedOp": "explain.placement_log",
+    "Placements": "explain.placement_log",
+    "placements": "explain.placement_log",
     "Story": "explain.story",
     "Holder": "user_code.holders",
     "Holders": "user_code.holders",
@@ -78,8 +82,9 @@ if TYPE_CHECKING:
     from limelight.explain.backward_pass.recomputation import Recomputation as Recomputation
     from limelight.explain.backward_pass.recomputation import Recomputations as Recomputations
     from limelight.explain.backward_pass.recomputation import recomputations as recomputations
-    from limelight.explain.copies import Copies as Copies
-    from limelight.explain.copies import Copy as Copy
+    from limelight.explain.copied_tensors import Copies as Copies
+    from limelight.explain.copied_tensors import Copy as Copy
+    from limelight.explain.copied_tensors import copies as copies
     from limelight.explain.leaked_tensors import Leak as Leak
     from limelight.explain.leaked_tensors import Leaks as Leaks
     from limelight.explain.leaked_tensors import leaks as leaks
@@ -93,6 +98,9 @@ if TYPE_CHECKING:
     from limelight.explain.op_costs import Cost as Cost
     from limelight.explain.op_costs import Costs as Costs
     from limelight.explain.op_costs import costs as costs
+    from limelight.explain.placement_log import PlacedOp as PlacedOp
+    from limelight.explain.placement_log import Placements as Placements
+    from limelight.explain.placement_log import placements as placements
     from limelight.explain.retracing.retrace_table import Retrace as Retrace
     from limelight.explain.retracing.retrace_table import retrace as retrace
     from limelight.explain.stepping.recording import Recording as Recording

@@ -71,7 +71,7 @@ def defop_with_shape(
         infer=infer_dynamic,
         kernel=kernel_dynamic,
         batching=dynamic_batching,
-        **fields,
+        **fields | {"on_host": f"shape {fields.get('on_host', '')}"},  # its kernel makes a tuple of it
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 

@@ -184,6 +184,13 @@ class ConcreteFunction:
         return None if self.key.device is None else self.key.device.short
 
     @property
+    def input_devices(self) -> list[Device]:
+        """The devices of the graph's inputs: of the arguments that it was traced for, and of what it captured."""
+        parts: list[Any] = [self.key.parts[i] for i in self._tensor_leaves]
+        homes = [CPU0 if _is_anywhere(part) else part.device for part in parts]
+        return homes + [CPU0 if x is None or _is_anywhere(x) else x._device for x in self.captures]
+
+    @property
     def captures(self) -> tuple[Any, ...]:
         """The tensors and variables closed over; None for a variable that has been deleted."""
         return tuple(get() for get in self._captures)

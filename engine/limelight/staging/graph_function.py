@@ -64,17 +64,23 @@ class GraphFunction:
     @property
     def tier(self) -> str:
         """The name of the executor that does run it: where that has no form for the graph, another one than asked."""
-        return str(getattr(self.__dict__.get("_built"), "tier", self.executor))
+        return str(getattr(self._running, "tier", self.executor))
 
     @property
     def tier_reason(self) -> str:
         """Why another executor runs it than the one that was asked for; empty where that one does, or has not yet."""
-        return str(getattr(self.__dict__.get("_built"), "refusal", ""))
+        return str(getattr(self._running, "refusal", ""))
 
     @property
     def tier_progress(self) -> str:
         """How far it is on the way to be compiled, or why it is not; empty where nothing has been decided."""
         return str(getattr(self.__dict__.get("_built"), "progress", ""))
+
+    @property
+    def _running(self) -> Runnable | None:
+        """What has been made to run it, on CPU:0 or else elsewhere; None before the first run."""
+        built: Runnable | None = self.__dict__.get("_built")
+        return built or next((placed.run for placed in self._placed.values()), None)
 
     @cached_property
     def _built(self) -> Runnable:

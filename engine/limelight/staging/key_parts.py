@@ -230,7 +230,8 @@ def _uid(x: Any) -> int:
 def bare_part(x: Any, seen: dict[int, int]) -> BarePart:
     """The bare part of one leaf. `seen` numbers the distinct variables so far, which is how aliasing is keyed."""
     if isinstance(x, Tensor):
-        where = () if x._device is CPU0 else (x._device,)
+        home = x.device if type(x) is not Tensor else x._device  # a symbolic one says where it will be
+        where = () if home is CPU0 else (home,)
         return ("tensor", x.dtype, x.shape, *where)
     if isinstance(x, TensorSpec):
         return ("tensor", x.dtype, x.ranked("TensorSpec").shape)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dispatch, shapes
-from limelight.core.devices import CPU0
+from limelight.core.devices import CPU0, Device
 from limelight.core.dtypes import DType
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -59,6 +59,12 @@ class SymbolicTensor(Tensor):
     @property
     def nbytes(self) -> int:
         return self.spec.nbytes or 0
+
+    @property
+    def device(self) -> Device:
+        """Where it will be: a trace is for arguments on the devices of this call, which its key has."""
+        place: Device = self._tracer.device_of(self._value)
+        return place
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 
 from limelight.core import device_scopes, dispatch, dtypes, name_scopes
 from limelight.core.collector import collector_paused
-from limelight.core.devices import CPU0
+from limelight.core.devices import CPU0, Device
 from limelight.core.module_calls import ModuleCalls
 from limelight.core.op import Op
 from limelight.core.recursion_limit import Level
@@ -32,6 +32,7 @@ from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.core.tensor import new_uid
 from limelight.core.variable import Resource, itself, stand_in
 from limelight.errors import SymbolicValueError
+from limelight.executors.device_inference import DeviceInference
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
@@ -84,6 +85,9 @@ class Tracer(dispatch.Interpreter):
         self._literals: dict[tuple[Any, ...], Value] = {}
         self._fragments: dict[tuple[Any, ...], Fragment | None] = {}  # None: met once
         self._specs: dict[tuple[Any, ...], TensorSpec] = {}
+        self.given: Sequence[Any] = ()  # what a body gets at first, whose devices say where it runs
+        self._homes: dict[Value, Device] = {}  # of arguments that are elsewhere than on CPU:0
+        self._inference: tuple[DeviceInference, list[Node]] | None = None  # and the nodes that it has taken in
         self._order = EffectOrder()
         self._walker = source_line.Walker()
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
@@ -123,7 +127,7 @@ class Tracer(dispatch.Interpreter):
     def _leave(self) -> None:
         """Ends the trace, and the scopes of generators that are suspended in it. May be called again."""
         self.finished = True
-        self._fragments = {}
+        self._fragments, self._inference, self.given = {}, None, ()
         self._walker.forget()
         if self._around is not None:
             self._around.restore()
@@ -133,7 +137,7 @@ class Tracer(dispatch.Interpreter):
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""
         self.finished = True
-        self._fragments = {}
+        self._fragments, self._inference, self.given = {}, None, ()
         self._walker.forget()
         dispatch.remove(self)
         self._level.close()
@@ -162,7 +166,10 @@ class Tracer(dispatch.Interpreter):
             seen: what stands for the variables so far, by uid; one is added.
         """
         if isinstance(part, TensorPart):
-            return self.add_input(TensorSpec(part.shape, part.dtype), path)
+            symbolic = self.add_input(TensorSpec(part.shape, part.dtype), path)
+            if part.device is not CPU0:
+                self._homes[symbolic._value] = part.device
+            return symbolic
         if isinstance(part, VariablePart) and isinstance(leaf, Resource):
             if leaf._uid in seen:
                 self.add_input(leaf.spec, path)  # the same variable again: the graph has one input for each leaf
@@ -188,6 +195,35 @@ class Tracer(dispatch.Interpreter):
         """The name of an argument; empty for any other value."""
         names = zip(self.inputs, self.input_names, strict=True)
         return next((name for known, name in names if known is value), "")
+
+    # Devices
+
+    def device_of(self, value: Value) -> Device:
+        """Where a value of the graph will be when it runs for arguments as those of this trace: its key has devices."""
+        inference, known = self._inference or (None, [])
+        if inference is None or known != self.nodes[: len(known)]:  # none yet, or nodes have been dropped since
+            inference, known = DeviceInference(self._home_of, self.name_of), []
+        for node in self.nodes[len(known) :]:
+            inference.note(node)
+            known.append(node)
+        self._inference = inference, known
+        return inference.of(value) or CPU0
+
+    def _home_of(self, value: Value) -> Device:
+        """Where an input of the graph is; those of a body go to the device on which it runs."""
+        if value in self._homes:
+            return self._homes[value]
+        variables = [(variable, known) for known, variable in self._values.values()]
+        held = [handle for handle, known in (*self.captured.values(), *variables) if known is value]
+        if self.given and not (held and isinstance(held[0], Resource)):
+            return self._home_of_body()
+        place = getattr(held[0], "device", None) if held else None
+        return place if isinstance(place, Device) else CPU0
+
+    def _home_of_body(self) -> Device:
+        requested = device_scopes.requested_device()
+        largest = max(self.given, key=lambda x: x.spec.nbytes or inf)
+        return requested or largest.device
 
     # Ops
 

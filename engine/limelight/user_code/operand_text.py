@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import Final
 
@@ -10,6 +11,9 @@ from limelight.user_code import source_line
 from limelight.user_code.definitions import parsed_expression
 
 _LONGEST: Final = 40
+_MODULES: Final = frozenset(["ll", "limelight", "np", "numpy"])
+"""What is no tensor before the name of a function."""
+_UNARY: Final[dict[type[ast.AST], str]] = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "bitwise_invert"}
 _WHOLE: Final = re.compile(r"-?\d+")
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add",
@@ -42,6 +46,46 @@ def operands(op: str) -> tuple[str, str] | None:
         return None
     left, right = map(ast.unparse, parts[1:])
     return (left, right) if max(len(left), len(right)) <= _LONGEST else None
+
+
+def operand(op: str, place: int, count: int) -> str:
+    """One of the `count` operands of the op that the user's line is at: "w", the one at place 1 of `x @ w`.
+
+    Empty where the line is not at a call or an operator of that op, or the operand is long.
+    """
+    text = source_line.user_segment()
+    name, given, is_method = ("", (), False) if text is None else _called(text)
+    if name != op or len(given) < count or (len(given) > count and not is_method and count > 1):
+        return ""
+    return given[place] if len(given[place]) <= _LONGEST else ""
+
+
+def subject() -> str:
+    """What the user's line reads or moves: "x" of `x.numpy()`, `float(x)`, `print(x)`, `x.to("cpu:1")`; or ""."""
+    text = source_line.user_segment()
+    _, given, _ = ("", (), False) if text is None else _called(text)
+    return given[0] if given and len(given[0]) <= _LONGEST else ""
+
+
+@functools.lru_cache(maxsize=1024)
+def _called(text: str) -> tuple[str, tuple[str, ...], bool]:
+    """The name of the function or operator that an expression applies, its operands, and whether it is a method."""
+    node = _parsed(text)
+    while isinstance(node, (ast.Expr, ast.Return, ast.Assign, ast.AnnAssign)):
+        node = node.value
+    binary = _parts(node) if not isinstance(node, ast.Call) else None
+    if binary is not None:
+        return binary[0] or "", (ast.unparse(binary[1]), ast.unparse(binary[2])), False
+    if isinstance(node, ast.UnaryOp):
+        return _UNARY.get(type(node.op), ""), (ast.unparse(node.operand),), False
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Attribute, ast.Name)):
+        return "", (), False
+    arguments = [ast.unparse(x) for x in node.args]
+    if isinstance(node.func, ast.Name):
+        return node.func.id, tuple(arguments), False
+    owner = ast.unparse(node.func.value)
+    is_method = owner.partition(".")[0] not in _MODULES
+    return node.func.attr, (owner, *arguments) if is_method else tuple(arguments), is_method
 
 
 def whole_number_given() -> str | None:

@@ -12,6 +12,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import limelight_widgets as views
 from limelight import explain, memory
+from limelight.core.device_copies import size_of
 from limelight.core.devices import list_devices
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
@@ -21,8 +22,6 @@ from limelight_kernel.line.arguments import FORMS, form_arguments, keep_argument
 from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText
 from limelight_kernel.run.watched_devices import run_and_watch
 from limelight_widgets.figures.devices import live_figure, memory_figure
-
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 @magics_class
@@ -49,7 +48,11 @@ class DevicesMagic(LimelightMagic):
         "--watch", action="store_true", help="count peaks to the byte from now on, and note the line of each tensor"
     )
     @argument("--reset", action="store_true", help="begin peaks and copies anew; ends --watch")
-    @argument("--place", metavar="NAME", help="where this tensor or variable is, and who holds it")
+    @argument(
+        "--place",
+        metavar="NAME",
+        help="where this tensor or variable is, and who holds it; where the nodes of this staged function run, and why",
+    )
     @argument("--top", type=int, default=20, metavar="N", help="with --live: list so many; 20")
     @argument("-d", "--device", metavar="DEVICE", help="with --live: of this device alone")
     @argument(
@@ -104,7 +107,7 @@ class DevicesMagic(LimelightMagic):
         if given.watch or given.reset or given.mem:
             return self._counted(given)
         if given.copies:
-            return self._show(given, Cards(explain.Copies.recent()))
+            return self._show(given, Cards(explain.copies()))
         return self._say(given, self._place(given.place)) if given.place else self._show(given, views.devices())
 
     def _live(self, when: Any, device: str | None, top: int) -> Any:
@@ -146,6 +149,8 @@ class DevicesMagic(LimelightMagic):
 
     def _place(self, name: str) -> PlainText:
         value = self.session.value(name)
+        if hasattr(value, "trace_cache"):
+            return PlainText(str(explain.placements(value)))
         if not isinstance(value, (Tensor, Variable)):
             raise UsageError(f"%devices --place: {name!r} is a {type(value).__name__}, and lives on no device")
         said = f"{name}, {value.nbytes:,} bytes, is on {value.device}"
@@ -165,8 +170,7 @@ def _seconds(text: str) -> float:
 
 def _size(text: str) -> int:
     """Bytes, of "512MB" or "1.5GiB" or "4096"; raises UsageError for anything else."""
-    digits = text.rstrip("BbKkMmGgTtIi")
     try:
-        return int(float(digits) * _UNITS[text[len(digits) :].upper() or "B"])
-    except (ValueError, KeyError):
-        raise UsageError(f"%%devices --budget: {text!r} is no size; write 512MB, 1.5GiB or a number of bytes") from None
+        return size_of(text)
+    except ArgumentError as error:
+        raise UsageError(f"%%devices --budget: {error.bare}") from None

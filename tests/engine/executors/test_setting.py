@@ -37,6 +37,20 @@ def test_without_a_block_it_holds_from_then_on() -> None:
     assert tier() == base.chosen.default
 
 
+def test_auto_is_the_way_back_to_tiers() -> None:
+    """A process that has named an executor compiles nothing by itself until it says "auto" again."""
+    compiles = lambda: ll.function(lambda x: x + 1.0).get_concrete_function(ll.TensorSpec(())).function.compiles  # noqa: E731
+    assert isinstance(base.chosen.default, base.Automatic)
+    try:
+        ll.config.executor("plan")
+        assert (compiles(), tier()) == (False, "plan")
+        ll.config.executor("auto")
+        assert compiles()
+        assert tier() == setting.checked("auto")
+    finally:
+        ll.config.executor(base.chosen.default)
+
+
 def test_auto_takes_loops_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with ll.config.executor("auto"):
         assert tier() == ("loops" if is_installed() else "plan")

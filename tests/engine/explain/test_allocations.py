@@ -49,7 +49,7 @@ def test_forbidden_copies_are_errors_at_their_line_unless_asked_for():
         near = x.to("CPU:1")
         assert (near + far).device == far.device
         with pytest.raises(
-            ll.errors.DeviceError, match=r'operand of add: f32\[3\], 12 bytes.*x = x.to\("CPU:1"\).*line'
+            ll.errors.DeviceError, match=r'operand of add: `x`, f32\[3\], 12 bytes.*x = x.to\("CPU:1"\).*line'
         ):
             far + x
     assert [record.cause for record in copies.records] == [".to()"]

@@ -13,6 +13,7 @@ import pytest
 
 import limelight as ll
 from limelight import errors
+from limelight.core import devices
 
 FOLDER = Path(__file__).parents[3] / "docs" / "errors"
 CLASSES = {
@@ -67,6 +68,8 @@ def matches(shown: str, said: str) -> bool:
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(devices, "_local", devices.list_devices())  # pages that split the CPU do so for themselves
+    monkeypatch.setattr(devices, "_in_use", False)
 
 
 @pytest.mark.slow  # runs what each page says

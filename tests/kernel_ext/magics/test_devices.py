@@ -43,12 +43,18 @@ def test_a_cell_shows_what_it_copied_and_held_and_gives_its_value(notebook):
     assert ".to()" in said
 
 
+def test_a_staged_function_says_where_its_nodes_run(notebook):
+    notebook("@ll.function\ndef f(x):\n    with ll.device('CPU:1'):\n        return x * 2.0\nf(near)")
+    said = repr(notebook("%devices --place f").value)
+    assert "multiply on CPU:1: asked for by the scope around it; 1 copy in" in said
+
+
 def test_a_copy_that_nobody_asked_for_fails_at_its_line_with_the_fix(notebook):
     ran = notebook("%%devices --fail-on-copy\nok = near.to('CPU:1')\nfar + near", fails=True)
     told = ran.out + ran.err
     assert "DeviceError" in told
     assert "line 3" in told
-    assert 'x = x.to("CPU:1")' in told.replace("\n", " ")
+    assert 'near = near.to("CPU:1")' in told.replace("\n", " ")
     assert "watched_devices.py" not in told
     assert "ordinary_cell.py" not in told
     notebook("far + near")  # afterwards it is as before

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import backends
+from limelight.core import device_copies
 from limelight.core.devices import Device
 
 MOST_ELEMENTS = 2**18
@@ -38,7 +38,7 @@ class Statistics:
 def sampled(payload: Any, device: Device) -> np.ndarray[Any, Any]:
     """All elements of a device's array, or every n-th along its axes, at most `MOST_ELEMENTS`, on the host."""
     part = payload[_strides(tuple(payload.shape))] if payload.size > MOST_ELEMENTS else payload
-    return backends.load(device.backend).to_numpy(part)
+    return device_copies.on_host(part, device, device_copies.PRINTED)
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[slice, ...]:

@@ -174,7 +174,7 @@ class DevicesFold:
         self._newest_copy = max(self._newest_copy, event.time)
         self._copied[0] += 1
         self._copied[1] += event.nbytes
-        key = (event.source_device, event.target_device, event.cause, event.source, event.what)
+        key = (event.source_device, event.target_device, event.cause, event.source, event.what, event.tensor)
         copy = self._copies.get(key)
         if copy is None:
             if len(self._copies) >= MOST_COPIES:
@@ -194,14 +194,16 @@ def _device(name: str, full: str, live: int, peak: int) -> State:
 
 def _copies_of(event: events.Copied) -> State:
     ends = {"from": event.source_device, "to": event.target_device}
-    what = {"what": event.what, "cause": event.cause, "fix": fix_of(event.cause, event.target_device)}
+    called = f"{event.tensor}: {event.what}" if event.tensor else event.what
+    what = {"what": called, "cause": event.cause, "fix": fix_of(event.cause, event.target_device, event.tensor)}
     return ends | what | {"line": line_state(event.source), "count": 0, "nbytes": 0, "seconds": 0.0, "last": 0}
 
 
-def fix_of(cause: str, target: str) -> str:
+def fix_of(cause: str, target: str, tensor: str = "") -> str:
     """What to write so that a copy is made once, or not at all; empty where it was asked for.
 
-    >>> fix_of("operand of matmul", "CPU:1")
-    'copy it once, before: x = x.to("CPU:1")'
+    >>> fix_of("operand of matmul", "CPU:1", "w")
+    'copy it once, before: w = w.to("CPU:1")'
     """
-    return f'copy it once, before: x = x.to("{target}")' if cause.startswith("operand of ") else ""
+    x = tensor if tensor.isidentifier() else "x"
+    return f'copy it once, before: {x} = {x}.to("{target}")' if "operand of " in cause else ""

@@ -2,7 +2,8 @@
 
 A backend has `xp` (the library's array namespace), `from_numpy(array)`, `to_numpy(array)`, `copy(array)` (real bytes,
 on the same device), `from_dlpack(array)` (the same memory) and `prepared(kernel)` (the kernel with what it needs around
-it). It is a module, or, where the library has several devices, what the module's `on_device(index)` gives.
+it); it may have `total_memory(index)`, the bytes of a device. It is a module, or, where the library has several
+devices, what the module's `on_device(index)` gives.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ class Backend(Protocol):
     def prepared(self, kernel: Callable[..., Any]) -> Callable[..., Any]: ...
 
 
+TITLES: Final = {"numpy": "NumPy", "cupy": "CuPy", "jax": "JAX"}
+MISSING_DTYPES: Final[dict[str, frozenset[str]]] = {"cupy": frozenset(["bfloat16"])}
+"""Dtypes that a library has not, by its name: ops on them run elsewhere (`core.placement`)."""
 _set_flags: Final[Callable[[Any, bool], None]] = cast(Any, np.ndarray.setflags)
 """Sets "writeable", its first parameter; by position this takes a fifth of the time of `array.flags.writeable = x`."""
 
@@ -42,6 +46,12 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         _set_flags(base, False)
         base = base.base
     return view
+
+
+def total_memory(name: str, index: int) -> int | None:
+    """The bytes that a device of a backend has in all, by its `total_memory(index)`; None where it does not say."""
+    ask = getattr(load(name), "total_memory", None)
+    return None if ask is None else ask(index)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -29,3 +30,11 @@ def from_dlpack(array: Any) -> Any:
 
 def prepared(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
+
+
+def total_memory(index: int) -> int | None:
+    """That of the machine, which all CPU devices share; None on a system that does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -8,16 +8,19 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
+import numpy as np
+
 from limelight import events
 from limelight.core import device_copies, device_counts, device_scopes, dispatch, live_buffers
 from limelight.core.device_counts import kept as tallies
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import scopes, tapes_told
 from limelight.core.op import Op
+from limelight.core.placement import Choice, choose
 from limelight.core.spec import known
 from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
-from limelight.errors import DeviceError, LimelightError, failed, is_user_error
-from limelight.user_code import source_line
+from limelight.errors import LimelightError, failed, is_user_error
+from limelight.user_code import operand_text, source_line
 
 # NumPy reports overflow and division by zero as warnings; tensors follow IEEE silently. Its error state is a context
 # variable, and entering that for each op costs more than the op: hence one filter, for warnings that arise in
@@ -27,6 +30,7 @@ warnings.filterwarnings("ignore", message=".*encountered in", category=RuntimeWa
 SCALARS: Final = (bool, int, float, complex)
 CALLS: Final = frozenset({"call", "call_forward"})
 """Ops that run one function once."""
+OF_NODES: Final = "its functions' nodes are placed one by one"
 
 
 class Eager(dispatch.Interpreter):
@@ -42,8 +46,8 @@ class Eager(dispatch.Interpreter):
                 return live_buffers.counted(wrap(data), data, time.perf_counter() - start) if tallies else wrap(data)
         if op.higher_order:
             return _run_function(op, inputs, attrs)
-        device = place(op, inputs, attrs)
-        payloads = _payloads(op, inputs, device)
+        device, reason = chosen(op, inputs, attrs)
+        payloads, copies = _payloads(op, inputs, device)
         start = time.perf_counter()
         try:
             result = op.kernel_on(device.backend)(*payloads, *attrs)
@@ -56,6 +60,8 @@ class Eager(dispatch.Interpreter):
         outputs: Any = tuple([_wrapped(r, device) for r in result]) if op.multiple else wrap(result, device)
         if tallies or events.wanted(events.OpRan) or events.wanted(events.Allocated):
             _report(op, inputs, outputs if op.multiple else (outputs,), device, time.perf_counter() - start)
+        if events.wanted(events.Placed):
+            _tell_placement(op, Choice(device, reason), len(copies), sum([int(x.nbytes) for x in copies.values()]))
         return outputs
 
     def constant(self, array: Any, device: Device | None) -> Tensor:
@@ -79,9 +85,11 @@ def _run_function(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> An
     places = list(first.run.output_devices)
     places += [CPU0] * (len(results) - len(places))
     outputs = tuple([_wrapped(r, d) for r, d in zip(results, places, strict=True)])
+    device, seconds = places[0] if places else CPU0, time.perf_counter() - start
     if tallies or events.wanted(events.OpRan) or events.wanted(events.Allocated):
-        device, seconds = places[0] if places else CPU0, time.perf_counter() - start
         _report(op, inputs, outputs, device, seconds, _most(op, attrs))
+    if events.wanted(events.Placed):
+        _tell_placement(op, Choice(device, OF_NODES), 0, 0)
     return outputs
 
 
@@ -124,34 +132,29 @@ def _run_on_cpu0(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any
 
 
 def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Device:
-    """Where `op` runs: where its parameters say, with its variable, where asked, or with its first tensor operand.
-
-    Raises DeviceError when variables on different devices meet in one op.
-    """
-    if op.placement is not None:
-        return op.placement(*attrs)
-    variables = [
-        x for x in inputs if not isinstance(x, (Tensor, *SCALARS)) and hasattr(x, "_device") and not _anywhere(x)
-    ]
-    homes = {x._device for x in variables}
-    if len(homes) > 1:
-        names = ", ".join(f"{getattr(x, 'name', 'variable')} on {x._device.short}" for x in variables)
-        raise DeviceError(f"{op}: its variables live on different devices: {names}")
-    if homes:
-        home: Device = homes.pop()
-        return home
-    requested = device_scopes.requested_device()
-    if requested is not None:
-        return requested
-    return next((x._device for x in inputs if isinstance(x, Tensor)), CPU0)
+    """Where `op` runs; raises DeviceError where it cannot (see `core.placement`)."""
+    return chosen(op, inputs, attrs).device
 
 
-def move(tensor: Any, device: Device, cause: str) -> Any:
-    """The payload of `tensor` on `device`, copied if it is elsewhere."""
+def chosen(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Choice:
+    """Where `op` runs, and why there; raises DeviceError where it cannot (see `core.placement`)."""
+    variables, tensors = [], []
+    for i, x in enumerate(inputs):
+        if isinstance(x, Tensor):
+            if i not in op.on_host:
+                tensors.append(x)
+        elif type(x) not in SCALARS and hasattr(x, "_device") and not _anywhere(x):
+            variables.append((getattr(x, "name", ""), x._device))
+    homes, dtypes = [x._device for x in tensors], tuple([x.dtype for x in tensors])
+    return choose(op, attrs, variables, device_scopes.requested_device(), homes, dtypes)
+
+
+def move(tensor: Any, device: Device, cause: str, name: str = "") -> Any:
+    """The payload of `tensor` on `device`, copied if it is elsewhere. Its `name` is what the user calls it."""
     data, home = tensor._data, tensor._device
     if home is device:
         return data
-    return device_copies.copied(data, home, device, cause, source_line.user_line())
+    return device_copies.copied(data, home, device, cause, source_line.user_line(), name)
 
 
 def explain(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], error: Exception) -> NoReturn:
@@ -172,20 +175,34 @@ def _anywhere(x: Any) -> bool:
     return getattr(x.spec, "anywhere", False)
 
 
-def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> list[Any]:
-    """What the kernel works on: numbers, and arrays on `device`, each copied there once."""
+def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> tuple[list[Any], dict[int, Any]]:
+    """What the kernel works on: numbers, and arrays on `device`; and the copies made for it, by the id of the operand.
+
+    Each tensor is copied once. What the kernel reads on the host is brought there, where it is not.
+    """
     copies: dict[int, Any] = {}
     payloads = []
-    for x in inputs:
+    for i, x in enumerate(inputs):
         if type(x) in SCALARS:
             payloads.append(x)
-        elif x._device is device or _anywhere(x):
+        elif x._device is device or op.of_shapes or _anywhere(x):
             payloads.append(x._data)
+        elif i in op.on_host:
+            payloads.append(device_copies.on_host(x._data, x._device, f"{device_copies.HOST_ARGUMENT} of {op}"))
         else:
             if id(x) not in copies:
-                copies[id(x)] = move(x, device, f"operand of {op}" if op.placement is None else ".to()")
+                cause = f"operand of {op}" if op.placement is None else device_copies.ASKED
+                copy = copies[id(x)] = move(x, device, cause, _name_of(op, inputs, i))
+                if (tallies or events.wanted(events.Allocated)) and not isinstance(copy, np.generic):
+                    live_buffers.born(copy, copy, device, source_line.user_line())  # as long as the op runs
             payloads.append(copies[id(x)])
-    return payloads
+    return payloads, copies
+
+
+def _name_of(op: Op, inputs: tuple[Any, ...], place: int) -> str:
+    """What the user calls an operand: the name of a variable, or what stands there in the line."""
+    own = getattr(inputs[place], "name", None)
+    return own if isinstance(own, str) else operand_text.operand(op.name, place, len(inputs))
 
 
 def _spec(x: Any) -> Any:
@@ -241,6 +258,14 @@ def counted_call(outputs: Sequence[Any], devices: Sequence[Device], seconds: flo
     device_counts.ran(home, seconds, peak.nbytes, peak.exact, True)
     for tensor, device in zip(outputs, devices, strict=True):
         live_buffers.born(tensor, tensor._data, device, told=False)
+
+
+def _tell_placement(op: Op, choice: Choice, copies: int, nbytes: int) -> None:
+    requested = device_scopes.requested_device()
+    asked = None if requested is None else requested.short
+    line = source_line.user_line()
+    device, reason = choice.device.short, choice.reason
+    events.emit(events.Placed(op.name, device, asked, reason, copies, nbytes, line, op.stays_on_host))
 
 
 def _text(x: Any) -> str:

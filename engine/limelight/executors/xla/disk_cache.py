@@ -6,8 +6,8 @@ code of one may not run on another. The programs used longest ago give way above
 `ll.config.compilation_cache` chooses another folder, or none.
 
 A program that has told JAX of a cache of its own keeps that, for our programs as well. Else JAX knows of ours only
-while we compile. Files in the folder are machine code: whoever may write to it may run code as its owner, as in any
-cache of compiled code, so the folder is the user's alone.
+while we compile. Files in the folder are machine code: whoever may write to it may run code as who reads it. So it is
+made for the user alone, and one that others may write to, or replace, is not used: a warning says so, once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ import importlib.util
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from limelight import forking
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, CacheFolderWarning
 from limelight.settings import Scoped, SettingScope
+from limelight.user_code import source_line
+from limelight.user_code.warn_at import warn_at
 
 MOST_BYTES: Final = 512 * 2**20
 ENVIRONMENT: Final = "LIMELIGHT_COMPILATION_CACHE"
@@ -33,6 +36,8 @@ ENVIRONMENT: Final = "LIMELIGHT_COMPILATION_CACHE"
 LEAST_SECONDS: Final = 0.5
 """What is compiled in less is not written."""
 _chosen: Final[Scoped[bool | str]] = Scoped("compilation cache", True)
+_told: Final[set[str]] = set()
+"""Folders that are not used, of which a warning has spoken."""
 _turn = threading.RLock()
 forking.renew_in_child(__name__, "_turn", threading.RLock)
 
@@ -41,10 +46,11 @@ class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a fu
     """Where programs of XLA are kept once they are compiled, for later processes, too.
 
     As a `with` block it holds for what this thread does in the block. The environment variable
-    LIMELIGHT_COMPILATION_CACHE says the same for a whole process: a folder, or 0 for none.
+    LIMELIGHT_COMPILATION_CACHE says the same for a whole process: a folder, or 0 for none. A folder that other users
+    may write to is not used, since programs are executable code: CacheFolderWarning says so.
 
     Args:
-        where: a folder; True for the one in the user's cache folder, the default; False for none.
+        where: a folder, which may begin with "~"; True for that in the user's cache folder, the default; False: none.
 
     Raises:
         ArgumentError: `where` is neither a path nor True or False.
@@ -58,6 +64,10 @@ class compilation_cache(SettingScope[bool | str]):  # noqa: N801  # used as a fu
         if not isinstance(where, bool | str | os.PathLike):
             raise ArgumentError(f"ll.config.compilation_cache takes a folder, True or False, got {where!r}")
         value = where if isinstance(where, bool) else os.fspath(where)
+        if not isinstance(value, bool) and (named := Path(value).expanduser()).is_dir():
+            unsafe = _why_unsafe(str(named.resolve()))
+            if unsafe:  # said where the folder is chosen, not where something is compiled
+                _warn_of(named, unsafe)
         super().__init__(_chosen, value, sys._getframe(1))
 
     def __repr__(self) -> str:
@@ -76,7 +86,7 @@ def folder() -> Path | None:
         from platformdirs import user_cache_path  # noqa: PLC0415  # when something is compiled
 
         return user_cache_path("limelight", appauthor=False) / "xla" / _processor()
-    return Path(where)
+    return Path(where).expanduser()
 
 
 @functools.cache
@@ -125,9 +135,67 @@ def _forget() -> None:
 
 
 def is_usable(where: Path) -> bool:
-    """Whether there is such a folder that can be written to, made now if need be."""
+    """Whether there is such a folder, made now if need be, that we can write to, and nobody else; warns of others."""
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unsafe = _why_unsafe(str(where.resolve()))
     except OSError:
         return False
-    return os.access(where, os.W_OK)
+    if unsafe:
+        _warn_of(where, unsafe)
+    return not unsafe and os.access(where, os.W_OK)
+
+
+def _why_unsafe(where: str) -> str:
+    """Who else may put files into a folder, or another folder in its place; empty where nobody but the system may.
+
+    As ssh looks at its keys: the folder, and those that it lies in, belong to the user or to root, and others may not
+    write there, unless a sticky folder such as /tmp keeps what it holds for its owners. A group of the user's own is
+    no other.
+    """
+    if not hasattr(os, "getuid"):  # Windows, where the folders of a profile are its owner's
+        return ""
+    path, own = Path(where), {0, os.getuid()}
+    for folder in (path, *path.parents):
+        stat = folder.stat()
+        if stat.st_uid not in own:
+            return f"{folder} belongs to another user"
+        if folder != path and stat.st_mode & 0o1000:
+            continue
+        if stat.st_mode & 0o002:
+            return f"everybody may write to {folder}"
+        if stat.st_mode & 0o020 and not _is_private(stat.st_gid):
+            return f"its group may write to {folder}"
+    return ""
+
+
+@functools.cache
+def _is_private(group: int) -> bool:
+    """Whether root or nobody but this user is in a group."""
+    import grp  # noqa: PLC0415  # not on Windows
+    import pwd  # noqa: PLC0415
+
+    if group == 0:
+        return True
+    try:
+        name, members = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(group).gr_mem
+        others = [user for user in pwd.getpwall() if user.pw_gid == group and user.pw_name != name]
+    except KeyError:
+        return False
+    return not others and set(members) <= {name}
+
+
+def _warn_of(where: Path, unsafe: str) -> None:
+    """Says so, once for each folder."""
+    if str(where) in _told:
+        return
+    _told.add(str(where))
+    line = source_line.user_line()
+    message = (
+        f"compiled programs are not kept in {where}: {unsafe}, and whoever can write there could have his code run by "
+        "you. Take that right away (chmod go-w), or name a folder of your own: ll.config.compilation_cache(folder)"
+    )
+    if line is None:  # a thread that compiles
+        warnings.warn(message, CacheFolderWarning, stacklevel=2)
+    else:
+        warn_at(line, f"{message}{source_line.at(line)}", CacheFolderWarning)

@@ -112,6 +112,7 @@ _dynamic_slice = entry_point(defop(
     linear="x",
     maths={"x": "x̄[key] = ȳ, 0 elsewhere"},
     batching="dynamic_slice",
+    on_host="positions",
 ))  # fmt: skip
 
 _dynamic_slice_scatter: EntryPoint = defop_with_shape(
@@ -125,6 +126,7 @@ _dynamic_slice_scatter: EntryPoint = defop_with_shape(
     maths={"x": "x̄ = ȳ[key]"},
     batching="slice_scatter",
     dynamic_batching="slice_scatter_dynamic",
+    on_host="positions",
 )
 
 # index: arrays of positions, one or several stacked

@@ -31,6 +31,7 @@ _shape_of = entry_point(defop(
     infer=lambda x: known((x.rank,), dtypes.int64),
     kernel=lambda xp, x: xp.asarray(x.shape, dtype=np.int64),
     why_no_gradient="a shape does not depend on the values",
+    of_shapes=True,
     batching="shape_of",
 ))  # fmt: skip
 

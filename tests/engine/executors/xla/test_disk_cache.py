@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -44,6 +45,86 @@ def test_without_filelock_it_would_have_no_bound_and_there_is_none(monkeypatch, 
     monkeypatch.setattr(disk_cache.importlib.util, "find_spec", lambda name: None)
     with ll.config.compilation_cache(tmp_path):
         assert disk_cache.folder() is None
+
+
+def test_the_users_home_may_be_named_by_a_tilde(monkeypatch, tmp_path):
+    monkeypatch.setattr(disk_cache.importlib.util, "find_spec", lambda name: True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(disk_cache.ENVIRONMENT, "~/programs")
+    assert disk_cache.folder() == tmp_path / "programs"
+    with ll.config.compilation_cache("~/others"):
+        assert disk_cache.folder() == tmp_path / "others"
+
+
+@pytest.fixture
+def warnings_anew():
+    disk_cache._told.clear()
+    yield
+    disk_cache._told.clear()
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+@pytest.mark.parametrize(
+    ("mode", "where", "why"),
+    [
+        (0o700, "", ""),
+        (0o755, "", ""),
+        (0o777, "", "everybody may write to {folder}"),
+        (0o1777, "", "everybody may write to {folder}"),
+        (0o777, "below", "everybody may write to {folder}"),
+        (0o1777, "below", ""),  # a sticky folder keeps what it holds for its owners
+    ],
+)
+def test_a_folder_that_others_may_write_to_is_not_used(mode, where, why, monkeypatch, tmp_path, warnings_anew):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setattr(disk_cache, "_is_private", lambda group: False)
+    used = folder / where if where else folder
+    if not why:
+        assert disk_cache.is_usable(used)
+        return
+    with pytest.warns(ll.errors.CacheFolderWarning, match=why.format(folder=folder)):
+        assert not disk_cache.is_usable(used)
+    assert not disk_cache.is_usable(used), "it is said once"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+def test_a_group_is_another_user_unless_it_is_the_users_own(monkeypatch, tmp_path, warnings_anew):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o770)
+    monkeypatch.setattr(disk_cache, "_is_private", lambda group: True)
+    assert disk_cache.is_usable(folder)
+    monkeypatch.setattr(disk_cache, "_is_private", lambda group: False)
+    with pytest.warns(ll.errors.CacheFolderWarning, match=f"its group may write to {folder}"):
+        assert not disk_cache.is_usable(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+def test_a_folder_is_looked_at_where_it_is_chosen(tmp_path, warnings_anew):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with (
+        pytest.warns(ll.errors.CacheFolderWarning, match="not kept in .*test_disk_cache.py line") as caught,
+        ll.config.compilation_cache(folder),
+    ):
+        pass
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+def test_a_folder_of_another_user_is_not_used(monkeypatch, tmp_path, warnings_anew):
+    folder = tmp_path / "own"
+    assert disk_cache.is_usable(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700, "nobody else even reads there"
+    real = os.getuid()
+    monkeypatch.setattr(disk_cache.os, "getuid", lambda: real + 1)
+    if real == 0:
+        os.chown(folder, 12345, 12345)
+    with pytest.warns(ll.errors.CacheFolderWarning, match="belongs to another user"):
+        assert not disk_cache.is_usable(folder)
 
 
 @jax_only
