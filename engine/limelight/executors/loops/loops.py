@@ -17,9 +17,9 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
-from limelight.executors.loops.by_shape import ByShape, is_here, may_have_tables
 from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
+from limelight.executors.loops.shape_specialisations import ShapeSpecialisations, is_here, may_have_tables
 from limelight.executors.loops.stretch import FinishedStretch
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
@@ -32,7 +32,7 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     native()  # one that is too old says so here; below, what a kernel raises only keeps its node from the table
     run = _built(graph, devices, deliver)
     if is_here(devices, deliver) and may_have_tables(graph):
-        return ByShape(graph, run, lambda sized: _built(sized, (), None))
+        return ShapeSpecialisations(graph, run, lambda sized: _built(sized, (), None))
     return run
 
 

@@ -16,12 +16,12 @@ from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
+from limelight.executors.loops.cost_model import is_no_slower
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.lowering import Lowering, constant, lowered, lowered_as_before, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
-from limelight.executors.loops.worth import is_worth_it
 from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
@@ -134,7 +134,7 @@ class Stretch:
         instructions = [self._instructions.list[i] for i in keep]
         if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
             return _TOO_FEW
-        if not self.assignments.list and not is_worth_it(instructions, [self.views[value].buffer for value in results]):
+        if not self.assignments.list and not is_no_slower(instructions, [self.views[value].buffer for value in results]):
             return _TOO_LARGE
         return FinishedStretch(self, inside, left, results, instructions, keep)
 

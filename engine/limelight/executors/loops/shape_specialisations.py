@@ -50,7 +50,7 @@ def _is_known(value: Value) -> bool:
     return not isinstance(spec, TensorSpec | VariableSpec) or is_static(spec.shape)
 
 
-class ByShape:
+class ShapeSpecialisations:
     """A runnable that knows the shapes that it is called with.
 
     Args:
