@@ -80,7 +80,7 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
     elif way == "power":
         traced = [power(*arrays)]
     elif way == "control":
-        traced = LOWERINGS[op.name](node, arrays, to, functools.partial(_of_function, to=to, calls=calls))
+        traced = LOWERINGS[op.name](node, arrays, to, functools.partial(lowered_function, to=to, calls=calls))
     else:
         guard = guard_of(op)
         assert guard is not None
@@ -102,7 +102,7 @@ def _as_traced(x: Any, to: Instructions) -> TracedArray:
     return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
 
 
-def _of_function(
+def lowered_function(
     function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: Lowering
 ) -> list[TracedArray]:
     """Appends the instructions of a function that a node calls; returns its results."""
@@ -170,10 +170,10 @@ def never(node: Node, known: Container[Value], calls: Lowering, may_have_effect:
     if reason:
         return reason
     for value in node.inputs[1:] if may_have_effect else node.inputs:  # the first is the variable
-        if value not in known and (reason := _unfit(value.spec)):
+        if value not in known and (reason := unfit(value.spec)):
             return reason
     for value in node.outputs:
-        if reason := _unfit(value.spec):
+        if reason := unfit(value.spec):
             return reason
     return ""
 
@@ -187,7 +187,7 @@ def _unknown(op: Op) -> str:
     return "" if guard_of(op) is not None or get(op.name) is op else _UNKNOWN
 
 
-def _unfit(spec: Spec) -> str:
+def unfit(spec: Spec) -> str:
     """Why values of a spec cannot be in a table."""
     if not isinstance(spec, TensorSpec):
         return "it takes something that is no array"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final
 
 from limelight.core.op import Op
@@ -25,7 +25,6 @@ from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
-from limelight.optimise.guarded_sum import guard_of
 
 FEWEST: Final = 2
 """Instructions that are worth a table: one alone is no faster than NumPy's function."""
@@ -193,11 +192,11 @@ class Stretch:
         return keep
 
     def _guards_of(self, nodes: Sequence[Node]) -> set[int]:
-        if not any(isinstance(one, Guard) for one in self._instructions.list):
-            return set()
-        guarding = [node for node in nodes if guard_of(node.op)]
+        guards = {i for i, one in enumerate(self._instructions.list) if isinstance(one, Guard)}
+        if not guards:
+            return guards
         spans = self.spans()
-        return {i for node in guarding for i in spans[node]}
+        return guards.intersection(chain.from_iterable([spans[node] for node in nodes]))
 
     def spans(self) -> dict[Node, range]:
         """The numbers of the instructions of each node."""
