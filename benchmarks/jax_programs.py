@@ -1,6 +1,7 @@
 """The programs of `loops.py` in JAX, compiled by `jax.jit`: the same arithmetic on arrays of the same sizes.
 
-A training step is a function of its parameters that returns new ones, as is usual there. Each call waits for its result.
+A training step is a function of its parameters that returns new ones, as is usual there. Each call waits for its
+result.
 """
 
 from __future__ import annotations

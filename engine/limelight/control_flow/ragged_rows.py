@@ -100,7 +100,10 @@ kept_if: Op = defop(
     inputs="condition:bool x",
     infer=lambda condition, x: known(x.shape, x.dtype),
     kernel=lambda xp, condition, x: x if condition else xp.zeros_like(x),
-    special={"numpy": _kept_numpy, "jax": lambda xp, condition, x: xp.where(condition, x, xp.zeros_like(x))},  # it may be traced
+    special={
+        "numpy": _kept_numpy,
+        "jax": lambda xp, condition, x: xp.where(condition, x, xp.zeros_like(x)),
+    },  # it may be traced
     vjp={"x": lambda g, condition: dispatch.apply(kept_if, (condition, g))},
     linear="x",
     batching=_batch_choice,

@@ -74,19 +74,24 @@ def _cond(node: Node, operands: Sequence[TracedArray], to: Instructions, run: Ru
 def _switch(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
     """As many choices between two as it takes; the run ends where the number is that of no branch."""
     index, *captures = operands
-    number, functions = index.reshape(()), node.params[0]
-    to.guard(np.logical_and(np.greater_equal(number, 0), np.less(number, len(functions))).view)  # type: ignore[attr-defined]
+    number: Any = index.reshape(())  # of which NumPy's functions ask what they do
+    functions = node.params[0]
+    is_there: Any = np.logical_and(np.greater_equal(number, 0), np.less(number, len(functions)))
+    to.guard(is_there.view)
 
     def from_branch(i: int) -> list[TracedArray]:
         first = partial(run, functions[i], captures)
         if i == len(functions) - 1:
             return first()
-        return _chosen(boolean(np.equal(number, i)), [first, partial(from_branch, i + 1)], to)
+        is_this: Any = np.equal(number, i)
+        return _chosen(boolean(is_this), [first, partial(from_branch, i + 1)], to)
 
     return from_branch(0)
 
 
-def _chosen(condition: View, branches: Sequence[Callable[[], list[TracedArray]]], to: Instructions) -> list[TracedArray]:
+def _chosen(
+    condition: View, branches: Sequence[Callable[[], list[TracedArray]]], to: Instructions
+) -> list[TracedArray]:
     """What one of two branches returns, which append their instructions."""
     parts: list[list[AnyInstruction]] = []
     values: list[list[TracedArray]] = []

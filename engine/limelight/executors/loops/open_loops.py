@@ -115,6 +115,7 @@ class OpenLoopOp(Op):
             infer=lambda *xs: specs,
             kernel=lambda xp, *xs: runs(*xs),
             multiple=True,
+            higher_order=True,
             why_no_gradient="only graphs that are about to run have it",
         )
         self.node = node

@@ -133,7 +133,9 @@ class Stretch:
         instructions = [self._instructions.list[i] for i in keep]
         if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
             return _TOO_FEW
-        if not self.assignments.list and not is_no_slower(instructions, [self.views[value].buffer for value in results]):
+        if not self.assignments.list and not is_no_slower(
+            instructions, [self.views[value].buffer for value in results]
+        ):
             return _TOO_LARGE
         return FinishedStretch(self, inside, left, results, instructions, keep)
 

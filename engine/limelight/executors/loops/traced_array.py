@@ -65,6 +65,8 @@ class TracedArray(NDArrayOperatorsMixin):
         return self.view.shape[0]
 
     def __iter__(self) -> Iterator[TracedArray]:
+        if self.ndim == 1 and self.dtype.kind == "c":
+            raise NotLowered("it goes through single complex numbers, which NumPy multiplies otherwise than arrays")
         return iter([self[i] for i in range(len(self))])
 
     def item(self) -> Any:
@@ -113,6 +115,8 @@ class TracedArray(NDArrayOperatorsMixin):
         by_arrays = any(type(part) is View for part in parts)
         if by_arrays and any(part is None for part in parts):
             raise NotLowered("it is indexed by arrays and other things")
+        if by_arrays:  # among which numbers are arrays, too
+            parts = [self.to.constant(np.array(part, np.int64)) if type(part) is int else part for part in parts]
         n_axes = sum(type(part) in _OF_AXES for part in parts)
         at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
         parts[at : at + 1] = [slice(None)] * (self.ndim - n_axes)
@@ -218,7 +222,7 @@ class TracedArray(NDArrayOperatorsMixin):
     __index__ = __int__
 
 
-class NumberUnknown(NotLowered, TypeError):
+class NumberUnknown(NotLowered, TypeError):  # noqa: N818  # no error: the plan's kernel runs the node instead
     """What Python's `int` raises for it: kernels may then take it for an index as it is, as JAX's arrays."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_control_flow import bits, in_tables, staged
+from staged_on_loops import bits, in_tables, staged
 
 import limelight as ll
 from limelight.errors import LimelightError

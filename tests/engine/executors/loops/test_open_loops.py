@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_control_flow import W, X, bits, staged, with_gradient
+from staged_on_loops import W, X, bits, staged, with_gradient
 
 import limelight as ll
 from limelight.errors import LimelightError
