@@ -65,8 +65,6 @@ class TracedArray(NDArrayOperatorsMixin):
         return self.view.shape[0]
 
     def __iter__(self) -> Iterator[TracedArray]:
-        if self.ndim == 1 and self.dtype.kind == "c":
-            raise NotLowered("it goes through single complex numbers, which NumPy multiplies otherwise than arrays")
         return iter([self[i] for i in range(len(self))])
 
     def item(self) -> Any:
@@ -105,7 +103,10 @@ class TracedArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> TracedArray:
         parts, by_arrays = self._parts(key)
-        return self._new(picked(self.view, parts, self.to) if by_arrays else _indexed(self.view, parts))
+        view = picked(self.view, parts, self.to) if by_arrays else _indexed(self.view, parts)
+        if view.dtype.kind == "c" and not view.shape and self.ndim:
+            raise NotLowered("it picks a single complex number, which NumPy's operators multiply otherwise than arrays")
+        return self._new(view)
 
     def _parts(self, key: Any) -> tuple[list[Any], bool]:
         """An index with a part for each axis, arrays as views, and None for new axes; and whether it has arrays."""
