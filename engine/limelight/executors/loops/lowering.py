@@ -60,7 +60,11 @@ def lowered_as_before(node: Node, operands: Sequence[View], to: Instructions) ->
     """`lowered` for a node whose pattern is known, in a tenth of the time; None for others."""
     if node.device is not None and node.device is not CPU0:
         return None
-    template = templates.known(templates.pattern(node, operands))
+    return _by_template(node, operands, templates.pattern(node, operands), to)
+
+
+def _by_template(node: Node, operands: Sequence[View], pattern: Any, to: Instructions) -> list[View] | None:
+    template = templates.known(pattern)
     return template.applied(operands, to) if template is not None and template.fits(node) else None
 
 
@@ -70,6 +74,12 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
     Raises:
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
+    pattern = templates.pattern(node, operands)
+    results = _by_template(node, operands, pattern, to)
+    return _lowered_anew(node, operands, pattern, to, calls) if results is None else results
+
+
+def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instructions, calls: Lowering) -> list[View]:
     op = node.op
     way = calls.kind_of(op)[1]
     arrays = [TracedArray(x, to) for x in operands]
@@ -92,9 +102,8 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
         if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
     if way == "kernel" and to.looked_at == looked_at:
-        key = templates.pattern(node, operands)
-        if key is not None:
-            templates.keep(key, node, operands, to.list[start:], results)
+        if pattern is not None:
+            templates.keep(pattern, node, operands, to.list[start:], results)
     return results
 
 

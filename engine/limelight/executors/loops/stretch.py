@@ -84,9 +84,7 @@ class Stretch:
                 new = self.assignments.lowered(node, self._array)
                 self.assignments.note(node, new)
                 return [new.view]
-            operands = [self._view(x) for x in node.inputs]
-            results = lowered_as_before(node, operands, self._instructions)
-            return lowered(node, operands, self._instructions, self._lowering) if results is None else results
+            return lowered(node, [self._view(x) for x in node.inputs], self._instructions, self._lowering)
         except NotLowered as refusal:
             return str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
