@@ -1,7 +1,8 @@
 """The programs of `loops.py` in JAX, compiled by `jax.jit`: the same arithmetic on arrays of the same sizes.
 
-A training step is a function of its parameters that returns new ones, as is usual there. Each call waits for its
-result.
+Programs run on the thread that calls them (`loops.py` asks for no asynchronous dispatch): else the time of a call has
+in it how two threads find each other, which on a busy machine is ten times that of a small program. A training step is
+a function of its parameters that returns new ones, as is usual there. Each call waits for its result.
 """
 
 from __future__ import annotations

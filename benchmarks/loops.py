@@ -24,6 +24,12 @@ from typing import Any
 
 import numpy as np
 
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+if importlib.util.find_spec("jax") is not None:
+    import jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # before anybody uses it: see `jax_programs`
+
 import limelight as ll
 import sampler
 from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
@@ -309,7 +315,6 @@ def peers_of(name: str, wanted: str | None) -> dict[str, Callable[[], Any]]:
     """The program in each library that is installed and wanted, of those that have it."""
     if importlib.util.find_spec("jax") is None or (wanted is not None and "jax" not in wanted):
         return {}
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     import jax_programs
 
     return {"jax": jax_programs.PROGRAMS[name]()} if name in jax_programs.PROGRAMS else {}

@@ -101,9 +101,8 @@ def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instru
         assert isinstance(spec, TensorSpec)
         if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
-    if way == "kernel" and to.looked_at == looked_at:
-        if pattern is not None:
-            templates.keep(pattern, node, operands, to.list[start:], results)
+    if way == "kernel" and to.looked_at == looked_at and pattern is not None:
+        templates.keep(pattern, node, operands, to.list[start:], results)
     return results
 
 
