@@ -35,7 +35,7 @@ A staged function runs on an executor, which `ll.config.executor(name)` chooses 
 - `"loops"` runs stretches of a graph with known sizes as tables of NumPy's own inner loops, without Python between
   them, on the CPU, where that is no slower. It needs the package limelight-native. What no table runs is left to the
   plan, in the same trace. With unknown sizes there is a table for each set of shapes that comes again, and loops whose
-  number of steps only the run knows go through a table some steps at a time. `%trace_cache --gain` measures what it gains.
+  number of steps only the run knows go through a table some steps at a time. `%trace_cache --gain` measures the gain.
 - `"step"` runs one node after the other and keeps all values: the stepper and the hunt for NaN use it.
 - `"xla"` compiles one program for each set of shapes, where JAX is installed.
 - `"auto"`, the default, is `"loops"` where limelight-native is installed, else `"plan"`; a function that runs for long
