@@ -1,17 +1,20 @@
-"""The executor `loops` beside `plan`: the same functions on both, in turn, in one process.
+"""The executor `loops` beside `plan` and JAX: the same functions on all of them, in turn, in one process.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME] [--outside]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/loops.py [--seconds 1.0] [--only NAME] [--outside] [--peers ""]
 
-Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster), and
-what it takes to build a node of the largest graph on both. One thread, since the time of all threads counts. Needs
-limelight-native (`pip install ./engine/native`).
+Prints for each program the processor time of a call on both executors and their ratio (below 1: `loops` is faster);
+where JAX is installed, that of the same program compiled by `jax.jit`, and the ratio of `loops` to it beside the one
+that is aimed at. At the end stands what it takes to build a node of the largest graph on both. One thread, since the
+time of all threads counts. Needs limelight-native (`pip install ./engine/native`). ResNet-50 is in `convolution.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import itertools
+import os
 import statistics
 import time
 import timeit
@@ -20,6 +23,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+if importlib.util.find_spec("jax") is not None:
+    import jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # before anybody uses it: see `jax_programs`
 
 import limelight as ll
 import sampler
@@ -95,6 +104,18 @@ def mlp() -> Callable[[], Any]:
     return _training([*weights, *biases], loss, _array(32, 32), _array(32, 10))
 
 
+def classifier() -> Callable[[], Any]:
+    """A training step of a bag of words: rows of a table, their mean, classes."""
+    rows, w, b = (ll.Variable(_array(*shape)) for shape in ((1000, 32), (32, 10), (10,)))
+
+    def loss(words: Any, labels: Any) -> Any:
+        scores = ll.mean(ll.take(rows.read_value(), words), axis=1) @ w + b
+        return ll.mean(ll.nn.softmax_cross_entropy(scores, labels))
+
+    words, labels = _RANDOM.integers(0, 1000, (32, 8)), _RANDOM.integers(0, 10, 32)
+    return _training([rows, w, b], loss, ll.constant(words), ll.constant(labels))
+
+
 def transformer() -> Callable[[], Any]:
     width, heads, length, batch = 64, 4, 32, 4
     names = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 4 * width), "down": (4 * width, width)}
@@ -153,9 +174,8 @@ def n_body_gradient() -> Callable[[], Any]:
     return lambda: f(place, speed)
 
 
-def neural_ode() -> Callable[[], Any]:
+def _integrated(y: Any, w1: Any, w2: Any) -> Any:
     """100 steps of Runge and Kutta's method for a network of 2-16-2, in a while_loop."""
-    w1, w2 = _array(2, 16), _array(16, 2)
 
     def slope(y: Any) -> Any:
         return ll.tanh(y @ w1) @ w2
@@ -168,7 +188,27 @@ def neural_ode() -> Callable[[], Any]:
         k4 = slope(y + h * k3)
         return t + h, y + (k1 + 2.0 * k2 + 2.0 * k3 + k4) * (h / 6.0)
 
-    f = ll.function(lambda y: ll.while_loop(lambda t, y: t < 4.99, step, (ll.constant(0.0), y))[1])
+    return ll.while_loop(lambda t, y: t < 4.99, step, (ll.constant(0.0), y))[1]
+
+
+def neural_ode() -> Callable[[], Any]:
+    w1, w2 = _array(2, 16), _array(16, 2)
+    f = ll.function(lambda y: _integrated(y, w1, w2))
+    y = _array(8, 2)
+    return lambda: f(y)
+
+
+def neural_ode_gradient() -> Callable[[], Any]:
+    """The gradient of a loop whose number of steps only the run knows."""
+    w1, w2 = _array(2, 16), _array(16, 2)
+
+    def slope(y: Any) -> Any:
+        with ll.GradientTape() as tape:
+            tape.watch(y)
+            loss = ll.sum(ll.square(_integrated(y, w1, w2)))
+        return tape.gradient(loss, y)
+
+    f = ll.function(slope)
     y = _array(8, 2)
     return lambda: f(y)
 
@@ -227,6 +267,7 @@ PROGRAMS: dict[str, Program] = {
     "L2HMC step, 10 samples": l2hmc(10),
     "L2HMC step, 200 samples": l2hmc(200),
     "MLP step": mlp,
+    "embedding and classes": classifier,
     "transformer step": transformer,
     "Adam on an MLP": adam,
     "LSTM step, unrolled": lstm(False),
@@ -234,7 +275,20 @@ PROGRAMS: dict[str, Program] = {
     "N-body scan, 100 steps": n_body,
     "N-body gradient, 100 steps": n_body_gradient,
     "neural ODE, 100 steps": neural_ode,
+    "neural ODE gradient": neural_ode_gradient,
 }
+AIMS = {
+    "chain of 300 on 10 floats": 0.5,
+    "L2HMC step, 10 samples": 0.12,
+    "L2HMC step, 200 samples": 0.25,
+    "MLP step": 0.8,
+    "transformer step": 1.0,
+    "LSTM step, unrolled": 0.8,
+    "LSTM step, scan": 0.8,
+    "N-body scan, 100 steps": 0.7,
+    "neural ODE, 100 steps": 0.5,
+}
+"""The ratios to the best peer that are aimed at."""
 
 
 def made_on(executor: str, make: Program) -> Callable[[], Any]:
@@ -250,13 +304,30 @@ def seconds(run: Callable[[], Any], calls: int = 1) -> float:
     return timeit.timeit(run, timer=time.process_time, number=calls) / calls
 
 
-def compared(make: Program, budget: float) -> tuple[float, float]:
-    """The median of the processor times of a call on the plan and on loops, measured in turn."""
-    runs = [made_on(executor, make) for executor in ("plan", "loops")]
-    calls = max(1, int(budget / SLICES / 2 / max(seconds(runs[0], 3), 1e-7)))
-    times = [[seconds(run, calls) for run in runs] for _ in range(SLICES)]
-    plan, loops = (statistics.median(column) for column in zip(*times, strict=True))
-    return plan, loops
+def compared(runs: dict[str, Callable[[], Any]], budget: float) -> dict[str, float]:
+    """The median of the processor times of a call of each, measured in turn."""
+    calls = {name: max(1, int(budget / SLICES / max(seconds(run, 3), 1e-7))) for name, run in runs.items()}
+    times = [[seconds(run, calls[name]) for name, run in runs.items()] for _ in range(SLICES)]
+    return {name: statistics.median(column) for name, column in zip(runs, zip(*times, strict=True), strict=True)}
+
+
+def peers_of(name: str, wanted: str | None) -> dict[str, Callable[[], Any]]:
+    """The program in each library that is installed and wanted, of those that have it."""
+    if importlib.util.find_spec("jax") is None or (wanted is not None and "jax" not in wanted):
+        return {}
+    import jax_programs
+
+    return {"jax": jax_programs.PROGRAMS[name]()} if name in jax_programs.PROGRAMS else {}
+
+
+def line(name: str, found: dict[str, float]) -> str:
+    """The times of a program, the ratio of the executors, and that to the best peer."""
+    times = "  ".join([f"{who} {value * 1e6:10.1f} us" for who, value in found.items()])
+    own = f"loops/plan {found['loops'] / found['plan']:5.2f}"
+    peers = [value for who, value in found.items() if who not in ("plan", "loops")]
+    aim = f" (aim {AIMS[name]})" if name in AIMS else ""
+    best = f"  loops/best peer {found['loops'] / min(peers):5.2f}{aim}" if peers else ""
+    return f"{name:28} {times}  {own}{best}"
 
 
 def graph_of(make: Program) -> Any:
@@ -302,14 +373,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each program and executor")
     parser.add_argument("--only", default="", help="programs whose name has this in it")
     parser.add_argument("--outside", action="store_true", help="say instead what of each program runs in no table")
+    parser.add_argument("--peers", help="comma-separated: jax; empty for none; by default all that are installed")
     arguments = parser.parse_args()
+    print(f"processor time, one process; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, make in PROGRAMS.items():
         if arguments.only in name and arguments.outside:
             print(f"{name}:", *outside(make), sep="\n    ", flush=True)
         elif arguments.only in name:
-            plan, loops = compared(make, 2 * arguments.seconds)
-            times = f"plan {plan * 1e6:10.1f} us  loops {loops * 1e6:10.1f} us"
-            print(f"{name:28} {times}  ratio {loops / plan:5.2f}", flush=True)
+            ours = {executor: made_on(executor, make) for executor in ("plan", "loops")}
+            print(line(name, compared(ours | peers_of(name, arguments.peers), arguments.seconds)), flush=True)
     if arguments.outside:
         return
     nodes, (plan, loops) = built(PROGRAMS["L2HMC step, 10 samples"])

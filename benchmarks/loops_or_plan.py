@@ -1,4 +1,4 @@
-"""What the model of the executor `loops` (`executors/loops/worth.py`) chooses, beside the plan, at all sizes.
+"""What the model of the executor `loops` (`executors/loops/cost_model.py`) chooses, beside the plan, at all sizes.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/loops_or_plan.py [--only NAME] [--worst 20]
 

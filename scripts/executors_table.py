@@ -24,6 +24,7 @@ from stablehlo_table import cases
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "executors.md"
 _UNTRIED: Final = "has no case of its own: control flow, changes of state, what batching and gradients make of them"
 _ASSIGNMENTS: Final = ("assign", "assign_add", "assign_sub")
+_OPEN_LOOPS: Final = ("while_forward",)
 _COPIES: Final = 4  # a stretch of one or two nodes is not worth a table
 _HEAD: Final = """\
 # Ops and executors
@@ -33,11 +34,18 @@ A staged function runs on an executor, which `ll.config.executor(name)` chooses 
 - `"plan"` is one Python function that calls NumPy, CuPy or JAX.
 - `"loops"` runs stretches of a graph with known sizes as tables of NumPy's own inner loops, without Python between
   them, on the CPU, where that is no slower. It needs the package limelight-native. What no table runs is left to the
-  plan, in the same trace. With unknown sizes there is a table for each set of shapes that comes again.
+  plan, in the same trace. With unknown sizes there is a table for each set of shapes that comes again, and loops whose
+  number of steps only the run knows go through a table some steps at a time. `%trace_cache --gain` measures the gain.
 - `"step"` runs one node after the other and keeps all values: the stepper and the hunt for NaN use it.
 - `"xla"` compiles one program for each set of shapes, where JAX is installed.
 - `"auto"`, the default, is `"loops"` where limelight-native is installed, else `"plan"`; a function that runs for long
   may go on [compiled](tiers.md). The environment variable LIMELIGHT_EXECUTOR names another default.
+
+Tensors follow IEEE in silence: `log(0)` is -inf, and no executor tells of it (`ll.explain.nan` and
+`ll.debug.check_numerics` do). Where your own warnings filters ask for all warnings, NumPy's RuntimeWarnings are heard
+from eager code, `plan` and `step`, which call its functions; tables and programs of XLA have none. A filter that makes
+errors of them gives a RunError at your own line, with the op; others show a place in the library, since NumPy knows no
+other. `warnings.filterwarnings("ignore", ".*encountered in", module="limelight")` after your own silences them again.
 
 All ops run on `plan` and `step`, and all executors but `xla` find the same numbers to the bit. The table says which ops
 the tables of `loops` run, tried on a case of each op's tests (`scripts/executors_table.py`).
@@ -87,7 +95,7 @@ def outcomes() -> dict[str, str]:
     for name in sorted(all_ops()):
         if not home_of(name).startswith("limelight."):
             continue
-        tries = [""] if name in LOWERINGS or name in _ASSIGNMENTS else []
+        tries = [""] if name in LOWERINGS or name in _ASSIGNMENTS or name in _OPEN_LOOPS else []
         for case in by_op.get(name, [])[:4]:
             try:
                 tries.append(fate(case))

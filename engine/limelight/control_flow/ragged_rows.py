@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from limelight.autodiff import filled, zeros
 from limelight.batching import Site
 from limelight.core import dispatch, shapes
@@ -87,12 +89,21 @@ def _batch_choice(site: Site) -> Any:
     return condition.reshape((-1,) + (1,) * (leading[0].ndim - 1)).where(leading[0], other)
 
 
+def _kept_numpy(xp: Any, condition: Any, x: Any) -> Any:
+    if not isinstance(x, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
+        return np.where(condition, x, np.zeros((), x.dtype))
+    return x if condition else np.zeros_like(x)
+
+
 kept_if: Op = defop(
     "kept_if",
     inputs="condition:bool x",
     infer=lambda condition, x: known(x.shape, x.dtype),
     kernel=lambda xp, condition, x: x if condition else xp.zeros_like(x),
-    special={"jax": lambda xp, condition, x: xp.where(condition, x, xp.zeros_like(x))},  # it may be traced
+    special={
+        "numpy": _kept_numpy,
+        "jax": lambda xp, condition, x: xp.where(condition, x, xp.zeros_like(x)),
+    },  # it may be traced
     vjp={"x": lambda g, condition: dispatch.apply(kept_if, (condition, g))},
     linear="x",
     batching=_batch_choice,
@@ -131,12 +142,18 @@ def _either_of_jax(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     return xp.where(condition, x, y) if x.shape == y.shape else (x if condition else y)
 
 
+def _either_numpy(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    if not isinstance(x, np.ndarray | np.generic) and x.shape == y.shape:  # stand-ins for arrays (executors.loops)
+        return np.where(condition, x, y)
+    return x if condition else y
+
+
 either: Op = defop(
     "either",
     inputs="condition:bool x y",
     infer=_infer_either,
     kernel=lambda xp, condition, x, y: x if condition else y,
-    special={"jax": _either_of_jax},
+    special={"numpy": _either_numpy, "jax": _either_of_jax},
     vjp={
         "x": _pull_either,
         "y": lambda g, condition, x_shape, y_shape: _pull_either(g, ~condition, y_shape, x_shape),

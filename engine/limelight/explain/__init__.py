@@ -4,8 +4,9 @@ The magics print these answers, the views draw them, scripts call them. `retraci
 `none_gradients` why a gradient is None, `backward_pass` whether it is right, how large on its way back, and what it
 keeps, `nonfinite` where a NaN comes from, `tracing` what a trace hides, `leaked_tensors` what has outlived its trace,
 `allocations` what lives, `placement_log` where ops run, `copied_tensors` what moves between devices, `op_costs` what
-each op takes and gives. `story` is the record that each answer tells itself by, from which its sentence is written and
-its card is drawn; `fix` is what they share to write the user's code anew.
+each op takes and gives, `tier_gain` what its executor gains a trace. `story` is the record that each answer tells
+itself by, from which its sentence is written and its card is drawn; `fix` is what they share to write the user's code
+anew.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ _HOMES: Final = {
     "Recording": "explain.stepping.recording",
     "Step": "explain.stepping.recording",
     "steps": "explain.stepping.recording",
+    "Gain": "explain.tier_gain",
+    "gain": "explain.tier_gain",
     "BakedIn": "explain.tracing.baked",
     "baked": "explain.tracing.baked",
     "Impurity": "explain.tracing.purity",
@@ -107,6 +110,8 @@ if TYPE_CHECKING:
     from limelight.explain.stepping.recording import Step as Step
     from limelight.explain.stepping.recording import steps as steps
     from limelight.explain.story import Story as Story
+    from limelight.explain.tier_gain import Gain as Gain
+    from limelight.explain.tier_gain import gain as gain
     from limelight.explain.tracing.baked import BakedIn as BakedIn
     from limelight.explain.tracing.baked import baked as baked
     from limelight.explain.tracing.purity import Impurity as Impurity

@@ -14,6 +14,7 @@ SGD(Cosine(rate=0.1, steps=1000, warmup=100, final=0.0))
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 __dir__ = hints.listing(__all__)
 
 
-class _Schedule:
+class _Schedule(ABC):
     """A schedule that is computed in float64, whatever the number of updates is given in."""
 
     def __call__(self, step: TensorLike) -> Tensor:
@@ -43,8 +44,9 @@ class _Schedule:
         wanted = given.dtype if dtypes.is_floating(given.dtype) else dtypes.float32
         return self._at(given.astype(dtypes.float64)).astype(wanted)
 
+    @abstractmethod
     def _at(self, step: Tensor) -> Tensor:
-        raise NotImplementedError
+        """The rate after `step` updates, a float64 scalar, of its dtype."""
 
 
 @dataclass(frozen=True)

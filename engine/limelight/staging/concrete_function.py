@@ -86,6 +86,7 @@ class ConcreteFunction:
         self.host_draws: Any = ()  # random numbers of NumPy and Python that its code has drawn while tracing
         self.array_changes: tuple[ArrayChange, ...] = ()  # arguments that it changes in place, where they are arrays
         self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
+        self.gain = ""  # what `explain.gain` has measured: "6.9 times as fast as plan"
         self.index = 0
         self.trace_seconds = 0.0
         self.made_at = time.time()

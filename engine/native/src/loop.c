@@ -1,4 +1,8 @@
 /* The type Loop: a function that instructions of a table call, and what they must know of it. */
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "loop.h"
 
 static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands, int inputs)
@@ -15,6 +19,7 @@ static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands,
     loop->dims = 1;
     loop->nests = NULL;
     loop->copies = 0;
+    loop->rows_of = -1;
     return loop;
 }
 
@@ -31,6 +36,10 @@ int number_size(int type)
 
 int loop_core_dims(const Loop *loop, int operand, int which[])
 {
+    if (operand == loop->rows_of) {
+        which[0] = 1;
+        return 1;
+    }
     if (loop->ufunc == NULL || !loop->ufunc->core_enabled) {
         return 0;
     }
@@ -141,6 +150,49 @@ PyObject *loop_of_where(PyObject *Py_UNUSED(self), PyObject *args)
     return (PyObject *)loop;
 }
 
+PyObject *loop_of_rows(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    const char *name;
+    int type;
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTuple(args, "sin", &name, &type, &bytes)) {
+        return NULL;
+    }
+    if (bytes < 1 || bytes > INT_MAX || number_size(type) == 0 || bytes % number_size(type)) {
+        PyErr_SetString(PyExc_ValueError, "a row has a positive number of bytes, of whole numbers");
+        return NULL;
+    }
+    npy_intp width = 0;
+    PyUFuncGenericFunction function = row_loop(name, type, bytes, &width);
+    if (function == NULL) {
+        Py_RETURN_NONE;
+    }
+    Loop *loop = new_loop(function, (void *)(uintptr_t)width, 4, 3);
+    if (loop != NULL) {
+        loop->dims = 2;
+        loop->rows_of = strcmp(name, "gather") == 0 ? 0 : 3;
+        loop->itemsizes[0] = loop->itemsizes[3] = (int)bytes;
+        loop->itemsizes[1] = (int)sizeof(npy_int64);
+        loop->itemsizes[2] = 1;
+    }
+    return (PyObject *)loop;
+}
+
+PyObject *loop_of_places(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    int from_end;
+    if (!PyArg_ParseTuple(args, "p", &from_end)) {
+        return NULL;
+    }
+    Loop *loop = new_loop(place_loop(), from_end ? (void *)&LoopType : NULL, 3, 2);
+    if (loop != NULL) {
+        loop->dims = 2;
+        loop->itemsizes[0] = loop->itemsizes[2] = (int)sizeof(npy_int64);
+        loop->itemsizes[1] = 1;
+    }
+    return (PyObject *)loop;
+}
+
 static void loop_dealloc(PyObject *self)
 {
     Py_XDECREF(((Loop *)self)->ufunc);
@@ -153,5 +205,5 @@ PyTypeObject LoopType = {
     .tp_basicsize = sizeof(Loop),
     .tp_dealloc = loop_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "A function over strided memory, made by ufunc_loop, copy_loop or where_loop.",
+    .tp_doc = "A function over strided memory, made by the functions of this module.",
 };

@@ -24,6 +24,7 @@ typedef struct {
     int itemsizes[MOST_OPERANDS];
     const NestFunctions *nests; /* NULL for most */
     int copies;                 /* elements as they are */
+    int rows_of;                /* of which operand dims[1] counts rows; -1 for none: loops of this package alone */
 } Loop;
 
 extern PyTypeObject LoopType;
@@ -37,9 +38,16 @@ int loop_core_dims(const Loop *loop, int operand, int which[]);
 PyObject *loop_of_ufunc(PyObject *self, PyObject *args);
 PyObject *loop_of_copy(PyObject *self, PyObject *args);
 PyObject *loop_of_where(PyObject *self, PyObject *args);
+PyObject *loop_of_rows(PyObject *self, PyObject *args);
+PyObject *loop_of_places(PyObject *self, PyObject *args);
 
 /* copies.c: NULL where there is none. */
 PyUFuncGenericFunction copy_loop(int from, int to, int itemsize);
 PyUFuncGenericFunction where_loop(int itemsize);
+
+/* rows.c: by the name, for rows of numbers of a type, of so many bytes; `width` is what the loop gets as its data. NULL
+ * where there is none. */
+PyUFuncGenericFunction row_loop(const char *name, int type, npy_intp bytes, npy_intp *width);
+PyUFuncGenericFunction place_loop(void);
 
 #endif

@@ -10,6 +10,11 @@ static PyMethodDef functions[] = {
      "copy_loop(from, to): a loop that copies, and casts between two type numbers; None where there is none."},
     {"where_loop", loop_of_where, METH_VARARGS,
      "where_loop(type): a loop that takes x where a boolean is true, else y; None where there is none."},
+    {"row_loop", loop_of_rows, METH_VARARGS,
+     "row_loop(name, type, bytes): a loop that picks rows at places ('gather'), writes them ('put') or adds to them "
+     "('add'); None where there is none."},
+    {"place_loop", loop_of_places, METH_VARARGS,
+     "place_loop(from_end): a loop that counts places from the front, and says whether they are there."},
     {"use_storage", use_storage, METH_VARARGS,
      "use_storage(type, told): variables are objects of this type; `told` is not empty where assignments are told."},
     {NULL, NULL, 0, NULL},

@@ -110,7 +110,7 @@ static int check(Instruction *in, const Loop *loop, const Memory *memory)
             PyErr_SetString(PyExc_ValueError, "a loop of an instruction runs over nothing");
             return -1;
         }
-        work *= dims[i];
+        work *= i == 1 && loop->ufunc == NULL ? 1 : dims[i]; /* of rows that are picked from, most are left alone */
     }
     for (int i = 0; i < in->axes; i++) {
         const npy_intp length = axes[(npy_intp)i * (1 + in->operands)];

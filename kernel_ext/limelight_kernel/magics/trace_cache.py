@@ -16,7 +16,7 @@ from limelight import explain
 from limelight_kernel.line import arguments
 from limelight_kernel.line.arguments import form_arguments, keep_argument, positive
 from limelight_kernel.line.completion import Names
-from limelight_kernel.magics.call_on_line import called, prediction, written_call
+from limelight_kernel.magics.call_on_line import answer_about_call, called, prediction, written_call
 from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
 from limelight_kernel.magics.retraces import Retraces
 from limelight_kernel.run.expected_traces import Traces, run_and_count
@@ -46,6 +46,9 @@ class TraceCacheMagic(LimelightMagic):
     @argument(
         "--would", nargs=REMAINDER, metavar="CALL", help="say whether this call would hit or miss; the rest of the line"
     )
+    @argument(
+        "--gain", nargs=REMAINDER, metavar="CALL", help="measure what the executor of this call gains over the plan"
+    )
     @argument("--diff", nargs=2, type=int, metavar=("I", "J"), help="what distinguishes traces #I and #J")
     @argument(
         "--sort",
@@ -69,6 +72,7 @@ class TraceCacheMagic(LimelightMagic):
             %trace_cache double --why 1
             %trace_cache --sort cost
             %trace_cache --would double(x=x[:1])
+            %trace_cache --gain double(x=x)
 
         --diff 1 2 shows what distinguishes traces #1 and #2: their signatures, and the nodes of their graphs.
         As %%trace_cache it runs a cell, reports the traces that it makes, and fails where they are too many:
@@ -76,7 +80,8 @@ class TraceCacheMagic(LimelightMagic):
             %%trace_cache double --max 1
             double(x=x + 1)
 
-        From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1])
+        From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1]),
+        limelight.explain.gain(double, x=x)
         """
         given = arguments.parse(self.trace_cache, line, cell)
         _take_name(given)
@@ -91,7 +96,7 @@ class TraceCacheMagic(LimelightMagic):
         if given.all:
             raise UsageError("%trace_cache --all: it is about all functions; write no NAME and no question")
         function = _function(self.session, given)
-        if function is None and given.would is None:
+        if function is None and given.would is given.gain is None:
             return self._nothing(given, NO_FUNCTION)
         answer = _answer(self.session, function, given, line)
         if answer is None:
@@ -102,7 +107,7 @@ class TraceCacheMagic(LimelightMagic):
         return self.session.function_names()
 
     def flag_values(self) -> Mapping[str, Names]:
-        return {"--would": self.session.function_names}
+        return {"--would": self.session.function_names, "--gain": self.session.function_names}
 
 
 def _take_name(given: Namespace) -> None:
@@ -122,9 +127,11 @@ def _check(given: Namespace, cell: str | None) -> None:
     positive(given.max, "%%trace_cache --max", least=0)
     for_cells = [flag for flag in ("expect", "max") if getattr(given, flag) is not None]
     for_lines = [
-        flag for flag in ("why", "would", "diff", "clear", "sort", "all") if getattr(given, flag) not in (None, False)
+        flag
+        for flag in ("why", "would", "gain", "diff", "clear", "sort", "all")
+        if getattr(given, flag) not in (None, False)
     ]
-    if len(questions := [flag for flag in for_lines if flag in ("why", "would", "diff")]) > 1:
+    if len(questions := [flag for flag in for_lines if flag in ("why", "would", "gain", "diff")]) > 1:
         raise UsageError(f"%trace_cache: {' and '.join(f'--{flag}' for flag in questions)}: ask one at a time")
     if cell is None and for_cells:
         raise UsageError(f"%trace_cache: --{for_cells[0]} counts the traces of a cell; write %%trace_cache above one")
@@ -134,12 +141,13 @@ def _check(given: Namespace, cell: str | None) -> None:
 
 def _shows_all(given: Namespace) -> bool:
     """Whether nothing is asked about one function."""
-    return given.why is False and not (given.clear or given.diff) and given.would is None
+    return given.why is False and not (given.clear or given.diff) and given.would is given.gain is None
 
 
 def _function(session: Session, given: Namespace) -> Any:
     """The function that the line is about, None where there is none or a call names it."""
-    return None if given.would is not None and given.name is None else session.function(given.name)
+    asks_about_call = given.would is not None or given.gain is not None
+    return None if asks_about_call and given.name is None else session.function(given.name)
 
 
 def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
@@ -147,6 +155,9 @@ def _answer(session: Session, asked: Any, given: Namespace, line: str) -> Any:
     if given.would is not None:
         text = written_call(line)
         return Cards(prediction(session, text, asked), called(session, text))
+    if given.gain is not None:
+        text = written_call(line, "--gain")
+        return PlainText(str(answer_about_call(session, text, explain.gain, "%trace_cache --gain")))
     for flag in ("clear", "why"):
         if getattr(given, flag) is not False:
             refuse_loaded(asked, f"%trace_cache --{flag}")

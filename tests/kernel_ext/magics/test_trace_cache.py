@@ -43,6 +43,14 @@ def test_would_predicts_without_running(notebook):
     assert notebook("%trace_cache --would step(x);").value is None
 
 
+def test_gain_is_measured_and_shown(notebook):
+    notebook("with ll.config.executor('step'):\n    slow = ll.function(lambda x: ll.tanh(x) * 2.0)\n    slow(x)")
+    said = str(notebook("%trace_cache --gain slow(x)").value)
+    assert "on step" in said
+    assert "as plan" in said
+    assert "step, " in str(notebook("%trace_cache slow --text").value)  # and the rest, broken at words
+
+
 def test_would_of_a_staged_cell_offers_a_fix_for_the_cell(notebook):
     notebook("%%stage -q double\ny = x + x")
     said = repr(notebook("%trace_cache --would double(x=ll.ones([3, 2]))").value)

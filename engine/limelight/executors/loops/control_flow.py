@@ -8,7 +8,10 @@ it stays. A called function's nodes are those of the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from limelight.executors.loops.instructions import (
     AnyInstruction,
@@ -35,12 +38,12 @@ def _scan(node: Node, operands: Sequence[TracedArray], to: Instructions, run: Ru
     if len(steps) != 1 or 0 in steps:
         raise NotLowered("the number of its steps is 0, or not one")
     (count,) = steps
-    carried = [_initial(x, to) for x in carry]
-    rows = [_row(x.view, reverse) for x in scanned]
+    carried = [initial_place(x, to) for x in carry]
+    rows = [row_of(x.view, reverse) for x in scanned]
     with to.nested() as instructions:
         results = run(body, [*carried, *[TracedArray(row, to) for row in rows], *captures])
-        stacks, stack_rows = _stacked(results[n:], count, reverse, carried, instructions, to)
-        _carry_on(carried, results[:n], to)
+        stacks, stack_rows = stacked(results[n:], count, reverse, carried, instructions, to)
+        carry_on(carried, results[:n], to)
     used = {x.buffer for one in instructions for x in one.operands}
     moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
     written = (*[x.view for x in carried], *stacks)
@@ -52,12 +55,12 @@ def _while_loop(node: Node, operands: Sequence[TracedArray], to: Instructions, r
     condition, body, n, limit = node.params[:4]
     if limit == 0:
         raise NotLowered("it makes no step")
-    carried = [_initial(x, to) for x in operands[:n]]
+    carried = [initial_place(x, to) for x in operands[:n]]
     captures = operands[n:]
     with to.nested() as check:
-        holds = _boolean(run(condition, [*carried, *captures])[0])
+        holds = boolean(run(condition, [*carried, *captures])[0])
     with to.nested() as instructions:
-        _carry_on(carried, run(body, [*carried, *captures]), to)
+        carry_on(carried, run(body, [*carried, *captures]), to)
     written = tuple([x.view for x in carried])
     to.list.append(Repetition(limit or _FOREVER, check, holds, instructions, (), written))
     return carried
@@ -65,23 +68,47 @@ def _while_loop(node: Node, operands: Sequence[TracedArray], to: Instructions, r
 
 def _cond(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
     condition, *captures = operands
-    holds = _boolean(condition)
-    branches: list[list[AnyInstruction]] = []
+    return _chosen(boolean(condition), [partial(run, function, captures) for function in node.params[:2]], to)
+
+
+def _switch(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+    """As many choices between two as it takes; the run ends where the number is that of no branch."""
+    index, *captures = operands
+    number: Any = index.reshape(())  # of which NumPy's functions ask what they do
+    functions = node.params[0]
+    is_there: Any = np.logical_and(np.greater_equal(number, 0), np.less(number, len(functions)))
+    to.guard(is_there.view)
+
+    def from_branch(i: int) -> list[TracedArray]:
+        first = partial(run, functions[i], captures)
+        if i == len(functions) - 1:
+            return first()
+        is_this: Any = np.equal(number, i)
+        return _chosen(boolean(is_this), [first, partial(from_branch, i + 1)], to)
+
+    return from_branch(0)
+
+
+def _chosen(
+    condition: View, branches: Sequence[Callable[[], list[TracedArray]]], to: Instructions
+) -> list[TracedArray]:
+    """What one of two branches returns, which append their instructions."""
+    parts: list[list[AnyInstruction]] = []
     values: list[list[TracedArray]] = []
-    for function in node.params[:2]:
+    for branch in branches:
         with to.nested() as instructions:
-            values.append(run(function, captures))
-        branches.append(instructions)
+            values.append(branch())
+        parts.append(instructions)
     results = [new_array(x.shape, x.dtype) for x in values[0]]
-    for instructions, branch in zip(branches, values, strict=True):
-        for x, result in zip(branch, results, strict=True):
+    for instructions, own in zip(parts, values, strict=True):
+        for x, result in zip(own, results, strict=True):
             if x.shape != result.shape or x.dtype != result.dtype:
                 raise NotLowered("its branches differ in a shape")
             _check_order(x)
         with to.nested() as copies:
-            _hand_over([x.view for x in branch], results, _made_by(instructions), to)
+            _hand_over([x.view for x in own], results, _made_by(instructions), to)
         instructions.extend(copies)
-    to.list.append(Choice(holds, (branches[0], branches[1]), tuple(results)))
+    to.list.append(Choice(condition, (parts[0], parts[1]), tuple(results)))
     return [TracedArray(result, to) for result in results]
 
 
@@ -96,13 +123,15 @@ LOWERINGS: Final[dict[str, Callable[..., list[TracedArray]]]] = {
     "while_detached": _while_loop,
     "cond": _cond,
     "cond_forward": _cond,
+    "switch": _switch,
+    "switch_forward": _switch,
     "call": _call,
     "call_forward": _call,
 }
 """By the name of the op: appends its instructions, and returns its results."""
 
 
-def _initial(x: TracedArray, to: Instructions) -> TracedArray:
+def initial_place(x: TracedArray, to: Instructions) -> TracedArray:
     """The place of a carried value, which it begins with."""
     _check_order(x)
     place = new_array(x.shape, x.dtype)
@@ -116,13 +145,13 @@ def _check_order(x: TracedArray) -> None:
         raise NotLowered("a value that it hands on is not in C order")
 
 
-def _boolean(x: TracedArray) -> View:
+def boolean(x: TracedArray) -> View:
     if x.size != 1 or x.dtype != bool:
         raise NotLowered("its condition is no boolean")
     return x.view
 
 
-def _row(view: View, reverse: bool) -> View:
+def row_of(view: View, reverse: bool) -> View:
     """The row of an array in each step."""
     shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
     extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
@@ -131,7 +160,7 @@ def _row(view: View, reverse: bool) -> View:
     return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)
 
 
-def _stacked(
+def stacked(
     results: Sequence[TracedArray],
     count: int,
     reverse: bool,
@@ -150,12 +179,12 @@ def _stacked(
         to: where copies are appended.
     """
     stacks = [new_array((count, *x.shape), x.dtype) for x in results]
-    rows = [_row(stack, reverse) for stack in stacks]
+    rows = [row_of(stack, reverse) for stack in stacks]
     _hand_over([x.view for x in results], rows, _made_by(instructions) - {x.view.buffer for x in carried}, to)
     return stacks, rows
 
 
-def _carry_on(carried: Sequence[TracedArray], results: Sequence[TracedArray], to: Instructions) -> None:
+def carry_on(carried: Sequence[TracedArray], results: Sequence[TracedArray], to: Instructions) -> None:
     """Copies what a step returns to the places of the carried values, which it may still read: those come first."""
     places = {x.view.buffer for x in carried}
     moves: list[tuple[View, View]] = []

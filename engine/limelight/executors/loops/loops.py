@@ -17,9 +17,10 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
-from limelight.executors.loops.by_shape import ByShape, is_here, may_have_tables
 from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
+from limelight.executors.loops.open_loops import ROOM, OpenLoopOp, with_open_loops
+from limelight.executors.loops.shape_specialisations import ShapeSpecialisations, is_here, may_have_tables
 from limelight.executors.loops.stretch import FinishedStretch
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
@@ -32,14 +33,14 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
     native()  # one that is too old says so here; below, what a kernel raises only keeps its node from the table
     run = _built(graph, devices, deliver)
     if is_here(devices, deliver) and may_have_tables(graph):
-        return ByShape(graph, run, lambda sized: _built(sized, (), None))
+        return ShapeSpecialisations(graph, run, lambda sized: _built(sized, (), None))
     return run
 
 
 def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))
+        stretched = in_stretches(with_open_loops(placed.graph), lambda stretch: _Otherwise(stretch, graph.name))
         run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
@@ -51,12 +52,14 @@ def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> R
 def code(graph: Graph) -> list[tuple[Node, str]]:
     """Each node with the instructions of the table that runs it, or the plan's line and why it is in no table."""
     placed = place(graph, (), None, build)
-    stretched = in_stretches(placed.graph, lambda stretch: _Otherwise(stretch, graph.name))
+    stretched = in_stretches(with_open_loops(placed.graph), lambda stretch: _Otherwise(stretch, graph.name))
     lines: list[tuple[Node, str]] = []
     for part in codegen.emit(stretched.graph):
         for node, line in part.code():
             stretch = stretched.stretches.get(node)
-            if stretch is None:
+            if isinstance(node.op, OpenLoopOp):
+                lines.append((node.op.node, f"table loop: {node.op}, up to {ROOM[-1]} steps at a time"))
+            elif stretch is None:
                 why = stretched.reasons.get(node)
                 lines.append((node, f"{line}  # plan: {why}" if why else line))
             else:

@@ -60,7 +60,11 @@ def lowered_as_before(node: Node, operands: Sequence[View], to: Instructions) ->
     """`lowered` for a node whose pattern is known, in a tenth of the time; None for others."""
     if node.device is not None and node.device is not CPU0:
         return None
-    template = templates.known(templates.pattern(node, operands))
+    return _by_template(node, operands, templates.pattern(node, operands), to)
+
+
+def _by_template(node: Node, operands: Sequence[View], pattern: Any, to: Instructions) -> list[View] | None:
+    template = templates.known(pattern)
     return template.applied(operands, to) if template is not None and template.fits(node) else None
 
 
@@ -70,6 +74,12 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
     Raises:
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
+    pattern = templates.pattern(node, operands)
+    results = _by_template(node, operands, pattern, to)
+    return _lowered_anew(node, operands, pattern, to, calls) if results is None else results
+
+
+def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instructions, calls: Lowering) -> list[View]:
     op = node.op
     way = calls.kind_of(op)[1]
     arrays = [TracedArray(x, to) for x in operands]
@@ -80,7 +90,7 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
     elif way == "power":
         traced = [power(*arrays)]
     elif way == "control":
-        traced = LOWERINGS[op.name](node, arrays, to, functools.partial(_of_function, to=to, calls=calls))
+        traced = LOWERINGS[op.name](node, arrays, to, functools.partial(lowered_function, to=to, calls=calls))
     else:
         guard = guard_of(op)
         assert guard is not None
@@ -91,10 +101,8 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
         assert isinstance(spec, TensorSpec)
         if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
-    if way == "kernel" and to.looked_at == looked_at:
-        key = templates.pattern(node, operands)
-        if key is not None:
-            templates.keep(key, node, operands, to.list[start:], results)
+    if way == "kernel" and to.looked_at == looked_at and pattern is not None:
+        templates.keep(pattern, node, operands, to.list[start:], results)
     return results
 
 
@@ -102,7 +110,7 @@ def _as_traced(x: Any, to: Instructions) -> TracedArray:
     return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
 
 
-def _of_function(
+def lowered_function(
     function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: Lowering
 ) -> list[TracedArray]:
     """Appends the instructions of a function that a node calls; returns its results."""
@@ -170,10 +178,10 @@ def never(node: Node, known: Container[Value], calls: Lowering, may_have_effect:
     if reason:
         return reason
     for value in node.inputs[1:] if may_have_effect else node.inputs:  # the first is the variable
-        if value not in known and (reason := _unfit(value.spec)):
+        if value not in known and (reason := unfit(value.spec)):
             return reason
     for value in node.outputs:
-        if reason := _unfit(value.spec):
+        if reason := unfit(value.spec):
             return reason
     return ""
 
@@ -187,7 +195,7 @@ def _unknown(op: Op) -> str:
     return "" if guard_of(op) is not None or get(op.name) is op else _UNKNOWN
 
 
-def _unfit(spec: Spec) -> str:
+def unfit(spec: Spec) -> str:
     """Why values of a spec cannot be in a table."""
     if not isinstance(spec, TensorSpec):
         return "it takes something that is no array"

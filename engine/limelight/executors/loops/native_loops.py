@@ -29,7 +29,7 @@ def is_usable() -> bool:
 def native() -> Any:
     """The module, which is compiled and has no types. Raises ImportError where it is that of another limelight."""
     module = importlib.import_module("limelight_native")
-    if not hasattr(module, "use_storage"):
+    if not hasattr(module, "row_loop"):
         raise ImportError("limelight-native is older than limelight; build it anew: pip install ./engine/native")
     module.use_storage(storage.Storage, storage.told)
     return module
@@ -51,3 +51,15 @@ def copy_loop(source: int, target: int) -> Any:
 def where_loop(number: int) -> Any:
     """A loop that chooses between two arrays of a type; None where there is none."""
     return native().where_loop(number)
+
+
+@functools.lru_cache(maxsize=4096)
+def row_loop(name: str, number: int, nbytes: int) -> Any:
+    """A loop over rows of so many bytes of a type, at places; None where there is none."""
+    return native().row_loop(name, number, nbytes)
+
+
+@functools.cache
+def place_loop(from_end: bool) -> Any:
+    """A loop that counts places from the front."""
+    return native().place_loop(from_end)

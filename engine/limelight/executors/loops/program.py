@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from limelight.executors.loops import native_loops
 from limelight.executors.loops.arena import Arena
-from limelight.executors.loops.blocks import BLOCK, Run, in_runs
+from limelight.executors.loops.blocks import BLOCK, SMALLEST, Run, in_runs
 from limelight.executors.loops.control_marks import Label, Mark, in_order
 from limelight.executors.loops.instructions import AnyInstruction, Instruction
 from limelight.executors.loops.layout import Buffer, Sizes, View
@@ -80,8 +80,8 @@ def _spec(view: View) -> tuple[int, Sizes, Sizes]:
 class _Writer:
     """Writes items as the table takes them (see the README of limelight-native), and finds places in the arena.
 
-    A buffer has its place from the first item that it is in to the last one. A result never lies where an operand of
-    its own instruction does.
+    A buffer has its place from the first item that it is in to the last one. The result of a large elementwise
+    instruction may lie where an operand does that dies there; others never lie where an operand of theirs does.
 
     Args:
         where: the buffers that have a place, to which those of the arena are added.
@@ -114,6 +114,8 @@ class _Writer:
         tuples: list[tuple[Any, ...]] = []
         for i, item in enumerate(items):
             words: list[int] = []
+            if type(item) is Instruction and item[2][0] >= SMALLEST:
+                self._take_over(item, ending.get(i, []))
             for x in item.operands:
                 at = where.get(x[0]) or self._new(x[0])
                 words += (at[0], at[1] + x[1])
@@ -127,6 +129,21 @@ class _Writer:
                 for buffer in ending[i]:
                     self._arena.give_back(self._nbytes(buffer), where[buffer][1])
         return tuples
+
+    def _take_over(self, one: Instruction, dying: list[Buffer]) -> None:
+        """Has the result of an elementwise instruction lie where an operand does that nobody needs any more.
+
+        Over large arrays that is a third of the memory traffic less. Complex numbers are left out as in plans.
+        """
+        out = one.operands[-1]
+        if len(one.dims) > 1 or out.buffer in self._where or not out.is_whole or out.dtype.kind == "c":
+            return
+        for x in one.operands[:-1]:
+            views = [y for y in one.operands if y.buffer is x.buffer]
+            if x[1:] == out[1:] and x.buffer in dying and x.is_whole and all(y[1:] == x[1:] for y in views):
+                self._where[out.buffer] = self._where[x.buffer]
+                dying.remove(x.buffer)
+                return
 
     def _nbytes(self, buffer: Buffer) -> int:
         return self._scratch.get(buffer) or buffer.nbytes

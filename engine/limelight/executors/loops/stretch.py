@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final
 
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
+from limelight.executors.loops.cost_model import is_no_slower
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
 from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
 from limelight.executors.loops.lowering import Lowering, constant, lowered, lowered_as_before, never
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.traced_array import TracedArray
-from limelight.executors.loops.worth import is_worth_it
 from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
-from limelight.optimise.guarded_sum import guard_of
 
 FEWEST: Final = 2
 """Instructions that are worth a table: one alone is no faster than NumPy's function."""
@@ -85,9 +84,7 @@ class Stretch:
                 new = self.assignments.lowered(node, self._array)
                 self.assignments.note(node, new)
                 return [new.view]
-            operands = [self._view(x) for x in node.inputs]
-            results = lowered_as_before(node, operands, self._instructions)
-            return lowered(node, operands, self._instructions, self._lowering) if results is None else results
+            return lowered(node, [self._view(x) for x in node.inputs], self._instructions, self._lowering)
         except NotLowered as refusal:
             return str(refusal)
         except Exception as error:  # noqa: BLE001  # an error of the kernel is for the run to raise
@@ -134,7 +131,9 @@ class Stretch:
         instructions = [self._instructions.list[i] for i in keep]
         if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
             return _TOO_FEW
-        if not self.assignments.list and not is_worth_it(instructions, [self.views[value].buffer for value in results]):
+        if not self.assignments.list and not is_no_slower(
+            instructions, [self.views[value].buffer for value in results]
+        ):
             return _TOO_LARGE
         return FinishedStretch(self, inside, left, results, instructions, keep)
 
@@ -193,11 +192,11 @@ class Stretch:
         return keep
 
     def _guards_of(self, nodes: Sequence[Node]) -> set[int]:
-        if not any(isinstance(one, Guard) for one in self._instructions.list):
-            return set()
-        guarding = [node for node in nodes if guard_of(node.op)]
+        guards = {i for i, one in enumerate(self._instructions.list) if isinstance(one, Guard)}
+        if not guards:
+            return guards
         spans = self.spans()
-        return {i for node in guarding for i in spans[node]}
+        return guards.intersection(chain.from_iterable([spans[node] for node in nodes]))
 
     def spans(self) -> dict[Node, range]:
         """The numbers of the instructions of each node."""

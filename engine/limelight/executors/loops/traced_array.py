@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from limelight.executors.loops.gathers import counted_from_front, picked, put, take, take_along_axis
 from limelight.executors.loops.instructions import Instructions, NotLowered, new_array
 from limelight.executors.loops.layout import Sizes, View, broadcast_strides, reshaped_strides
 
@@ -63,6 +64,9 @@ class TracedArray(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.view.shape[0]
 
+    def __iter__(self) -> Iterator[TracedArray]:
+        return iter([self[i] for i in range(len(self))])
+
     def item(self) -> Any:
         """The number, where it is known beforehand."""
         if self.view.buffer.array is None or self.size != 1:
@@ -98,22 +102,37 @@ class TracedArray(NDArrayOperatorsMixin):
         return self.transpose(order)
 
     def __getitem__(self, key: Any) -> TracedArray:
-        parts = list(key) if isinstance(key, tuple) else [key]
-        if not all(part is None or part is Ellipsis or type(part) in (int, slice) for part in parts):
-            raise NotLowered("it is indexed by an array")
-        n_axes = sum(type(part) in (int, slice) for part in parts)
-        if Ellipsis not in parts:
-            parts.append(Ellipsis)
-        at = parts.index(Ellipsis)
+        parts, by_arrays = self._parts(key)
+        view = picked(self.view, parts, self.to) if by_arrays else _indexed(self.view, parts)
+        if view.dtype.kind == "c" and not view.shape and self.ndim:
+            raise NotLowered("it picks a single complex number, which NumPy's operators multiply otherwise than arrays")
+        return self._new(view)
+
+    def _parts(self, key: Any) -> tuple[list[Any], bool]:
+        """An index with a part for each axis, arrays as views, and None for new axes; and whether it has arrays."""
+        parts = [self._view_of(x) if type(x) in _ARRAYS else x for x in (key if isinstance(key, tuple) else (key,))]
+        if not all(part is None or part is Ellipsis or type(part) in _OF_AXES for part in parts):
+            raise NotLowered(f"it is indexed by {' and '.join(sorted({type(part).__name__ for part in parts}))}")
+        by_arrays = any(type(part) is View for part in parts)
+        if by_arrays and any(part is None for part in parts):
+            raise NotLowered("it is indexed by arrays and other things")
+        if by_arrays:  # among which numbers are arrays, too
+            parts = [self.to.constant(np.array(part, np.int64)) if type(part) is int else part for part in parts]
+        n_axes = sum(type(part) in _OF_AXES for part in parts)
+        at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
         parts[at : at + 1] = [slice(None)] * (self.ndim - n_axes)
-        return self._new(_indexed(self.view, parts))
+        return parts, by_arrays
 
     def broadcast_to(self, shape: Sizes) -> TracedArray:
         return self._new(self.view._replace(shape=shape, strides=broadcast_strides(self.view, shape)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Kernels write into arrays that they have just made."""
-        self.to.copy(self._view_of(value), self[key].view)
+        parts, by_arrays = self._parts(key)
+        if by_arrays:
+            put(self.view, parts, self._view_of(value), self.to)
+        else:
+            self.to.copy(self._view_of(value), _indexed(self.view, parts))
 
     # New arrays
 
@@ -122,12 +141,21 @@ class TracedArray(NDArrayOperatorsMixin):
             return self
         return self._new(self.to.astype(self.view, np.dtype(dtype)))
 
+    def take(self, places: Any, axis: int) -> TracedArray:
+        return self._new(take(self.view, self._view_of(places), axis, self.to))
+
+    def counted_from_front(self, size: int, from_end: bool) -> TracedArray:
+        """These places of an axis of `size`, checked when the table runs: see `ops.index._scatter_add`."""
+        return self._new(counted_from_front(self.view, size, from_end, self.to))
+
     def dot(self, other: Any) -> TracedArray:
         return self._new(self.to.dot(self.view, self._view_of(other)))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> TracedArray:
         if method == "reduce":
             return self._reduced(ufunc, *inputs, **options)
+        if method == "at" and ufunc is np.add and isinstance(inputs[0], TracedArray):
+            return inputs[0]._added_at(*inputs[1:])
         out = options.pop("out")[0] if "out" in options else None
         if method != "__call__" or options or ufunc.nout != 1 or not isinstance(out, TracedArray | None):
             raise NotLowered(f"NumPy's `{ufunc.__name__}` is called in a way that tables do not know")
@@ -139,6 +167,13 @@ class TracedArray(NDArrayOperatorsMixin):
         views = [self._operand(x, dtype) for x, dtype in zip(inputs, dtypes, strict=False)]
         given = None if out is None else out.view
         return self._new(self.to.elementwise(ufunc, views, dtypes, given))
+
+    def _added_at(self, key: Any, value: Any) -> TracedArray:
+        parts, by_arrays = self._parts(key)
+        if not by_arrays:
+            raise NotLowered("numbers are added at places that are no arrays")
+        put(self.view, parts, self._view_of(value), self.to, "add")
+        return self
 
     def _reduced(
         self,
@@ -180,7 +215,20 @@ class TracedArray(NDArrayOperatorsMixin):
     def __array__(self, *args: Any, **options: Any) -> Any:
         raise NotLowered("its kernel looks at the numbers")
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = __array__
+    __bool__ = __float__ = __complex__ = __array__
+
+    def __int__(self) -> int:
+        raise NumberUnknown("its kernel looks at the numbers")
+
+    __index__ = __int__
+
+
+class NumberUnknown(NotLowered, TypeError):  # noqa: N818  # no error: the plan's kernel runs the node instead
+    """What Python's `int` raises for it: kernels may then take it for an index as it is, as JAX's arrays."""
+
+
+_ARRAYS: Final = (TracedArray, np.ndarray)
+_OF_AXES: Final = (int, slice, View)
 
 
 def _indexed(view: View, parts: list[Any]) -> View:
@@ -251,6 +299,19 @@ def _stack(any_one: TracedArray, arrays: Any, axis: int = 0) -> TracedArray:
     return any_one._new(any_one.to.concatenated(views, at))
 
 
+def _moveaxis(_: TracedArray, x: TracedArray, source: Any, destination: Any) -> TracedArray:
+    sources, targets = ([i % x.ndim for i in ([one] if isinstance(one, int) else one)] for one in (source, destination))
+    order = [i for i in range(x.ndim) if i not in sources]
+    for target, i in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, i)
+    return x.transpose(order)
+
+
+def _take_along_axis(any_one: TracedArray, x: Any, places: Any, axis: int) -> TracedArray:
+    x, places = any_one._view_of(x), any_one._view_of(places)
+    return any_one._new(take_along_axis(x, places, axis % len(x.shape), any_one.to))
+
+
 _FUNCTIONS: Final[dict[Any, Callable[..., TracedArray]]] = {
     np.where: _where,
     np.concatenate: _concatenate,
@@ -261,6 +322,8 @@ _FUNCTIONS: Final[dict[Any, Callable[..., TracedArray]]] = {
     np.transpose: lambda _, x, axes=None: x.transpose(axes),
     np.swapaxes: lambda _, x, a, b: x.swapaxes(a, b),
     np.matrix_transpose: lambda _, x: x.mT,
+    np.moveaxis: _moveaxis,
+    np.take_along_axis: _take_along_axis,
     np.expand_dims: lambda _, x, axis: _expanded(x, axis),
 }
 

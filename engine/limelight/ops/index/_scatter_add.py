@@ -52,6 +52,10 @@ def add_rows(xp: Any, size: int, places: Any, rows: Any) -> Any:
 
 def _add_rows_numpy(size: int, places: Any, rows: Any) -> Any:
     n, width = len(rows), prod(rows.shape[1:])
+    if not isinstance(rows, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
+        out = np.zeros((size, *rows.shape[1:]), rows.dtype, like=rows)
+        np.add.at(out, places, rows)
+        return out
     if width > 1 and rows.size >= _MANY and rows.dtype != bool:
         return _add_rows_by_matrix(size, places, rows.reshape(n, width)).reshape(size, *rows.shape[1:])
     out = np.zeros((size, *rows.shape[1:]), rows.dtype)
@@ -84,7 +88,7 @@ def add_along(shape: tuple[int, ...], places: Any, values: Any, axis: int) -> An
     Returns:
         An array of `shape`.
     """
-    out = np.zeros(shape, values.dtype)
+    out = np.zeros(shape, values.dtype) if type(values) is np.ndarray else np.zeros(shape, values.dtype, like=values)
     rank = len(shape)
     grid: Any = 0
     for i, n in enumerate(shape):
@@ -116,6 +120,8 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
     """
     least = -size if from_end else 0
     if not isinstance(places, np.ndarray | np.generic):
+        if hasattr(places, "counted_from_front"):  # a stand-in for an array (executors.loops): its table asks
+            return places.counted_from_front(size, from_end)
         looks = hasattr(places, "at") or is_parallel(places)
         if not looks or not value_checks.any_wrong(places, lambda: (places < least) | (places >= size)):
             return places

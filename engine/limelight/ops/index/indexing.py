@@ -43,12 +43,15 @@ from limelight.user_code import source_line
 __all__ = ["argwhere", "nonzero"]
 
 
+def _zeros(xp: Any, shape: tuple[int, ...], beside: Any) -> Any:
+    if xp is np and not isinstance(beside, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
+        return np.zeros(shape, beside.dtype, like=beside)
+    return xp.zeros(shape, beside.dtype)
+
+
 def _set_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     """Zeros with `value` at `key`, which names no place twice."""
-    if xp is np and not isinstance(value, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
-        out = np.zeros(shape, value.dtype, like=value)
-    else:
-        out = xp.zeros(shape, value.dtype)
+    out = _zeros(xp, shape, value)
     if hasattr(out, "at"):
         return out.at[key].set(value)
     out[key] = value
@@ -60,7 +63,7 @@ def _add_at(xp: Any, shape: tuple[int, ...], key: Any, value: Any) -> Any:
     if xp is np and len(key) == 1 and value.ndim > key[0].ndim:  # whole rows, for which there are faster routes
         places = checked_places(key[0], shape[0], 0).reshape(-1)
         return add_rows(xp, shape[0], places, value.reshape(places.size, *shape[1:]))
-    out = xp.zeros(shape, value.dtype)
+    out = _zeros(xp, shape, value)
     if hasattr(out, "at"):
         return out.at[key].add(value)
     change_at(xp, "add", out, key, value)

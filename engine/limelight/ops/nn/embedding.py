@@ -39,6 +39,8 @@ def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative:
         raise IndexError(f"index {indices.min()} is below 0; {_rows_in_words(table, negative)}")
     if xp is not np:
         return xp.take(table, checked_places(indices, len(table), 0, from_end=negative), 0)
+    if not negative and not isinstance(indices, np.ndarray | np.generic):  # a stand-in (executors.loops)
+        indices = checked_places(indices, len(table), 0, from_end=False)
     try:
         return table.take(indices, 0)
     except IndexError:

@@ -14,6 +14,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._kernel_parts import maximum_reduce, ones, sum_over, wide
 from limelight.ops._shape_rules import SHORT
+from limelight.ops.index._scatter_add import checked_places
 
 __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
 
@@ -124,6 +125,8 @@ def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
 def _class_places(labels: Any, classes: int) -> tuple[Any, Any]:
     """The index of each example's class in the flattened scores. Raises ArgumentError for a class out of range."""
     flat = labels.reshape(-1)
+    if not isinstance(flat, np.ndarray | np.generic):  # a stand-in for an array (executors.loops)
+        return np.arange(flat.size), checked_places(flat, classes, 0, from_end=False)
     if flat.size and not (0 <= flat.min() and flat.max() < classes):
         raise ArgumentError(
             f"softmax_cross_entropy: labels must be from 0 to {classes - 1}, "

@@ -9,7 +9,7 @@ import pytest
 
 from limelight.executors.loops.native_loops import is_installed
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "ops"))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "ops")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,46 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from staged_on_loops import W, X, bits, in_tables, staged, with_gradient
 
 import limelight as ll
-from limelight.errors import RunError
-from limelight.executors import base
+from limelight.errors import ControlFlowError, RunError
 from limelight.executors.loops import loops
-
-RANDOM = np.random.default_rng(0)
-X = (RANDOM.standard_normal((6, 5)) * 0.5).astype("f4")
-W = (RANDOM.standard_normal((5, 5)) * 0.5).astype("f4")
-
-
-def staged(function: Any, *args: Any, executor: str = "loops") -> Any:
-    """The function, traced for an executor."""
-    with base.chosen.override(executor):
-        run = ll.function(function)
-        run(*args)
-    return run
-
-
-def in_tables(run: Any) -> tuple[list[Any], set[str]]:
-    """The tables that a function runs, and the ops that the plan runs."""
-    graph = loops.in_stretches(run.trace_cache[0].optimised, lambda stretch: stretch).graph
-    tables = [node.op.table for node in graph.nodes if hasattr(node.op, "table")]
-    return tables, {str(node.op) for node in graph.nodes if not hasattr(node.op, "table")} - {"constant"}
-
-
-def bits(result: Any) -> list[bytes]:
-    leaves = result if isinstance(result, (list, tuple)) else [result]
-    return [byte for x in leaves for byte in (bits(x) if isinstance(x, (list, tuple)) else [x.numpy().tobytes()])]
-
-
-def with_gradient(function: Any) -> Any:
-    def both(*args: Any) -> Any:
-        with ll.GradientTape() as tape:
-            tape.watch(args)
-            result = function(*args)
-            target = result[0] if isinstance(result, tuple) else result
-        return result, tape.gradient(target, list(args), unconnected_gradients="zero")
-
-    return both
 
 
 def rolled(x: Any, w: Any) -> Any:
@@ -89,6 +54,18 @@ def chosen(x: Any, w: Any) -> Any:
     return ll.cond(ll.sum(x) > 100, lambda: (y, y @ w, x), lambda: (x, y * 2.0, x * 0.5))
 
 
+def switched(x: Any, w: Any) -> Any:
+    """A number that rows say, between three branches, in a loop and outside of it."""
+    branches = [lambda: ll.exp(x), lambda: x, lambda: ll.tanh(x @ w)]
+    y = ll.switch(ll.astype(ll.sum(x) > 0, ll.int32) * 2, branches)
+
+    def step(c: Any, row: Any) -> Any:
+        kind = ll.astype(ll.sum(row) > 0, ll.int64) + ll.astype(row[0] > 0, ll.int64)
+        return ll.switch(kind, [lambda: (c + row, c), lambda: (c, row * 2.0), lambda: (row, row)])
+
+    return ll.scan(step, y[0], y)
+
+
 def branching_loop(x: Any, w: Any) -> Any:
     def step(c: Any, row: Any) -> Any:
         c = ll.cond(ll.sum(row) > 0, lambda: c + row, lambda: c * 0.5)
@@ -101,7 +78,7 @@ def powers(x: Any, w: Any) -> Any:
     return ll.scan(lambda c, row: (c + 0.25, ll.abs(row) ** c[0]), w[0] * 0.0, x)
 
 
-PROGRAMS = [rolled, backwards, swapped, nested, counted, chosen, branching_loop, powers]
+PROGRAMS = [rolled, backwards, swapped, nested, counted, chosen, branching_loop, switched, powers]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -111,7 +88,7 @@ def test_one_table_has_the_bits_of_the_plan(program: Any, sign: int) -> None:
     run = staged(program, *args)
     tables, others = in_tables(run)
     assert len(tables) == 1, loops.code(run.trace_cache[0].optimised)
-    assert not others & {"scan", "while_loop", "cond", "call"}
+    assert not others & {"scan", "while_loop", "cond", "switch", "call"}
     refused = _refused(run)
     assert bits(run(*args)) == bits(staged(program, *args, executor="plan")(*args))
     assert _refused(run) == refused == 0
@@ -123,7 +100,7 @@ def _refused(run: Any) -> int:
     return sum(x.refused for x in names.values() if type(x).__name__ == "Table")
 
 
-@pytest.mark.parametrize("program", [rolled, backwards, nested, branching_loop, chosen])
+@pytest.mark.parametrize("program", [rolled, backwards, nested, branching_loop, chosen, switched])
 def test_gradients_too(program: Any) -> None:
     args = ll.constant(X), ll.constant(W)
     found = [bits(staged(with_gradient(program), *args, executor=name)(*args)) for name in ("loops", "plan")]
@@ -155,6 +132,20 @@ def test_a_loop_without_a_step_is_left_at_once() -> None:
     run = staged(function, ll.constant(X))
     assert len(in_tables(run)[0]) == 1
     assert run(ll.constant(X)).numpy().tobytes() == (np.tanh(X) + np.float32(1)).tobytes()
+
+
+def test_a_number_that_is_that_of_no_branch_is_the_plans_error() -> None:
+    def function(i: Any, x: Any) -> Any:
+        return ll.switch(i, [lambda: x * 2.0, lambda: ll.tanh(x)]) + 1.0
+
+    said = []
+    for executor in ("loops", "plan"):
+        run = staged(function, ll.constant(1), ll.constant(X), executor=executor)
+        for i in (-1, 2):
+            with pytest.raises(ControlFlowError) as error:
+                run(ll.constant(i), ll.constant(X))
+            said.append(str(error.value))
+    assert said[:2] == said[2:]
 
 
 def test_calls_are_part_of_the_table() -> None:

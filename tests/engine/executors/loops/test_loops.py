@@ -12,7 +12,7 @@ import pytest
 import limelight as ll
 from limelight.errors import RunError
 from limelight.executors import base
-from limelight.executors.loops import loops
+from limelight.executors.loops import loops, stretch
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
 
@@ -171,3 +171,22 @@ def test_unknown_sizes_are_the_plans() -> None:
         run = ll.function(lambda x: ll.tanh(x) * 2.0 + x, input_signature=[ll.TensorSpec((None,), "float32")])
     assert run(ll.constant(X[0])).shape == (5,)
     assert {line.partition("# ")[2] for _, line in loops.code(graph_of(run))} == {"plan: its sizes are unknown"}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_large_results_lie_where_an_operand_has_died(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these goes through the whole array alone: a column and a row stand between runs of blocks."""
+
+    def function(x: Any) -> Any:
+        column, row = x[:, :1], x[:1]
+        y = (x - column) * row
+        z = (y + column) * row - y  # y is needed again
+        return ll.exp((z + column) * row) + column
+
+    monkeypatch.setattr(stretch, "is_no_slower", lambda instructions, results: True)
+    x = ll.constant((np.random.default_rng(0).standard_normal((9000, 2)) * 0.1).astype(dtype))
+    run = staged(function, x)
+    (table,) = tables(run)
+    arrays = table.arena / x.numpy().nbytes
+    assert arrays < (2.5 if dtype != "c8" else 3.5)
+    assert run(x).numpy().tobytes() == staged(function, x, executor="plan")(x).numpy().tobytes()

@@ -11,7 +11,7 @@ import pytest
 
 import limelight as ll
 from limelight.executors import base
-from limelight.executors.loops import by_shape
+from limelight.executors.loops import shape_specialisations
 
 OPEN = ll.TensorSpec((None, None), ll.float32)
 WEIGHT = np.random.default_rng(1).standard_normal((4, 3)).astype("f4")
@@ -85,9 +85,9 @@ def ones(*shape: int) -> Any:
 
 
 def test_a_shape_has_a_table_when_it_comes_again_and_few_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_shape, "MOST_KEPT", 2)
-    monkeypatch.setattr(by_shape, "_MOST_SEEN", 4)
-    monkeypatch.setattr(by_shape, "_CALLS_IN_PLACE", 3)
+    monkeypatch.setattr(shape_specialisations, "MOST_KEPT", 2)
+    monkeypatch.setattr(shape_specialisations, "_MOST_SEEN", 4)
+    monkeypatch.setattr(shape_specialisations, "_CALLS_IN_PLACE", 3)
     f = traced(PROGRAMS[0])
     for n in range(1, 10):
         f(ones(n, 2))
@@ -100,7 +100,7 @@ def test_a_shape_has_a_table_when_it_comes_again_and_few_do(monkeypatch: pytest.
 
 
 def test_shapes_that_take_turns_make_tables_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_shape, "MOST_KEPT", 4)
+    monkeypatch.setattr(shape_specialisations, "MOST_KEPT", 4)
     f = traced(PROGRAMS[0])
     made: list[Any] = []
     build = tables(f)._build
@@ -117,7 +117,7 @@ def test_shapes_that_take_turns_make_tables_seldom(monkeypatch: pytest.MonkeyPat
 
 def test_all_nodes_of_known_sizes_are_in_a_table() -> None:
     f = traced(PROGRAMS[4])
-    sized = by_shape.with_shapes(f.trace_cache[0].optimised, {0: (5, 3)})
+    sized = shape_specialisations.with_shapes(f.trace_cache[0].optimised, {0: (5, 3)})
     lines = base.get("loops").code(sized)
     assert lines
     assert all(line.startswith("table 1") for _, line in lines)
@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_said_in_the_plans_words() -> None:
 
 
 def test_threads_may_ask_for_different_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_shape, "MOST_KEPT", 2)
+    monkeypatch.setattr(shape_specialisations, "MOST_KEPT", 2)
     f = traced(lambda x: ll.sum(ll.tanh(x) * 2.0 + 1.0) * 3.0)
     wrong: list[Any] = []
 

@@ -21,11 +21,11 @@ ELEMENT: Final = 0.2
 """Nanoseconds that it loses for each element of a large array."""
 
 
-def is_worth_it(instructions: Sequence[AnyInstruction], results: Iterable[Buffer]) -> bool:
+def is_no_slower(instructions: Sequence[AnyInstruction], results: Iterable[Buffer]) -> bool:
     """Whether these instructions as a table are no slower than the plan, by a model that only looks at sizes.
 
     Args:
-        instructions: those of the table. With loops and branches it is always worth it: a plan calls Python there.
+        instructions: those of the table. With loops and branches it always is: a plan calls Python there.
         results: the buffers that others see.
     """
     plain = [one for one in instructions if type(one) is Instruction]

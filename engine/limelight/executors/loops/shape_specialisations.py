@@ -35,6 +35,8 @@ _CALLS_IN_PLACE: Final = 64
 FEWEST: Final = 3
 """Nodes for which looking at shapes, a microsecond a call, is worth it."""
 _DYNAMIC: Final = "_dynamic"
+_SCANS: Final = ("scan", "scan_forward")
+"""Ops that call functions, whose rule asks these again; the number of rows may have been all that was unknown."""
 
 
 def may_have_tables(graph: Graph) -> bool:
@@ -50,7 +52,7 @@ def _is_known(value: Value) -> bool:
     return not isinstance(spec, TensorSpec | VariableSpec) or is_static(spec.shape)
 
 
-class ByShape:
+class ShapeSpecialisations:
     """A runnable that knows the shapes that it is called with.
 
     Args:
@@ -125,7 +127,8 @@ def with_shapes(graph: Graph, shapes: dict[int, Shape]) -> Graph:
     rewriter = Rewriter(graph, given)
     for node in graph.nodes:
         inputs = rewriter.inputs(node)
-        if node.op.effect is not None or node.op.higher_order or all(map(_same, inputs, node.inputs)):
+        is_kept = node.op.effect is not None or (node.op.higher_order and node.op.name not in _SCANS)
+        if is_kept or all(map(_same, inputs, node.inputs)):
             rewriter.keep(node)
         else:
             rewriter.replace(node, _sized(node, inputs, rewriter).outputs)

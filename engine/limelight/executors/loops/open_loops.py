@@ -1,0 +1,289 @@
+"""Loops whose number of steps only the run knows: a table makes as many steps as it has room for, as often as it takes.
+
+That is the case for a `while_loop` that keeps rows for its gradient, and for a scan over rows whose number is unknown,
+such as that gradient. Carried values go from one run of the table to the next; the rows that were made are joined.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from limelight.core.collector import collector_paused
+from limelight.core.devices import CPU0
+from limelight.core.op import Op
+from limelight.core.spec import Spec, TensorSpec
+from limelight.executors.loops.control_flow import boolean, carry_on, initial_place, row_of, stacked
+from limelight.executors.loops.instructions import Instructions, NotLowered, Repetition
+from limelight.executors.loops.layout import Buffer, View, contiguous
+from limelight.executors.loops.lowering import Lowering, lowered_function, unfit
+from limelight.executors.loops.program import table
+from limelight.executors.loops.traced_array import TracedArray
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
+from limelight.graph.build import Rewriter
+from limelight.graph.effects import effects_of
+from limelight.graph.ir import Graph, Node
+
+ROOM: Final = (16, 128, 1024)
+"""Steps that a table has room for; there is one for each that was needed."""
+_LARGEST: Final = 1 << 25
+"""Bytes of rows that a table makes at most."""
+
+
+class OpenLoop(NamedTuple):
+    """What is repeated.
+
+    Args:
+        condition: the function that says whether another step is made; None where the rows say it.
+        body: the function of a step. Its inputs: carried values, rows, captures; its results: carried values, rows.
+        n: the number of carried values.
+        m: the number of scanned tensors.
+        reverse: whether the last row comes first.
+    """
+
+    condition: Any
+    body: Any
+    n: int
+    m: int
+    reverse: bool
+
+    @staticmethod
+    def of(node: Node) -> OpenLoop | None:
+        """The loop that a node is; None for one whose number of steps is known, and for what is no loop."""
+        name, params = node.op.name, node.params
+        if name == "while_forward":
+            return OpenLoop(params[0], params[1], params[2], 0, False)
+        if name in ("scan", "scan_forward"):
+            body, n, m, length, reverse = params[:5]
+            sizes = {_first_size(x.spec) for x in node.inputs[n : n + m]}
+            if length is None and None in sizes:
+                return OpenLoop(None, body, n, m, reverse)
+        return None
+
+
+def _first_size(spec: Spec) -> int | None:
+    return spec.shape[0] if isinstance(spec, TensorSpec) and spec.shape else None
+
+
+def with_open_loops(graph: Graph) -> Graph:
+    """The graph with each such loop that tables can run as a node that has them do it."""
+    loops = {node: loop for node in graph.nodes if (loop := _eligible(node)) is not None}
+    if not loops:
+        return graph
+    rewriter = Rewriter(graph)
+    for node in graph.nodes:
+        if node not in loops:
+            rewriter.keep(node)
+            continue
+        made = _made(node, loops[node])
+        if made is None:
+            rewriter.keep(node)
+        else:
+            specs = [value.spec for value in node.outputs]
+            rewriter.replace(node, rewriter.add(node, made, rewriter.inputs(node), (), specs).outputs)
+    return rewriter.finish()
+
+
+def _eligible(node: Node) -> OpenLoop | None:
+    if not node.op.higher_order or node.device not in (None, CPU0):
+        return None
+    loop = OpenLoop.of(node)
+    return None if loop is None or effects_of(node).changes else loop
+
+
+def _made(node: Node, loop: OpenLoop) -> OpenLoopOp | None:
+    runs = _Runs(node, loop)
+    try:
+        runs.table(ROOM[0])
+    except Exception:  # noqa: BLE001  # the plan runs it, and says what is wrong if there is anything
+        return None
+    return OpenLoopOp(node, runs)
+
+
+class OpenLoopOp(Op):
+    """The op of such a loop: its kernel has tables run the steps."""
+
+    def __init__(self, node: Node, runs: _Runs) -> None:
+        specs = tuple([value.spec for value in node.outputs])
+        super().__init__(
+            node.op.name,
+            inputs="*xs:any",
+            infer=lambda *xs: specs,
+            kernel=lambda xp, *xs: runs(*xs),
+            multiple=True,
+            higher_order=True,
+            why_no_gradient="only graphs that are about to run have it",
+        )
+        self.node = node
+        self.runs = runs
+
+    def kernel_on(self, backend: str) -> Callable[..., Any]:
+        return self.runs
+
+
+class _Refused(Exception):  # noqa: N818  # no error: the plan's kernel runs the loop instead
+    """A table does not fit, or a step did what no table does."""
+
+
+def _refuse(*arrays: Any) -> Any:
+    raise _Refused
+
+
+class _Runs:
+    """Runs a loop by tables.
+
+    Args:
+        node: that of the loop.
+        loop: the same as data.
+    """
+
+    def __init__(self, node: Node, loop: OpenLoop) -> None:
+        self._loop = loop
+        self._limit = node.params[3] if loop.condition is not None else None
+        self._specs = [value.spec for value in node.inputs]
+        self._kernel = functools.partial(_with_params, node.op.kernel_on("numpy"), node.params)
+        self._tables: dict[int, Any] = {}
+        self._expected = ROOM[1]  # steps of a run, by what the last one has made
+
+    def __call__(self, *data: Any) -> tuple[Any, ...]:
+        try:
+            results = self._in_tables(data)
+        except _Refused:
+            results = None
+        return self._kernel(data) if results is None else results
+
+    def table(self, room: int) -> Any:
+        """The table that makes up to `room` steps. Raises NotLowered where there is none."""
+        made = self._tables.get(room)
+        if made is None:
+            with collector_paused():
+                made = self._tables[room] = self._table(room)
+        return made
+
+    def _table(self, room: int) -> Any:
+        to = Instructions()
+        n, m = self._loop.n, self._loop.m
+        inputs = [_input(spec, room if n <= i < n + m else None) for i, spec in enumerate(self._specs)]
+        most = _new_input((), np.dtype(np.int64))
+        arrays = [TracedArray(view, to) for view in (*inputs, most)]
+        run = functools.partial(lowered_function, to=to, calls=Lowering(KernelCalls(specialised)))
+        results = _steps(self._loop, arrays[:-1], arrays[-1], room, to, run)
+        if sum(x.view.buffer.nbytes for x in results) > _LARGEST and room > ROOM[0]:
+            raise NotLowered("its rows are large")
+        return table([*inputs, most], [x.view for x in results], to.list, _refuse)
+
+    def _room(self, steps: int) -> int:
+        """The room of the table for so many steps."""
+        fitting = next((room for room in ROOM if room >= steps), ROOM[-1])
+        for room in ROOM[: ROOM.index(fitting) + 1][::-1]:
+            try:
+                self.table(room)
+            except NotLowered:
+                continue
+            return room
+        raise _Refused
+
+    def _in_tables(self, data: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The results; None for a loop without steps, whose rows have sizes that the kernel knows."""
+        n, m, reverse = self._loop.n, self._loop.m, self._loop.reverse
+        carry, scanned, captures = data[:n], data[n : n + m], data[n + m :]
+        total = self._limit
+        if m:
+            total = len(scanned[0])
+            if any(len(x) != total for x in scanned):
+                return None
+        made: list[tuple[Any, ...]] = []
+        done = 0
+        while total is None or done < total:
+            left = self._expected if total is None else total - done
+            room = self._room(min(left, self._expected) if m == 0 else left)
+            most = room if total is None else min(room, total - done)
+            rows = [_part(x, done, most, room, reverse) for x in scanned]
+            results = self.table(room)(*carry, *rows, *captures, np.int64(most))
+            count = int(results[n])
+            carry = results[:n]
+            if count:
+                made.append(tuple([_rows_made(x, count, reverse) for x in results[n + 1 :]]))
+            done += count
+            if count < most:
+                break
+            self._expected = max(self._expected, 2 * done)
+        if not done:
+            return None
+        self._expected = done
+        ordered = made[::-1] if reverse else made
+        stacks = [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*ordered, strict=True)]
+        live = () if m else (np.ones(done, np.bool_),)
+        return (*carry, *live, *stacks)
+
+
+def _with_params(kernel: Callable[..., Any], params: Sequence[Any], data: Sequence[Any]) -> Any:
+    return kernel(*data, *params)
+
+
+def _steps(
+    loop: OpenLoop, operands: Sequence[TracedArray], most: TracedArray, room: int, to: Instructions, run: Any
+) -> list[TracedArray]:
+    """Some steps: as many as there is room for, unless the condition ends the loop before, or `most` are made.
+
+    Returns:
+        The carried values; the number of steps, an int64; the stacks, in which the rows of steps that were not made are
+        anything: the last ones, or the first ones of a reversed loop.
+    """
+    n, m = loop.n, loop.m
+    scanned, captures = operands[n : n + m], operands[n + m :]
+    zero = TracedArray(to.constant(np.zeros((), np.int64)), to)
+    *carried, count = [initial_place(x, to) for x in (*operands[:n], zero)]
+    rows = [row_of(x.view, loop.reverse) for x in scanned]
+    numbers: Any = np  # its functions ask their operands, which stand for arrays
+    with to.nested() as check:
+        holds = numbers.less(count, most)
+        if loop.condition is not None:
+            holds = numbers.logical_and(holds, run(loop.condition, [*carried, *captures])[0].reshape(()))
+    with to.nested() as instructions:
+        results = run(loop.body, [*carried, *[TracedArray(row, to) for row in rows], *captures])
+        stacks, stack_rows = stacked(results[n:], room, loop.reverse, carried, instructions, to)
+        carry_on(carried, results[:n], to)
+        numbers.add(count, 1, out=count)
+    used = {x.buffer for one in instructions for x in one.operands}
+    moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
+    written = (*[x.view for x in (*carried, count)], *stacks)
+    to.list.append(Repetition(room, check, boolean(holds), instructions, moving, written))
+    return [*carried, count, *[TracedArray(stack, to) for stack in stacks]]
+
+
+def _input(spec: Spec, rows: int | None) -> View:
+    """What stands for an operand; for a scanned one, with so many rows."""
+    if not isinstance(spec, TensorSpec):
+        raise NotLowered("it takes something that is no array")
+    shape: Any = spec.shape if rows is None else (rows, *spec.shape[1:])
+    if reason := unfit(TensorSpec(shape, spec.dtype)):
+        raise NotLowered(reason)
+    return _new_input(shape, spec.dtype)
+
+
+def _new_input(shape: Any, dtype: Any) -> View:
+    strides = contiguous(shape, dtype.itemsize)
+    nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    return View(Buffer(nbytes, value=shape), 0, shape, strides, dtype)
+
+
+def _part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:
+    """The next rows of a tensor, filled up to `room` by rows that no step reads."""
+    start = len(x) - done - most if reverse else done
+    rows = x[start : start + most]
+    if most == room:
+        return rows
+    filled = np.empty((room, *rows.shape[1:]), rows.dtype)
+    filled[room - most if reverse else 0 : room if reverse else most] = rows
+    return filled
+
+
+def _rows_made(stack: Any, count: int, reverse: bool) -> Any:
+    """The rows of steps that were made; a copy where the others would keep much memory alive."""
+    rows = stack[len(stack) - count :] if reverse else stack[:count]
+    return rows.copy() if 4 * count < len(stack) else rows
