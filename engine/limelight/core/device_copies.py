@@ -1,7 +1,7 @@
 """Copies between devices: the one place that makes them, the ring of the newest, and the rules for them.
 
 Each copy is noted, whether anybody listens or not, so that a view that is opened late tells of those before it. A note
-takes 10 us, of which nearly all is the search for the user's line: a tenth of the smallest copy.
+takes 15 to 20 us, of which nearly all is the search for the user's line, and for what it calls the tensor.
 
 All CPU devices lie in the host's memory, so NumPy and Python read a tensor of CPU:1 where it is; between two of them
 ops copy, as between any two devices.

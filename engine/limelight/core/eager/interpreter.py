@@ -16,7 +16,7 @@ from limelight.core.device_counts import kept as tallies
 from limelight.core.devices import CPU0, Device
 from limelight.core.dispatch import scopes, tapes_told
 from limelight.core.op import Op
-from limelight.core.placement import Choice, choose
+from limelight.core.placement import FIRST, Choice, choose
 from limelight.core.spec import known
 from limelight.core.tensor import Opaque, Tensor, as_tensor, put, wrap
 from limelight.errors import LimelightError, failed, is_user_error
@@ -138,6 +138,12 @@ def place(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Devic
 
 def chosen(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Choice:
     """Where `op` runs, and why there; raises DeviceError where it cannot (see `core.placement`)."""
+    first = inputs[0] if inputs else None
+    if not scopes and type(first) is Tensor and first._device.backend == "numpy":
+        home = first._device  # what nearly all ops that come here are: all operands in one place, and nobody asks
+        alike = all([type(x) in SCALARS or (type(x) is Tensor and x._device is home) for x in inputs])  # noqa: C419
+        if alike and not (op.placement or op.of_shapes or op.on_host or op.special):
+            return Choice(home, FIRST)
     variables, tensors = [], []
     for i, x in enumerate(inputs):
         if isinstance(x, Tensor):
