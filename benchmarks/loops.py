@@ -23,9 +23,9 @@ import numpy as np
 
 import limelight as ll
 import sampler
-from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
 from graph import sampler_step
 from limelight.executors import base
+from measure import fair_environment
 
 Program = Callable[[], Callable[[], Any]]
 _RANDOM = np.random.default_rng(0)
@@ -303,6 +303,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="programs whose name has this in it")
     parser.add_argument("--outside", action="store_true", help="say instead what of each program runs in no table")
     arguments = parser.parse_args()
+    fair_environment()
     for name, make in PROGRAMS.items():
         if arguments.only in name and arguments.outside:
             print(f"{name}:", *outside(make), sep="\n    ", flush=True)
