@@ -74,7 +74,7 @@ PROGRAMS = {
 
 
 def ours(program: Program, device: str = "CPU:0", jit_compile: bool | None = True) -> tuple[Any, Callable[[], Any]]:
-    """limelight's staged function of a program, and a call of it on tensors of the device."""
+    """A staged function of a program, and a call of it on tensors of the device."""
     arrays = [ll.constant(x).to(device) for x in program.arrays]
     with ll.device(device):
         variables = [ll.Variable(x) for x in program.state]

@@ -28,9 +28,8 @@ SIZES = (10, 25, 50, 100, 200)
 
 
 def _row(size: int) -> Row:
-    return Row(
-        f"{size} samples", "steady state", "step(data)", setup=f"data = batch({size})", size=size, unit="examples/s"
-    )
+    setup = f"data = batch({size})"
+    return Row(f"{size} samples", "steady state", "step(data)", setup=setup, size=size, unit="examples/s")
 
 
 def _first(size: int) -> Row:
@@ -38,27 +37,19 @@ def _first(size: int) -> Row:
 
 
 STEPS = [_row(size) for size in SIZES]
+NAMES = tuple(row.name for row in STEPS)
 ROWS = [*map(_first, SIZES), *STEPS, evaluation.LOSS]
+QUICK = [row for row in ROWS if row.size in (0, SIZES[0])]
+STAGED = "limelight loops"
+FIRST = (_first(10).name,)
 BARS = [
-    Bar("limelight not staged is no slower than PyTorch", ("10 samples",), "torch", 1.0),
+    Bar("limelight not staged is no slower than PyTorch", NAMES[:1], "torch", 1.0),
     *[
-        Bar(
-            f"staged no slower than {peer}, at any size",
-            tuple(row.name for row in STEPS),
-            peer,
-            1.0,
-            ours="limelight loops",
-        )
+        Bar(f"staged no slower than {peer}, at any size", NAMES, peer, 1.0, ours=STAGED)
         for peer in ("limelight", "torch", "tf function", "tf XLA", "jax")
     ],
-    Bar(
-        "first call 5 times quicker than TensorFlow's",
-        ("first call, 10 samples",),
-        "tf function",
-        1 / 5,
-        ours="limelight loops",
-    ),
-    Bar("first call 15 times quicker than JAX's", ("first call, 10 samples",), "jax", 1 / 15, ours="limelight loops"),
+    Bar("first call 5 times quicker than TensorFlow's", FIRST, "tf function", 1 / 5, ours=STAGED),
+    Bar("first call 15 times quicker than JAX's", FIRST, "jax", 1 / 15, ours=STAGED),
 ]
 
 
@@ -103,7 +94,6 @@ NAMES = {"limelight": _limelight, "torch": _torch, "jax": _jax, "autograd": _aut
 OPERATIONS = {package: functools.partial(_operations, names) for package, names in NAMES.items()}
 TASK = training.Task(sampler.loss, sampler.parameters, sampler.batch, OPERATIONS, 1e-5)
 LIBRARIES = training.libraries(TASK)
-QUICK = [row for row in ROWS if row.size in (0, SIZES[0])]
 EVALUATION = evaluation.Evaluation("l2hmc", LIBRARIES, ROWS, QUICK, BARS, sizes=SIZES, loss=sampler.EXPECTED_LOSS)
 
 

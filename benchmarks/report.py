@@ -154,9 +154,7 @@ def _blas() -> str:
     except ImportError:
         return "unknown (threadpoolctl is not installed)"
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    named = [
-        f"{p['internal_api']} {p['version']}, {p.get('architecture', '?')}, {p['num_threads']} threads" for p in pools
-    ]
+    named = [f"{p['internal_api']} {p['version']}, {p.get('architecture')} ({p['num_threads']} threads)" for p in pools]
     return "; ".join(named) or "unknown"
 
 

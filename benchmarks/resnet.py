@@ -21,7 +21,6 @@ BLOCKS = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 class Operations(NamedTuple):
     """What the program needs, from whichever library; images are (batch, height, width, channels) at first."""
 
-    convert: Callable[[Any], Any]  # an array of NumPy: images, filters, vectors, a matrix, labels
     conv: Callable[[Any, Any, int], Any]  # images, filters, stride; as many margins as keep the size for stride 1
     norm: Callable[[Any, Any, Any], Any]  # images, scale, offset
     relu: Callable[[Any], Any]

@@ -51,7 +51,6 @@ def _limelight() -> resnet.Operations:
     import limelight as ll
 
     return resnet.Operations(
-        convert=ll.constant,
         conv=lambda x, w, stride: ll.nn.conv(x, w, stride, padding=w.shape[0] // 2),
         norm=lambda x, scale, offset: ll.nn.batch_norm_training(x, scale, offset, EPSILON)[0],
         relu=ll.nn.relu,
@@ -65,17 +64,7 @@ def _torch() -> resnet.Operations:
     import torch
     from torch.nn import functional
 
-    def convert(array: Any) -> Any:
-        """Images and filters in PyTorch's order of axes, in the memory that its kernels like best."""
-        x = torch.tensor(array)
-        if x.ndim != 4:
-            return x
-        return x.permute((0, 3, 1, 2) if x.shape[3] == 3 else (3, 2, 0, 1)).contiguous(
-            memory_format=torch.channels_last
-        )
-
     return resnet.Operations(
-        convert=convert,
         conv=lambda x, w, stride: functional.conv2d(x, w, stride=stride, padding=w.shape[2] // 2),
         norm=lambda x, scale, offset: functional.batch_norm(x, None, None, scale, offset, True, 0.0, EPSILON),
         relu=torch.relu,
@@ -83,6 +72,17 @@ def _torch() -> resnet.Operations:
         average=lambda x: torch.mean(x, (2, 3)),
         loss=functional.cross_entropy,
     )
+
+
+def _torch_array(array: Any) -> Any:
+    """Images and filters in PyTorch's order of axes, in the memory that its kernels like best."""
+    import torch
+
+    x = torch.tensor(array)
+    if x.ndim != 4:
+        return x
+    axes = (0, 3, 1, 2) if x.shape[3] == 3 else (3, 2, 0, 1)
+    return x.permute(axes).contiguous(memory_format=torch.channels_last)
 
 
 def _jax() -> resnet.Operations:
@@ -108,7 +108,7 @@ def _jax() -> resnet.Operations:
     def loss(logits: Any, labels: Any) -> Any:
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
 
-    return resnet.Operations(jnp.array, conv, norm, jax.nn.relu, pool, lambda x: jnp.mean(x, (1, 2)), loss)
+    return resnet.Operations(conv, norm, jax.nn.relu, pool, lambda x: jnp.mean(x, (1, 2)), loss)
 
 
 def _tensorflow() -> resnet.Operations:
@@ -121,7 +121,6 @@ def _tensorflow() -> resnet.Operations:
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
     return resnet.Operations(
-        convert=tf.constant,
         conv=lambda x, w, stride: tf.nn.conv2d(x, w, stride, margins(w.shape[0])),
         norm=lambda x, scale, offset: tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=EPSILON)[0],
         relu=tf.nn.relu,
@@ -132,7 +131,7 @@ def _tensorflow() -> resnet.Operations:
 
 
 OPERATIONS = {"limelight": _limelight, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow}
-TASK = training.Task(resnet.loss, resnet.parameters, resnet.batch, OPERATIONS, 1e-6)
+TASK = training.Task(resnet.loss, resnet.parameters, resnet.batch, OPERATIONS, 1e-6, _torch_array)
 LIBRARIES = [library for library in training.libraries(TASK) if library.name != "variables"]
 EVALUATION = evaluation.Evaluation("resnet50", LIBRARIES, ROWS, QUICK, BARS, rounds=3, sizes=SIZES)
 

@@ -29,11 +29,10 @@ class Task(NamedTuple):
     batch: Callable[..., list[np.ndarray[Any, Any]]]
     operations: Mapping[str, Callable[[], Any]]  # by the name of the package
     rate: float
+    torch_array: Callable[[Any], Any] | None = None  # PyTorch's own array of one of NumPy, where its axes are others
 
 
-def _words(
-    task: Task, convert: Callable[[Any], Any], make: Callable[[Arrays], Step], read: Callable[[Any], float]
-) -> Any:
+def _words(task: Task, convert: Callable[[Any], Any], make: Callable[[Arrays], Step]) -> Mapping[str, Any]:
     """What rows may say; `make(parameters)` gives a step, a function of a batch that returns the loss."""
     losses: list[float] = []
     step_of = make([convert(array) for array in task.parameters()])
@@ -43,7 +42,7 @@ def _words(
         return [convert(array) for array in task.batch(*size)]
 
     def step(data: Sequence[Any]) -> float:
-        loss = read(step_of(*data))
+        loss = float(step_of(*data))
         if not losses:
             losses.append(loss)
         return loss
@@ -81,7 +80,7 @@ def limelight(
 
         return ll.function(step) if stage else step
 
-    return _words(task, convert, make, float)
+    return _words(task, convert, make)
 
 
 def torch(task: Task, stage: bool = False) -> Mapping[str, Any]:
@@ -103,7 +102,7 @@ def torch(task: Task, stage: bool = False) -> Mapping[str, Any]:
 
         return torch.compile(step) if stage else step
 
-    return _words(task, getattr(xp, "convert", torch.tensor), make, float)
+    return _words(task, task.torch_array or torch.tensor, make)
 
 
 def jax(task: Task, stage: bool = True) -> Mapping[str, Any]:
@@ -128,7 +127,7 @@ def jax(task: Task, stage: bool = True) -> Mapping[str, Any]:
 
         return step
 
-    return _words(task, jnp.array, make, float)
+    return _words(task, jnp.array, make)
 
 
 def autograd(task: Task) -> Mapping[str, Any]:
@@ -145,7 +144,7 @@ def autograd(task: Task) -> Mapping[str, Any]:
 
         return step
 
-    return _words(task, np.array, make, float)
+    return _words(task, np.array, make)
 
 
 def tensorflow(task: Task, stage: bool = True, **options: Any) -> Mapping[str, Any]:
@@ -165,7 +164,7 @@ def tensorflow(task: Task, stage: bool = True, **options: Any) -> Mapping[str, A
 
         return tf.function(step, autograph=False, **options) if stage else step
 
-    return _words(task, tf.constant, make, float)
+    return _words(task, tf.constant, make)
 
 
 def libraries(task: Task) -> list[Library]:
