@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import math
 import os
@@ -110,8 +111,13 @@ def _spread(samples: Samples, library: Library, row: Row) -> str:
         return "-"
     shown = [UNITS[row.unit](value, row.size) for value in found]
     if len(shown) == 1:
-        return f"{shown[0]:.4g}"
-    return f"{statistics.median(shown):.4g} ({min(shown):.3g}-{max(shown):.3g})"
+        return _number(shown[0])
+    return f"{_number(statistics.median(shown))} ({_number(min(shown))}-{_number(max(shown))})"
+
+
+def _number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -140,10 +146,10 @@ def load() -> list[float] | None:
 
 
 def _version(package: str) -> str:
-    for name in (package, "tensorflow-cpu") if package == "tensorflow" else (package,):
+    for name in (package, f"{package}-cpu"):
         with contextlib.suppress(PackageNotFoundError):
             return version(name)
-    return ""
+    return str(getattr(importlib.import_module(package), "__version__", "")) if package == US else ""
 
 
 def _blas() -> str:

@@ -4,7 +4,7 @@
 
 Images of 224 x 224 in batches of 1 to 32, a thousand classes, a plain gradient step. Every library runs the same
 program (`resnet.py`) with its own convolution, batch normalisation and pooling, on the same numbers, and must find the
-same loss. Examples a second are images; a step returns when its results are there. `--quick` takes images of 32 x 32.
+same loss. Examples a second are images; a step returns when its results are there. `--quick` takes images of 64 x 64.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from report import Bar
 
 SIZES = (1, 2, 4, 8, 16, 32)
 PIXELS = 224
-SMALL = 32
+SMALL = 64
 EPSILON = 1e-5
 
 

@@ -305,7 +305,7 @@ def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
 
 
 @pytest.mark.slow  # starts another Python
-@pytest.mark.parametrize(("name", "row"), [("l2hmc", "10 samples"), ("resnet50", "2 images of 32 x 32")])
+@pytest.mark.parametrize(("name", "row"), [("l2hmc", "10 samples"), ("resnet50", "2 images of 64 x 64")])
 def test_the_task_is_the_same_program_staged_and_not(name, row, tmp_path):
     found, printed = run_quickly(name, tmp_path)
     with_loops = {"limelight loops"} if native_loops.is_installed() else set()
@@ -322,7 +322,7 @@ def test_memory_is_counted_by_the_system(tmp_path):
     if sys.platform != "linux":
         pytest.skip("the most memory of a process is read from Linux's files")
     found, _ = run_quickly("memory", tmp_path, "--only", "plan")
-    (nbytes,) = found["seconds"]["2 images of 32 x 32"]["limelight plan"]
+    (nbytes,) = found["seconds"]["2 images of 64 x 64"]["limelight plan"]
     assert 2e6 < nbytes < 2e9
 
 
