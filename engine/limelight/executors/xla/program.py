@@ -153,6 +153,11 @@ class Program:
         """What gives the outputs for the payloads of all inputs; see `_with_state`. Nobody here keeps it: no cycle."""
         return self._with_state if self._written or self.refuses or self.draws else self._without_state()
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether a run is nothing but a call of it: no state, no draws, no refusal."""
+        return not (self._variables or self._generators or self.refuses)
+
     def _without_state(self) -> Callable[..., Sequence[Any]]:
         """The hot path: nothing is drawn, assigned or refused."""
         run, on_host, asarray = self._run, self._on_host, np.asarray
