@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ def options_of(evaluation: Evaluation, doc: str) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"how often each row is measured (default {evaluation.rounds})")
     parser.add_argument("--peers", help="comma-separated: some of autograd, jax, tensorflow, torch; empty for none")
     parser.add_argument("--only", default="", help="comma-separated: libraries whose names have one of these in them")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which nothing is begun any more")
     if evaluation.sizes:
         shown = ",".join(f"{size:g}" for size in evaluation.sizes)
         parser.add_argument("--sizes", default=shown, help=f"comma-separated: some of {shown}")
@@ -61,7 +63,7 @@ def run(evaluation: Evaluation, doc: str) -> None:
     print(report.describe(facts))
     _say_what_is_missing(evaluation, libraries)
     rounds = options.rounds or (2 if options.quick else evaluation.rounds)
-    measured = interleave(libraries, rows, rounds, evaluation.module or evaluation.name, _say)
+    measured = interleave(libraries, rows, rounds, evaluation.module or evaluation.name, _say, 60 * options.minutes)
     facts["load after"] = report.load()
     print(
         "",
@@ -103,7 +105,7 @@ def _say_what_is_missing(evaluation: Evaluation, libraries: Sequence[Library]) -
 
 
 def _say(text: str) -> None:
-    print(text, end="\r", file=sys.stderr, flush=True)
+    print(f"{text:70}", end="\r", file=sys.stderr, flush=True)
 
 
 def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]) -> list[str]:

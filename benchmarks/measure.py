@@ -11,6 +11,7 @@ import contextlib
 import gc
 import importlib
 import importlib.util
+import math
 import multiprocessing
 import os
 import statistics
@@ -211,26 +212,33 @@ class Measured(NamedTuple):
 
 
 def interleave(
-    libraries: Sequence[Library], rows: Sequence[Row], rounds: int, module: str, say: Callable[[str], None] = str
+    libraries: Sequence[Library],
+    rows: Sequence[Row],
+    rounds: int,
+    module: str,
+    say: Callable[[str], None] = str,
+    seconds: float = math.inf,
 ) -> Measured:
-    """Measures everything `rounds` times, the libraries in turn."""
+    """Measures everything `rounds` times, the libraries in turn, but begins nothing after so many seconds."""
+    end = time.monotonic() + seconds
     homes = {library.name: library.beside or library.name for library in libraries}
     workers = {home: Worker(module) for home in dict.fromkeys(homes.values())}
     found = Measured({}, {}, {})
     try:
         for turn in range(rounds):
-            say(f"round {turn + 1} of {rounds}")
             for row in rows:
                 for library in _in_turn(libraries, turn):
                     key = (library.name, row.name)
-                    if key in found.failed or {row.name, row.group} & {*library.lacks} or (row.once and turn):
+                    lacks = {row.name, row.group} & {*library.lacks} or (row.once and turn)
+                    if lacks or key in found.failed or time.monotonic() > end:
                         continue
+                    say(f"round {turn + 1} of {rounds}: {row.name}, {library.name}")
                     answer = workers[homes[library.name]].measure(library.name, row)
                     if isinstance(answer, str):
                         found.failed[key] = answer
                         continue
-                    for samples, seconds in zip((found.wall, found.processor), answer, strict=True):
-                        samples.setdefault(key, []).append(seconds)
+                    for samples, figure in zip((found.wall, found.processor), answer, strict=True):
+                        samples.setdefault(key, []).append(figure)
     finally:
         for worker in workers.values():
             worker.close()

@@ -355,10 +355,10 @@ class ConcreteFunction:
         It is asked only where `runs_payloads`.
         """
         home = self._home
-        if home is None or self._captures or self._first is not None or not self._outputs.bare:
+        if home is None or self._first is not None or not self._outputs.bare:
             return None
         run = self.function.run if home is CPU0 else self._run_elsewhere
-        return direct_call(args, home, run, self.counter, self.name)
+        return direct_call(args, self._captures, home, run, self.counter, self.name)
 
     @functools.cached_property
     def _home(self) -> Device | None:

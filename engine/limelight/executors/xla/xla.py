@@ -59,7 +59,7 @@ class CompiledGraph:
         self._programs: dict[Any, Program | None] = {}  # by sizes that the graph does not know; None: the plan runs
         self._only: Callable[..., Any] | None = None  # where it knows all
         self.program: Callable[..., Any] | None = None
-        """What `_only` is, where that only calls the compiled program: from arrays to a tuple of arrays."""
+        """What `_only` is, where that calls the compiled program, assigns, and does nothing else."""
         self.refusal = ""
         """Why it runs as a plan, or did for the latest shapes that have no program; empty while it does not."""
 
@@ -95,7 +95,7 @@ class CompiledGraph:
         run = self._plan if program is None else program.runner()
         if not self._open:
             self._only = run  # from the second call on: JAX makes a quicker way at the first
-            self.program = run if program is not None and program.is_bare else None
+            self.program = run if program is not None and program.is_direct else None
         return run
 
     def _compiled(self, payloads: Sequence[Any]) -> Program | None:
