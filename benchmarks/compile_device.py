@@ -34,8 +34,8 @@ def _ours(stage: bool) -> Mapping[str, Any]:
 LIBRARIES = [
     Library("op by op", "limelight", functools.partial(_ours, False), needs=("jax",)),
     Library("staged", "limelight", functools.partial(_ours, True), needs=("jax",)),
-    Library("jax, op by op", "jax", lambda: training.jax(resnet50.TASK, stage=False)),
-    Library("jax, jit", "jax", lambda: training.jax(resnet50.TASK)),
+    Library("jax op by op", "jax", lambda: training.jax(resnet50.TASK, stage=False)),
+    Library("jax jit", "jax", lambda: training.jax(resnet50.TASK)),
 ]
 
 

@@ -41,8 +41,8 @@ def options_of(evaluation: Evaluation, doc: str) -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="peers that compile for minutes, too")
     parser.add_argument("--rounds", type=int, help=f"how often each row is measured (default {evaluation.rounds})")
     parser.add_argument("--peers", help="comma-separated: some of autograd, jax, tensorflow, torch; empty for none")
-    parser.add_argument("--only", default="", help="comma-separated: libraries whose names have one of these in them")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="after which nothing is begun any more")
+    parser.add_argument("--only", default="", help="comma-separated: the libraries of these names")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no other round is begun")
     if evaluation.sizes:
         shown = ",".join(f"{size:g}" for size in evaluation.sizes)
         parser.add_argument("--sizes", default=shown, help=f"comma-separated: some of {shown}")
@@ -90,7 +90,7 @@ def run(evaluation: Evaluation, doc: str) -> None:
 def _chosen(evaluation: Evaluation, options: argparse.Namespace) -> list[Library]:
     patience = 0 if options.quick else 2 if options.all else 1
     libraries = [library for library in installed(options.peers, evaluation.libraries) if library.patience <= patience]
-    return [library for library in libraries if any(word in library.name for word in options.only.split(","))]
+    return [library for library in libraries if not options.only or library.name in options.only.split(",")]
 
 
 def _say_what_is_missing(evaluation: Evaluation, libraries: Sequence[Library]) -> None:

@@ -38,6 +38,7 @@ def fair_environment() -> None:
     OpenBLAS reads them when NumPy is imported, so that it is too late to unset them here.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's greetings would break into the table
+    os.environ["LIMELIGHT_COMPILATION_CACHE"] = "0"  # a first call is to compile, as that of the peers does
     if any(name in os.environ for name in _CHOOSE_KERNELS):
         for name in _CHOOSE_KERNELS:
             os.environ.pop(name, None)
@@ -219,7 +220,7 @@ def interleave(
     say: Callable[[str], None] = str,
     seconds: float = math.inf,
 ) -> Measured:
-    """Measures everything `rounds` times, the libraries in turn, but begins nothing after so many seconds."""
+    """Measures everything `rounds` times, the libraries in turn; after so many seconds it begins no other round."""
     end = time.monotonic() + seconds
     homes = {library.name: library.beside or library.name for library in libraries}
     workers = {home: Worker(module) for home in dict.fromkeys(homes.values())}
@@ -230,7 +231,7 @@ def interleave(
                 for library in _in_turn(libraries, turn):
                     key = (library.name, row.name)
                     lacks = {row.name, row.group} & {*library.lacks} or (row.once and turn)
-                    if lacks or key in found.failed or time.monotonic() > end:
+                    if lacks or key in found.failed or (turn and time.monotonic() > end):
                         continue
                     say(f"round {turn + 1} of {rounds}: {row.name}, {library.name}")
                     answer = workers[homes[library.name]].measure(library.name, row)

@@ -253,7 +253,6 @@ def _tensorflow_xla() -> Mapping[str, Any]:
 
 EAGER = ("tiny", "medium", "gradient", "large", "large views")
 STAGED = ("staged", "calls", "first call")
-GROUPS = (*EAGER, *STAGED)
 LIBRARIES = [
     Library("numpy", "numpy", _numpy, lacks=("first call",)),
     Library("limelight", "limelight", _limelight, beside="numpy"),
