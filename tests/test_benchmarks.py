@@ -305,25 +305,41 @@ def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
 
 
 @pytest.mark.slow  # starts another Python
-@pytest.mark.parametrize(("name", "row"), [("l2hmc", "10 samples"), ("resnet50", "2 images of 64 x 64")])
-def test_the_task_is_the_same_program_staged_and_not(name, row, tmp_path):
-    found, printed = run_quickly(name, tmp_path)
+def test_the_task_is_the_same_program_staged_and_not(tmp_path):
+    found, printed = run_quickly("l2hmc", tmp_path)
     with_loops = {"limelight loops"} if native_loops.is_installed() else set()
     staged = {"limelight plan"} | with_loops
-    assert found["seconds"][f"first call, {row}"].keys() == staged
-    assert found["seconds"][row].keys() == {"limelight"} | staged | ({"variables"} if name == "l2hmc" else set())
+    assert found["seconds"]["first call, 10 samples"].keys() == staged
+    assert found["seconds"]["10 samples"].keys() == {"limelight", "variables"} | staged
     assert "medians (least-most)" in printed
-    drawn = tmp_path / f"{name}.svg"
-    assert drawn.exists() == ("no plot" not in printed)
+    assert (tmp_path / "l2hmc.svg").exists() == ("no plot" not in printed)
 
 
-@pytest.mark.slow  # starts another Python
-def test_memory_is_counted_by_the_system(tmp_path):
-    if sys.platform != "linux":
-        pytest.skip("the most memory of a process is read from Linux's files")
-    found, _ = run_quickly("memory", tmp_path, "--only", "limelight plan")
-    (nbytes,) = found["seconds"]["2 images of 64 x 64"]["limelight plan"]
-    assert 2e6 < nbytes < 2e9
+@pytest.mark.parametrize("stage", [False, True])
+def test_a_task_is_trained_and_its_memory_counted(stage, module):
+    training = module("training")
+    task = training.Task(
+        loss=lambda xp, p, data: xp.mean(xp.square(data[0] @ p[0])),
+        parameters=lambda: [np.eye(2, dtype=np.float32)],
+        batch=lambda n: [np.full((n, 2), 2.0, np.float32)],
+        operations={"limelight": lambda: ll},
+        rate=0.1,
+    )
+    words = training.limelight(task, stage=stage)
+    losses = [words["step"](words["batch"](3)) for _ in range(3)]
+    assert losses[0] == 4.0 == words["losses"][0]
+    assert sorted(losses, reverse=True) == losses
+    if sys.platform == "linux":
+        assert words["peak"](words["batch"](100_000), words["batch"](1)) > 500_000
+
+
+def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
+    resnet, operations = module("resnet"), module("resnet50").OPERATIONS["limelight"]()
+    parameters = resnet.parameters()
+    assert sum(p.size for p in parameters) == 25_557_032  # without running averages
+    assert sum(p.ndim in (2, 4) for p in parameters) == 50 + 4  # and the projections of four stages
+    loss = float(resnet.loss(operations, list(map(ll.constant, parameters)), resnet.batch(2, 32)))
+    assert abs(loss - np.log(resnet.CLASSES)) < 2.0
 
 
 def test_rounds_are_shown_with_their_spread(report, module):
