@@ -7,6 +7,8 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
+EVALUATIONS := eager staging l2hmc resnet50 compile_device memory
+
 .PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -71,7 +73,8 @@ dist: docs $(READY) ## the source archive, with that site in it, and the wheel, 
 	$(RUN) -m hatchling build --target sdist --target wheel --directory artefacts/dist
 
 bench: $(VENV)-bench/.installed-bench ## measure against the peers, in an environment of their own
-	$(VENV)-bench/bin/python benchmarks/eager.py
+	@status=0; for name in $(EVALUATIONS); do \
+		echo "== $$name"; $(VENV)-bench/bin/python benchmarks/$$name.py || status=1; done; exit $$status
 
 array-api: ## let the public suite of the Array API judge: make array-api SUITE=<checkout of data-apis/array-api-tests>
 	@test -n "$(SUITE)" || { echo "Say where the suite is: make array-api SUITE=path/to/array-api-tests"; exit 2; }

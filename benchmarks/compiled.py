@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import limelight as ll
-from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
+from measure import fair_environment
 
 _RANDOM = np.random.default_rng(0)
 SLICES = 15
@@ -73,12 +73,9 @@ PROGRAMS = {
 }
 
 
-def ours(program: Program, device: str) -> Callable[[], Any]:
-    """A call of limelight's staged function, on tensors of the device."""
+def ours(program: Program, device: str = "CPU:0", jit_compile: bool | None = True) -> tuple[Any, Callable[[], Any]]:
+    """A staged function of a program, and a call of it on tensors of the device."""
     arrays = [ll.constant(x).to(device) for x in program.arrays]
-    if not program.state:
-        f = ll.function(lambda *xs: program.body(ll, *xs), jit_compile=True)
-        return lambda: f(*arrays)
     with ll.device(device):
         variables = [ll.Variable(x) for x in program.state]
 
@@ -89,8 +86,8 @@ def ours(program: Program, device: str) -> Callable[[], Any]:
             variable.assign_sub(1e-3 * gradient)
         return loss
 
-    f = ll.function(step, jit_compile=True)
-    return lambda: f(*arrays)
+    f = ll.function(step if program.state else lambda *xs: program.body(ll, *xs), jit_compile=jit_compile)
+    return f, lambda: f(*arrays)
 
 
 def bare(program: Program, device: str) -> Callable[[], Any]:
@@ -146,13 +143,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each program and device")
     parser.add_argument("--only", default="", help="programs whose name has this in it")
     arguments = parser.parse_args()
+    fair_environment()
     print(f"JAX {jax.__version__}, NumPy {np.__version__}; processor time; the ratio is limelight's to jax.jit's")
     print(f"{'':28}{'':8}{'limelight':>12}{'jax.jit':>12}{'ratio':>8}{'first call, ms':>18}{'jax.jit':>10}")
     for name, program in PROGRAMS.items():
         if arguments.only not in name:
             continue
         for device in DEVICES:
-            runs = [ours(program, device), bare(program, device)]
+            runs = [ours(program, device)[1], bare(program, device)]
             first = [seconds(run, 1) * 1e3 for run in runs]
             mine, theirs = compared(runs, arguments.seconds)
             print(

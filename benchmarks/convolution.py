@@ -11,7 +11,6 @@ some of smaller networks, of one and of three dimensions.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from math import prod
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import report
-from measure import Library, Row, Samples, interleave
+from measure import Library, Row, Samples, fair_environment, installed, interleave
 
 DIRECTIONS = ("forward", "input", "filters")
 
@@ -219,16 +218,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="how often each row is measured")
     parser.add_argument("--layers", default="", help="only the layers whose names contain this")
     options = parser.parse_args()
-    libraries = [library for library in LIBRARIES if importlib.util.find_spec(library.package) is not None]
+    fair_environment()
+    libraries = installed(None, LIBRARIES)
     rows = [row for row in ROWS if options.layers in row.name]
     print(report.describe(report.machine(["numpy", *[library.package for library in libraries]])), flush=True)
 
     def say(text: str) -> None:
         print(text, end="\r", file=sys.stderr, flush=True)
 
-    once = [Row("first call", "first", "first", once=True)]
-    first, _ = interleave([library for library in libraries if library.name not in ROUTES], once, 1, "convolution", say)
-    samples, failed = interleave(libraries, rows, options.rounds, "convolution", say)
+    once = [Row("first call", "first", "first", block=True, once=True)]
+    peers = [library for library in libraries if library.name not in ROUTES]
+    first = interleave(peers, once, 1, "convolution", say).wall
+    samples, _, failed = interleave(libraries, rows, options.rounds, "convolution", say)
     print("", *table(samples, [library.name for library in libraries], rows), sep="\n")
     print()
     for name, (seconds,) in sorted((name, found) for (name, _), found in first.items()):

@@ -32,9 +32,9 @@ if importlib.util.find_spec("jax") is not None:
 
 import limelight as ll
 import sampler
-from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
 from graph import sampler_step
 from limelight.executors import base
+from measure import fair_environment
 
 Program = Callable[[], Callable[[], Any]]
 _RANDOM = np.random.default_rng(0)
@@ -375,6 +375,7 @@ def main() -> None:
     parser.add_argument("--outside", action="store_true", help="say instead what of each program runs in no table")
     parser.add_argument("--peers", help="comma-separated: jax; empty for none; by default all that are installed")
     arguments = parser.parse_args()
+    fair_environment()
     print(f"processor time, one process; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, make in PROGRAMS.items():
         if arguments.only in name and arguments.outside:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import limelight as ll
-from eager import installed as _installed  # noqa: F401  # sets the same environment as the other benchmarks
 from limelight.executors import base
+from measure import fair_environment
 
 ROUNDS = 9
 SECONDS = 0.004
@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="patterns whose name has this in it")
     parser.add_argument("--worst", type=int, default=20, help="how many are printed")
     arguments = parser.parse_args()
+    fair_environment()
     rows = []
     for pattern in patterns():
         if arguments.only in pattern.name:

@@ -10,8 +10,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import importlib.util
+import math
 import multiprocessing
+import os
 import statistics
+import sys
 import time
 import timeit
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,15 +27,30 @@ SLICE = 0.004
 MOST = 20_000
 """Calls in one measurement, at most."""
 
-Run = Callable[[int], float]
-"""From a number of calls to the seconds they took together."""
+Run = Callable[[int], tuple[float, float]]
+"""From a number of calls to the seconds they took together: by the clock, and of all processors."""
+_CHOOSE_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+def fair_environment() -> None:
+    """Starts the script anew without the variables that hold OpenBLAS to other kernels than the processor's own.
+
+    OpenBLAS reads them when NumPy is imported, so that it is too late to unset them here.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's greetings would break into the table
+    os.environ["LIMELIGHT_COMPILATION_CACHE"] = "0"  # a first call is to compile, as that of the peers does
+    if any(name in os.environ for name in _CHOOSE_KERNELS):
+        for name in _CHOOSE_KERNELS:
+            os.environ.pop(name, None)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 class Row(NamedTuple):
     """One line of the table: the code to time, in words that each library's namespace gives a meaning to.
 
     The code of a `block` is the name of a function that makes about a number of calls and returns how many; other code
-    is one call. A `once` row is such a block, too: what happens the first time, and so is not repeated.
+    is one call. A `once` row is what happens the first time, and so is not repeated. The value of a `figure`'s code is
+    itself what is wanted, not the time that it takes.
     """
 
     name: str
@@ -40,6 +59,10 @@ class Row(NamedTuple):
     block: bool = False
     once: bool = False
     finish: bool = False  # wait for the result, where the library computes behind the caller's back
+    figure: bool = False
+    setup: str = "pass"  # is run before, and not timed
+    size: float = 0  # of the workload: where it stands on a plot, and examples a call
+    unit: str = "ms"  # see `report.UNITS`
 
 
 class Library(NamedTuple):
@@ -51,29 +74,70 @@ class Library(NamedTuple):
     beside: str = ""  # the library in whose process it is measured
     finish: str = "{}"  # how to wait for a result
     lacks: tuple[str, ...] = ()  # rows, or groups of rows, that it has nothing for
+    patience: int = 0  # 1: compiles for long, so not in a quick run; 2: for minutes, so in no run by itself
+    needs: tuple[str, ...] = ()  # other packages that must be there
+
+
+def installed(wanted: str | None, libraries: Sequence[Library]) -> list[Library]:
+    """The libraries to measure; NumPy and limelight always."""
+    names = None if wanted is None else {"numpy", "limelight", *filter(None, wanted.split(","))}
+    unknown = (names or set()) - {"numpy"} - {library.package for library in libraries}
+    if unknown:
+        sys.exit(f"no such peer: {', '.join(sorted(unknown))}; there are {_listed(libraries)}")
+    chosen = [library for library in libraries if names is None or library.package in names]
+    return [library for library in chosen if not absent(library)]
+
+
+def absent(library: Library) -> list[str]:
+    """The packages that it needs and that are not installed."""
+    return [name for name in (library.package, *library.needs) if importlib.util.find_spec(name) is None]
+
+
+def _listed(libraries: Sequence[Library]) -> str:
+    *most, last = sorted({library.package for library in libraries} - {"numpy", "limelight"})
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
     """The row as something to time."""
-    if row.block or row.once:
+    if row.figure:
+        compute = f"{row.setup}\nfigure = {row.code}"
+
+        def found(number: int) -> tuple[float, float]:
+            names = dict(words)
+            exec(compute, names)
+            return (float(names["figure"]) * number,) * 2
+
+        return found
+    if row.block:
         block: Callable[[int], int] = words[row.code]
 
-        def run(number: int) -> float:
-            start = time.perf_counter()
+        def run(number: int) -> tuple[float, float]:
+            start, processor = time.perf_counter(), time.process_time()
             done = block(number)
-            return (time.perf_counter() - start) * number / done
+            wall, processor = time.perf_counter() - start, time.process_time() - processor
+            return wall * number / done, processor * number / done
 
         return run
     code = finish.format(row.code) if row.finish else row.code
-    return timeit.Timer(code, globals=dict(words)).timeit
+    timer = timeit.Timer(code, row.setup, globals=dict(words))
+
+    def both(number: int) -> tuple[float, float]:
+        start = time.process_time()
+        wall = timer.timeit(number)
+        return wall, time.process_time() - start  # with the setup in it, which looks something up
+
+    return both
 
 
 def calibrate(run: Run, limit: float = SLICE) -> int:
     """How many calls fill a slice of time; the first calls warm up caches and pools."""
     number = 1
-    while run(number) < limit and number < MOST:
+    while (wall := run(number)[0]) < limit and number < MOST:
         number = min(number * 4, MOST)
-    return max(1, min(MOST, int(number * limit / max(min(run(number), run(number)), 1e-9))))
+    if wall > 100 * limit:
+        return 1
+    return max(1, min(MOST, int(number * limit / max(min(run(number)[0], run(number)[0]), 1e-9))))
 
 
 def _words_of(library: Library) -> Mapping[str, Any]:
@@ -100,10 +164,11 @@ def _serve(module: str, pipe: Connection) -> None:
                 words[name] = _words_of(libraries[name])
             if (name, row.name) not in numbers:
                 run = runner(row, words[name], libraries[name].finish)
-                numbers[name, row.name] = (run, 1 if row.once else calibrate(run))
+                numbers[name, row.name] = (run, 1 if row.once or row.figure else calibrate(run))
             run, number = numbers[name, row.name]
             gc.collect(1)
-            pipe.send(run(number) / number)
+            wall, processor = run(number)
+            pipe.send((wall / number, processor / number))
         except Exception as error:  # noqa: BLE001 # a peer that cannot do a row must not end the run
             pipe.send(f"{type(error).__name__}: {error}".splitlines()[0][:160])
 
@@ -118,11 +183,11 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def measure(self, library: str, row: Row) -> float | str:
-        """Seconds a call, or why there is no answer."""
+    def measure(self, library: str, row: Row) -> tuple[float, float] | str:
+        """Seconds a call, by the clock and of all processors, or why there is no answer."""
         try:
             self._pipe.send((library, row))
-            answer: float | str = self._pipe.recv()
+            answer: tuple[float, float] | str = self._pipe.recv()
         except (EOFError, BrokenPipeError):
             return "its process died"
         return answer
@@ -139,31 +204,46 @@ Samples = dict[tuple[str, str], list[float]]
 """Seconds a call of each round, by (library, row)."""
 
 
+class Measured(NamedTuple):
+    """What came of the rounds: seconds by the clock, seconds of all processors, and reasons for what could not be."""
+
+    wall: Samples
+    processor: Samples
+    failed: dict[tuple[str, str], str]
+
+
 def interleave(
-    libraries: Sequence[Library], rows: Sequence[Row], rounds: int, module: str, say: Callable[[str], None]
-) -> tuple[Samples, dict[tuple[str, str], str]]:
-    """Measures everything `rounds` times, the libraries in turn; also returns the reasons for what could not be."""
+    libraries: Sequence[Library],
+    rows: Sequence[Row],
+    rounds: int,
+    module: str,
+    say: Callable[[str], None] = str,
+    seconds: float = math.inf,
+) -> Measured:
+    """Measures everything `rounds` times, the libraries in turn; after so many seconds it begins no other round."""
+    end = time.monotonic() + seconds
     homes = {library.name: library.beside or library.name for library in libraries}
     workers = {home: Worker(module) for home in dict.fromkeys(homes.values())}
-    samples: Samples = {}
-    failed: dict[tuple[str, str], str] = {}
+    found = Measured({}, {}, {})
     try:
         for turn in range(rounds):
-            say(f"round {turn + 1} of {rounds}")
             for row in rows:
                 for library in _in_turn(libraries, turn):
                     key = (library.name, row.name)
-                    if key in failed or {row.name, row.group} & {*library.lacks} or (row.once and turn):
+                    lacks = {row.name, row.group} & {*library.lacks} or (row.once and turn)
+                    if lacks or key in found.failed or (turn and time.monotonic() > end):
                         continue
+                    say(f"round {turn + 1} of {rounds}: {row.name}, {library.name}")
                     answer = workers[homes[library.name]].measure(library.name, row)
                     if isinstance(answer, str):
-                        failed[key] = answer
-                    else:
-                        samples.setdefault(key, []).append(answer)
+                        found.failed[key] = answer
+                        continue
+                    for samples, figure in zip((found.wall, found.processor), answer, strict=True):
+                        samples.setdefault(key, []).append(figure)
     finally:
         for worker in workers.values():
             worker.close()
-    return samples, failed
+    return found
 
 
 def _in_turn(libraries: Sequence[Library], turn: int) -> Iterable[Library]:

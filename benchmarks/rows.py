@@ -1,8 +1,8 @@
-"""What is measured: the rows of the table, and what their words mean in each library."""
+"""What `eager.py` and `staging.py` measure: the rows of their tables, and what their words mean in each library."""
 
 from __future__ import annotations
 
-import os
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,8 +14,8 @@ Words = dict[str, Any]
 
 RECORDED = 300
 """Additions on one tape: what a step of training may record."""
-CHAIN = 100
-"""Rounds of `x -> tanh(x * b) + a`: 300 operations in all."""
+CHAINS = (30, 300, 3_000)
+"""Operations of a graph, by three a round of `x -> tanh(x * b) + a`."""
 
 ROWS = [
     Row("add", "tiny", "a + b"),
@@ -33,7 +33,7 @@ ROWS = [
     Row("add, recorded", "gradient", "recorded", block=True),
     Row("gradient of sum(tanh(a*b)*a)", "gradient", "gradient(a, b)"),
     Row("staged x + 1", "staged", "plus_one(a)"),
-    Row("staged chain of 300", "staged", "chain(a, b)"),
+    *[Row(f"staged chain of {n}", "staged", f"chain({n})(a, b)", size=n) for n in CHAINS],
     Row("call, list of 100", "calls", "of_list(xs)"),
     Row("call, dictionary of 10", "calls", "of_dict(d)"),
     Row("call, nested parameters", "calls", "of_params(params, a)"),
@@ -44,7 +44,7 @@ ROWS = [
     Row("call, a mix", "calls", "of_mix(params, a, array, rate=0.5)"),
     Row("call, list of variables", "calls", "of_list(variables)"),
     Row("call, nested result", "calls", "to_nest(a)"),
-    Row("its first call", "first call", "first_chain", once=True),
+    *[Row(f"first call of {n}", "first call", f"chain({n})(a, b)", once=True, size=n) for n in CHAINS],
     Row("add, large", "large", "A + B", finish=True),
     Row("scalar, large", "large", "A * 2.0", finish=True),
     Row("tanh, large", "large", "tanh(A)", finish=True),
@@ -69,36 +69,22 @@ def _operands(convert: Callable[[Any], Any]) -> Words:
     return {name: convert(array) for name, array in arrays.items()}
 
 
-def _chain(tanh: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _chain(tanh: Callable[[Any], Any], operations: int) -> Callable[[Any, Any], Any]:
     """A new function each time, so that staging it starts from nothing."""
 
     def chain(x: Any, b: Any) -> Any:
         a = x
-        for _ in range(CHAIN):
+        for _ in range(operations // 3):
             x = tanh(x * b) + a
         return x
 
     return chain
 
 
-def _staged(
-    words: Words, stage: Callable[[Callable[..., Any]], Callable[..., Any]], forget: Callable[[], object] = lambda: None
-) -> Words:
-    """The rows of staged functions: `stage` is the library's own decorator, `forget` empties its caches."""
-    a, b, tanh = words["a"], words["b"], words["tanh"]
-
-    def first_chain(number: int) -> int:
-        for _ in range(number):
-            forget()
-            stage(_chain(tanh))(a, b)
-        return number
-
-    return {
-        "plus_one": stage(lambda x: x + 1),
-        "chain": stage(_chain(tanh)),
-        "first_chain": first_chain,
-        **_calls(stage, a),
-    }
+def _staged(words: Words, stage: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Words:
+    """The rows of staged functions: `stage` is the library's own decorator."""
+    chain = functools.cache(lambda operations: stage(_chain(words["tanh"], operations)))
+    return {"plus_one": stage(lambda x: x + 1), "chain": chain, **_calls(stage, words["a"])}
 
 
 def _calls(stage: Callable[[Callable[..., Any]], Callable[..., Any]], a: Any) -> Words:
@@ -183,6 +169,14 @@ def _limelight() -> Words:
     return words | {"variables": [ll.Variable(words["a"]) for _ in range(10)]}
 
 
+def limelight_on(executor: str) -> Words:
+    """What it stages from now on runs on that executor."""
+    import limelight as ll
+
+    ll.config.executor(executor)
+    return _limelight()
+
+
 def _autograd() -> Words:
     import autograd.numpy as xp
     from autograd.core import make_vjp
@@ -224,11 +218,10 @@ def _torch() -> Words:
 
     words |= {"recorded": _adder(lambda f, a: f(a), of_a, words["b"]), "gradient": gradient}
     torch._inductor.config.force_disable_caches = True  # or a first call would find its code on the disk
-    return words | _staged(words, torch.compile, torch.compiler.reset)
+    return words | _staged(words, torch.compile)
 
 
 def _tensorflow(**options: Any) -> Words:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its greetings would break into the table
     import tensorflow as tf
 
     words = _operands(tf.constant) | {
@@ -259,18 +252,13 @@ def _tensorflow_xla() -> Mapping[str, Any]:
 
 
 EAGER = ("tiny", "medium", "gradient", "large", "large views")
+STAGED = ("staged", "calls", "first call")
 LIBRARIES = [
     Library("numpy", "numpy", _numpy, lacks=("first call",)),
     Library("limelight", "limelight", _limelight, beside="numpy"),
-    Library("autograd", "autograd", _autograd, lacks=("staged", "calls", "first call")),
+    Library("autograd", "autograd", _autograd, lacks=STAGED),
     Library("jax", "jax", _jax, finish="({}).block_until_ready()"),
-    Library("torch", "torch", _torch),
+    Library("torch", "torch", _torch, lacks=("first call of 3000", "staged chain of 3000")),
     Library("tensorflow", "tensorflow", _tensorflow),
-    Library(
-        "tf (XLA)",
-        "tensorflow",
-        _tensorflow_xla,
-        beside="tensorflow",
-        lacks=EAGER,
-    ),
+    Library("tf (XLA)", "tensorflow", _tensorflow_xla, beside="tensorflow", lacks=EAGER),
 ]

@@ -15,25 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import limelight as ll
-from compiled import PROGRAMS, Program
-
-
-def function(program: Program, jit_compile: bool | None) -> tuple[Any, Callable[[], Any]]:
-    """A staged function of a program, and a call of it."""
-    arrays = [ll.constant(x) for x in program.arrays]
-    variables = [ll.Variable(x) for x in program.state]
-
-    def step(*batch: Any) -> Any:
-        with ll.GradientTape() as tape:
-            loss = program.body(ll, variables, *batch)
-        for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
-            variable.assign_sub(1e-3 * gradient)
-        return loss
-
-    body = step if program.state else (lambda *xs: program.body(ll, *xs))
-    f = ll.function(body, jit_compile=jit_compile)
-    return f, lambda: f(*arrays)
+from compiled import PROGRAMS, Program, ours
+from measure import fair_environment
 
 
 def seconds(call: Callable[[], Any], steps: int) -> float:
@@ -45,7 +28,7 @@ def seconds(call: Callable[[], Any], steps: int) -> float:
 
 def compiled_at_once(name: str, program: Program, patience: float) -> None:
     """Compiles after the first step, and prints what came of it."""
-    f, call = function(program, None)
+    f, call = ours(program, jit_compile=None)
     call()
     entry = f.trace_cache[0]
     run = entry.function._built
@@ -73,14 +56,15 @@ def main() -> None:
     parser.add_argument("--at-once", action="store_true")
     parser.add_argument("--patience", type=float, default=120.0, help="seconds that compiling may last")
     arguments = parser.parse_args()
+    fair_environment()
     for name, program in PROGRAMS.items():
         if arguments.at_once:
             compiled_at_once(name, program, arguments.patience)
             continue
         ratios, entry = [], None
         for _ in range(arguments.rounds):
-            f, tiered = function(program, None)
-            _, plan = function(program, False)
+            f, tiered = ours(program, jit_compile=None)
+            _, plan = ours(program, jit_compile=False)
             plan(), tiered()
             alone = seconds(plan, arguments.steps)
             ratios.append(seconds(tiered, arguments.steps) / alone)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.executors.loops import native_loops
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -244,48 +245,108 @@ def test_no_hidden_copies_of_large_arrays(work, expected):
 
 
 @pytest.fixture
-def report() -> Iterator[ModuleType]:
-    yield from _benchmark_module("report")
-
-
-def _benchmark_module(name: str) -> Iterator[ModuleType]:
+def module() -> Iterator[Callable[[str], ModuleType]]:
+    """Imports a benchmark; none of their names is left behind."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        yield importlib.import_module(name)
+        yield importlib.import_module
     finally:
         sys.path.remove(str(BENCHMARKS))
-        for module in ("report", "measure"):
-            sys.modules.pop(module, None)
+        for script in BENCHMARKS.glob("*.py"):
+            sys.modules.pop(script.stem, None)
+
+
+@pytest.fixture
+def report(module) -> ModuleType:
+    return module("report")
+
+
+EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory")
+
+
+@pytest.mark.parametrize("name", EVALUATIONS)
+def test_what_an_evaluation_promises_is_among_what_it_measures(name, module):
+    evaluation = module(name).EVALUATION
+    rows, libraries = ([x.name for x in many] for many in (evaluation.rows, evaluation.libraries))
+    assert len(set(rows)) == len(rows)
+    assert evaluation.quick
+    assert module(evaluation.module or evaluation.name).LIBRARIES == evaluation.libraries
+    for bar in evaluation.bars:
+        assert {*bar.rows} <= {*rows}
+        assert {bar.ours, bar.other} <= {*libraries}
+    for library in evaluation.libraries:
+        known = {name for row in (*evaluation.rows, *module("rows").ROWS) for name in (row.name, row.group)}
+        assert {*library.lacks} <= known
+    assert name in Path(ROOT / "Makefile").read_text(encoding="utf-8").partition("EVALUATIONS := ")[2].split("\n")[0]
+
+
+def run_quickly(name: str, folder: Path, *options: str) -> tuple[dict[str, Any], str]:
+    """The numbers that an evaluation writes, and what it prints."""
+    command = [sys.executable, f"{name}.py", "--quick", "--rounds", "1", "--peers", "", "--out", str(folder), *options]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr  # it fails where a library finds another loss
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8")), done.stdout
 
 
 @pytest.mark.slow  # starts another Python
 def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
-    results = tmp_path / "eager.json"
-    command = [sys.executable, "eager.py", "--quick", "--rounds", "1", "--peers", "", "--json", str(results)]
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=500)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(results.read_text(encoding="utf-8"))
+    found, printed = run_quickly("eager", tmp_path)
     assert found["failed"] == []
     assert found["machine"]["cores"] >= 1
-    assert {"add", "slice", "softmax", "add, recorded", "staged x + 1"} <= found["seconds"].keys()
+    assert {"load", "load after", "blas", "versions"} <= found["machine"].keys()
+    assert {"add", "slice", "softmax", "add, recorded"} <= found["seconds"].keys()
     for row, seconds in found["seconds"].items():
         assert seconds.keys() == {"numpy", "limelight"}, row
         assert all(0 < value < 1 for values in seconds.values() for value in values), row
-    assert len(found["bars"]) == 2
-    assert all(bar.startswith(("PASS  a + b", "FAIL  a + b")) for bar in found["bars"])
+        assert seconds.keys() == found["processor seconds"][row].keys()
+    assert all(bar[:6] in ("PASS  ", "FAIL  ", "SKIP  ") for bar in found["bars"])
     for line in found["bars"]:
-        assert line in done.stdout
+        assert line in printed
 
 
 @pytest.mark.slow  # starts another Python
-def test_the_sampler_is_the_same_program_staged_and_not(tmp_path):
-    results = tmp_path / "l2hmc.json"
-    command = [sys.executable, "l2hmc.py", "--quick", "--peers", "", "--json", str(results)]
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr  # it fails where a library finds another loss
-    found = json.loads(results.read_text(encoding="utf-8"))
-    assert found["seconds"]["step, 10 samples"].keys() == {"limelight", "limelight, staged", "variables"}
-    assert found["seconds"]["first call, 10 samples"].keys() == {"limelight, staged"}
+def test_the_task_is_the_same_program_staged_and_not(tmp_path):
+    found, printed = run_quickly("l2hmc", tmp_path)
+    with_loops = {"limelight loops"} if native_loops.is_installed() else set()
+    staged = {"limelight plan"} | with_loops
+    assert found["seconds"]["first call, 10 samples"].keys() == staged
+    assert found["seconds"]["10 samples"].keys() == {"limelight", "variables"} | staged
+    assert "medians (least-most)" in printed
+    assert (tmp_path / "l2hmc.svg").exists() == ("no plot" not in printed)
+
+
+@pytest.mark.parametrize("stage", [False, True])
+def test_a_task_is_trained_and_its_memory_counted(stage, module):
+    training = module("training")
+    task = training.Task(
+        loss=lambda xp, p, data: xp.mean(xp.square(data[0] @ p[0])),
+        parameters=lambda: [np.eye(2, dtype=np.float32)],
+        batch=lambda n: [np.full((n, 2), 2.0, np.float32)],
+        operations={"limelight": lambda: ll},
+        rate=0.1,
+    )
+    words = training.limelight(task, stage=stage)
+    losses = [words["step"](words["batch"](3)) for _ in range(3)]
+    assert losses[0] == 4.0 == words["losses"][0]
+    assert sorted(losses, reverse=True) == losses
+    if sys.platform == "linux":
+        assert words["peak"](words["batch"](100_000), words["batch"](1)) > 500_000
+
+
+def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
+    resnet, operations = module("resnet"), module("resnet50").OPERATIONS["limelight"]()
+    parameters = resnet.parameters()
+    assert sum(p.size for p in parameters) == 25_557_032  # without running averages
+    assert sum(p.ndim in (2, 4) for p in parameters) == 50 + 4  # and the projections of four stages
+    loss = float(resnet.loss(operations, list(map(ll.constant, parameters)), resnet.batch(2, 32)))
+    assert abs(loss - np.log(resnet.CLASSES)) < 2.0
+
+
+def test_rounds_are_shown_with_their_spread(report, module):
+    row = module("measure").Row("4 images", "steady state", "", size=4, unit="examples/s")
+    libraries = [module("measure").Library(name, name, dict) for name in ("one", "other")]
+    lines = report.by_library({("one", "4 images"): [1.0, 2.0, 4.0]}, libraries, [row])
+    assert [line.split() for line in lines if line[0] != "-"][1:] == [["one", "2", "(1-4)"], ["other", "-"]]
 
 
 def test_an_unknown_peer_is_refused():

@@ -34,6 +34,7 @@ from limelight.staging.argument_changes import ArgumentChange
 from limelight.staging.array_changes import ArrayChange
 from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
+from limelight.staging.direct_call import Direct, direct_call
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.key import Key
 from limelight.staging.key_parts import VariablePart
@@ -355,6 +356,17 @@ class ConcreteFunction:
         return (
             plain and self._home is not None and count == len(self._tensor_leaves)
         )  # others were made of defaults, or of numbers
+
+    def direct_call(self, args: tuple[Any, ...]) -> Direct | None:
+        """What makes such calls as one with these arguments; None where a call is more than a compiled program's.
+
+        It is asked only where `runs_payloads`.
+        """
+        home = self._home
+        if home is None or self._first is not None or not self._outputs.bare:
+            return None
+        run = self.function.run if home is CPU0 else self._run_elsewhere
+        return direct_call(args, self._captures, home, run, self.counter, self.name)
 
     @functools.cached_property
     def _home(self) -> Device | None:

@@ -35,6 +35,7 @@ from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
 from limelight.staging.bound_methods import name_of, weakly_bound
 from limelight.staging.concrete_function import ConcreteFunction
+from limelight.staging.direct_call import MISSED
 from limelight.staging.explainer import Prediction
 from limelight.staging.guards import HITS
 from limelight.staging.key import Call, Key, LookupKey, key_by_identity, plain_types
@@ -75,6 +76,8 @@ class Function:
 
     is_for_question = False
     """Whether a question about a call has had it staged, and not the user: then views of all functions leave it out."""
+    _counts_hits_only = True
+    """Whether `_note_hit` does nothing else: calls may then be direct."""
     follows_sharing = True
     """Whether what is the same among the arguments is so to the code, and what it would do to arrays is told."""
 
@@ -131,6 +134,9 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            direct = self._cache.direct
+            if direct is not None and not active and not kwargs and (result := direct(args)) is not MISSED:
+                return result
             busy = active and len(active) != len(kept) + len(tapes_told)  # views that count are no reason to be
             plain, shortcuts = None if busy or kwargs else plain_types(args), self._cache.by_types
             if plain is not None:
@@ -159,6 +165,7 @@ class Function:
             apart = sharing.may_share(call, self._tells_apart)  # then it counts which arguments are one and the same
             if plain is not None and not apart and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
                 add_shortcut(shortcuts, types, entry)
+                self._cache.direct = entry.direct_call(args) if self._counts_hits_only else None
             elif (
                 plain is None
                 and not (busy or (apart and self._tells_apart == sharing.TENSORS))  # guards know the same containers

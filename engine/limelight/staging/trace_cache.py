@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from limelight import forking
+from limelight.staging.direct_call import Direct
 from limelight.staging.guards import Guards
 from limelight.staging.key import Key, LookupKey
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, has_identity
@@ -85,6 +86,8 @@ class TraceCache:
         """Shortcuts for the commonest calls: what `find` would find, by `key.plain_types`."""
         self.guards = Guards()
         """The same for calls with containers, keywords and other Python values."""
+        self.direct: Direct | None = None
+        """The same for calls that are one compiled program, which it runs as well."""
         self.history = History()
 
     def find(self, key: LookupKey) -> Any:
@@ -157,6 +160,7 @@ class TraceCache:
         """Forgets the shortcuts, so that the next calls look entries up by their whole keys."""
         self.by_types = {}
         self.guards = Guards()
+        self.direct = None
         self._covered = {}
 
     def __iter__(self) -> Iterator[Any]:

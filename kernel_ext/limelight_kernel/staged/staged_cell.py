@@ -77,6 +77,7 @@ class StagedCell(Function):
         loss = step(images, labels).result
     """
 
+    _counts_hits_only = False
     follows_sharing = False  # by itself: by names of the notebook, and it writes back what the cell changes
 
     def __init__(self, shell: InteractiveShell, cell: Cell, options: Options) -> None:

@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import functools
 import importlib
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from limelight import forking
 from limelight.core import backends, value_checks
 from limelight.core.op import Op
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
-from limelight.executors.xla import disk_cache
+from limelight.executors.xla import disk_cache, stateful_call
 from limelight.executors.xla.graph_lowering import GraphLowering, VariableCell, array_of, why_no_form
 from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorCell, HandedIn
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
 from limelight.ops.random._draws import Source
-
-_committing = threading.Lock()
-forking.renew_in_child(__name__, "_committing", threading.Lock)
 
 
 class RefusedValueError(Exception):
@@ -159,7 +154,16 @@ class Program:
 
     def runner(self) -> Callable[..., Sequence[Any]]:
         """What gives the outputs for the payloads of all inputs; see `_with_state`. Nobody here keeps it: no cycle."""
-        return self._with_state if self._written or self.refuses or self.draws else self._without_state()
+        if self.refuses or self.draws or (self._written and self._generators):
+            return self._with_state
+        if not self._written:
+            return self._without_state()
+        return stateful_call.stateful_call(self._run, self._tensors, self._variables, self._written, self._on_host)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a run is nothing but a call of it, and the assignments: no draws, no refusal."""
+        return not (self._generators or self.refuses)
 
     def _without_state(self) -> Callable[..., Sequence[Any]]:
         """The hot path: nothing is drawn, assigned or refused."""
@@ -217,7 +221,7 @@ class Program:
         if not self._written:
             return True
         before = dict(zip(self._variables, arrays[len(self._tensors) :], strict=True))
-        with _committing:
+        with stateful_call.committing:
             if any(payloads[i].array is not before[i] for i in self._written):
                 return False
             for i, x in zip(self._written, results[len(self._graph.outputs) :], strict=True):

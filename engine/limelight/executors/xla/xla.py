@@ -58,6 +58,8 @@ class CompiledGraph:
         self._open = [i for i, value in enumerate(graph.inputs) if _has_open_sizes(value.spec)]
         self._programs: dict[Any, Program | None] = {}  # by sizes that the graph does not know; None: the plan runs
         self._only: Callable[..., Any] | None = None  # where it knows all
+        self.program: Callable[..., Any] | None = None
+        """What `_only` is, where that calls the compiled program, assigns, and does nothing else."""
         self.refusal = ""
         """Why it runs as a plan, or did for the latest shapes that have no program; empty while it does not."""
 
@@ -93,6 +95,7 @@ class CompiledGraph:
         run = self._plan if program is None else program.runner()
         if not self._open:
             self._only = run  # from the second call on: JAX makes a quicker way at the first
+            self.program = run if program is not None and program.is_direct else None
         return run
 
     def _compiled(self, payloads: Sequence[Any]) -> Program | None:

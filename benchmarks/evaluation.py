@@ -1,0 +1,130 @@
+"""The form of an evaluation: options, a table for each group of rows, bars, all numbers as JSON, and a plot as SVG."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import report
+from measure import Library, Measured, Row, absent, fair_environment, installed, interleave
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "artefacts" / "benchmarks"
+LOSS = Row("loss of the first step", "check", "losses[0]", figure=True, unit="")
+"""The row that must be the same in all libraries: or they would not run the same program."""
+
+
+class Evaluation(NamedTuple):
+    """What a script measures, and how it shows that."""
+
+    name: str  # of the script, and of the files that it writes
+    libraries: Sequence[Library]
+    rows: Sequence[Row]
+    quick: Sequence[Row]  # what a quick run measures
+    bars: Sequence[report.Bar] = ()
+    rounds: int = 7
+    sizes: Sequence[float] = ()  # which can be chosen among
+    loss: float | None = None  # of the first step, where it is known
+    module: str = ""  # which has LIBRARIES, where that is not the script's own
+    tables: Callable[[Measured, Sequence[Library], Sequence[Row]], list[str]] | None = None  # else one for each group
+    more: Callable[[Measured, Sequence[Library], Sequence[Row]], list[str]] = lambda *_: []  # what follows the tables
+    draw: Callable[..., str] = report.curves
+
+
+def options_of(evaluation: Evaluation, doc: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few rounds and rows, no peer that compiles for long")
+    parser.add_argument("--all", action="store_true", help="peers that compile for minutes, too")
+    parser.add_argument("--rounds", type=int, help=f"how often each row is measured (default {evaluation.rounds})")
+    parser.add_argument("--peers", help="comma-separated: some of autograd, jax, tensorflow, torch; empty for none")
+    parser.add_argument("--only", default="", help="comma-separated: the libraries of these names")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no other round is begun")
+    if evaluation.sizes:
+        shown = ",".join(f"{size:g}" for size in evaluation.sizes)
+        parser.add_argument("--sizes", default=shown, help=f"comma-separated: some of {shown}")
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder for NAME.json and NAME.svg")
+    return parser.parse_args()
+
+
+def run(evaluation: Evaluation, doc: str) -> None:
+    """Measures, and says what came of it; ends with status 1 where a library could not do a row."""
+    options = options_of(evaluation, doc)
+    fair_environment()
+    libraries = _chosen(evaluation, options)
+    rows = list(evaluation.quick if options.quick else evaluation.rows)
+    if evaluation.sizes and not options.quick:
+        sizes = {float(size) for size in options.sizes.split(",")}
+        rows = [row for row in rows if not row.size or row.size in sizes]
+    facts = report.machine(name for library in libraries for name in (library.package, *library.needs))
+    print(report.describe(facts))
+    _say_what_is_missing(evaluation, libraries)
+    rounds = options.rounds or (2 if options.quick else evaluation.rounds)
+    measured = interleave(libraries, rows, rounds, evaluation.module or evaluation.name, _say, 60 * options.minutes)
+    facts["load after"] = report.load()
+    print(
+        "",
+        *(evaluation.tables or tables)(measured, libraries, rows),
+        *evaluation.more(measured, libraries, rows),
+        sep="\n",
+    )
+    verdicts = [report.verdict(bar, measured.wall) for bar in evaluation.bars]
+    of_processors = [report.verdict(bar, measured.processor) for bar in evaluation.bars]
+    print("\nBars, by the clock", *verdicts, "\nBars, by the processors' time", *of_processors, sep="\n")
+    for (library, row), problem in measured.failed.items():
+        print(f"{library} could not do {row}: {problem}")
+    print(f"load after: {facts['load after']}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    report.save(options.out / f"{evaluation.name}.json", facts, measured, verdicts)
+    print(evaluation.draw(options.out / f"{evaluation.name}.svg", measured.wall, libraries, rows))
+    differing = _differing(measured, evaluation.loss)
+    if differing:
+        print(f"These libraries ran another program: {differing}")
+    if measured.failed or differing:
+        sys.exit(1)
+
+
+def _chosen(evaluation: Evaluation, options: argparse.Namespace) -> list[Library]:
+    patience = 0 if options.quick else 2 if options.all else 1
+    libraries = [library for library in installed(options.peers, evaluation.libraries) if library.patience <= patience]
+    return [library for library in libraries if not options.only or library.name in options.only.split(",")]
+
+
+def _say_what_is_missing(evaluation: Evaluation, libraries: Sequence[Library]) -> None:
+    missing = [library for library in evaluation.libraries if library not in libraries]
+    not_there = sorted({name for library in missing for name in absent(library)})
+    left = [library.name for library in missing]
+    if not_there:
+        print(f"not installed: {', '.join(not_there)}")
+    if left:
+        print(f"not measured: {', '.join(left)}")
+    print("medians (least-most)", flush=True)
+
+
+def _say(text: str) -> None:
+    print(f"{text:70}", end="\r", file=sys.stderr, flush=True)
+
+
+def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]) -> list[str]:
+    """One for each group; of what is measured more than once, one of the processors' time as well."""
+    lines: list[str] = []
+    for group in dict.fromkeys(row.group for row in rows):
+        members = [row for row in rows if row.group == group]
+        lines += [f"{group}, by the clock", *report.by_library(measured.wall, libraries, members), ""]
+        if not any(row.once or row.figure for row in members):
+            lines += [f"{group}, by the processors' time", *report.by_library(measured.processor, libraries, members)]
+            lines.append("")
+    return lines
+
+
+def _differing(measured: Measured, expected: float | None) -> str:
+    """The losses, where libraries do not agree on them."""
+    losses = {library: values[0] for (library, row), values in measured.wall.items() if row == LOSS.name}
+    if losses and expected is not None:
+        losses["expected"] = expected
+    if not losses or max(losses.values()) - min(losses.values()) <= 1e-3 * max(map(abs, losses.values())):
+        return ""
+    return ", ".join(f"{library} {value:.5g}" for library, value in losses.items())
