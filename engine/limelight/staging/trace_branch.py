@@ -62,6 +62,7 @@ def trace_branch(
     specs: Sequence[Spec] = (),
     names: Sequence[str] = (),
     optional: bool = False,
+    repeated: bool = False,
 ) -> Traced:
     """Runs `fn` on symbolic arguments, inside the trace in progress.
 
@@ -71,10 +72,11 @@ def trace_branch(
         specs: the specs of its arguments.
         names: their names, none by default.
         optional: whether a run may pass it by: a branch, and not a body.
+        repeated: whether it is the body of a loop.
     """
     around = tracing()
     with Tracer(name, scope=name_scopes.current_name_scope(), calls=calls_around()) as tracer:
-        tracer.optional = optional
+        tracer.optional, tracer.repeated = optional, repeated
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]
         tensors, shape = split(fn(*arguments), name)
