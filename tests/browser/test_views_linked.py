@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from harness.axe import violations
 from harness.page import DARK, output, run_all, set_theme
 
 PROGRAM = """\
@@ -66,6 +67,11 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     cell.click()
     expect(tape.locator(".ll-row-detail math mover").first).to_be_visible()
     picture(tape, "tape-formula-light")
+    for view in ("graph", "cache", "devices", "tape"):
+        assert not violations(page, f".ll-{view}-view"), view
+    set_theme(page, DARK)
+    for view in ("graph", "cache", "devices", "tape"):
+        assert not violations(page, f".ll-{view}-view"), view
 
 
 def test_a_tensor_is_a_tile(open_cells, picture):

@@ -292,9 +292,10 @@ class Carried:
             leaves, structure = nest.flatten(value)
             paths = nest.paths(structure, name)
             self._slots.append((structure, [self._slot(*part) for part in zip(paths, leaves, strict=True)]))
-        mixed = [x for _, slots in self._slots for x in slots if x.at is not None and x.path in self._mixed]
-        self._codes = {x.at: len(self.leaves) + i for i, x in enumerate(mixed)}
         begin = self._number_slots()
+        path_of = {x.at: x.path for _, slots in self._slots for x in slots if x.at is not None}
+        mixed = [at for at in begin if path_of[at] in self._mixed]
+        self._codes = {at: len(self.leaves) + i for i, at in enumerate(mixed)}
         self.leaves += [constant(code_of(begin[at]), dtypes.int32) for at in self._codes]
 
     def _slot(self, path: str, leaf: Any) -> _Slot:

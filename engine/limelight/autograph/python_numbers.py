@@ -142,7 +142,7 @@ def is_unsure(*values: Any) -> bool:
 
 
 def _is_unsure(x: Any) -> bool:
-    if type(x) in (SymbolicNumber, MixedNumber):
+    if isinstance(x, SymbolicNumber | MixedNumber):
         return x.unsure
     if type(x) is float:
         return not math.isnan(x) and float(np.float32(x)) != x

@@ -101,9 +101,8 @@ def _items_read(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
             if isinstance(node.func.value, ast.Name) and node.args and not isinstance(node.args[0], ast.Starred):
                 yield node.func.value.id, node.args[0]
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
-            if isinstance(node.comparators[0], ast.Name):
-                yield node.comparators[0].id, node.left
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
+            yield from [(name, node.left) for name in _name(node.comparators[0])]
 
 
 @dataclass
