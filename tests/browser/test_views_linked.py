@@ -58,6 +58,13 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     picture(cache, "cache-two-chosen-light")
     devices = output(page, 3).locator(".ll-devices-view")
     expect(devices.locator(".ll-axis-end").first).to_have_text("now")
+    timeline = devices.get_by_role("slider").first
+    timeline.locator("svg").click(position={"x": 5, "y": 10})
+    expect(devices).to_contain_text("%devices --live")
+    timeline.press("End")
+    expect(timeline).to_be_focused()
+    expect(devices.locator(".ll-asked")).to_contain_text("now: ")
+    expect(devices.locator(".ll-asked")).not_to_contain_text("now: 0 B")
     picture(devices, "devices-timeline-light")
     tape = output(page, 4).locator(".ll-tape-view")
     cell = tape.get_by_text("encoder/hidden_layer/kernel f32[784,100]").first

@@ -12,6 +12,7 @@ export class Splitter {
     this.moved = moved;
     this.settled = settled;
     this.beside = true;
+    this.share = USUAL;
     this.bar = h("div", { class: "ll-dash-split", role: "separator", tabindex: "0", "aria-label": "Room for the graph", "aria-valuemin": LEAST, "aria-valuemax": MOST });
     this.bar.addEventListener("pointerdown", (event) => this.onDown(event));
     this.bar.addEventListener("pointermove", (event) => this.bar.hasPointerCapture(event.pointerId) && this.set(this.at(event)));
