@@ -113,7 +113,7 @@ def code_of(x: Any) -> Any:
 
 def decoded(tensor: Any, code: Any) -> Any:
     """The number that `tensor` stands for in a run that had this `code`; the tensor itself where it is no number."""
-    if isinstance(code, SymbolicTensor):  # the run is part of another trace
+    if isinstance(code, Tensor) and type(code) is not Tensor:  # the run is part of another trace, or of a batch
         return as_mixed(tensor, code)
     kind = _CODES[code.item()]
     return tensor if kind is None else kind(tensor.item())

@@ -23,7 +23,6 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
-from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
@@ -88,8 +87,8 @@ class NumberResult:
     kind: type
 
     def make(self, run: Run) -> Any:
-        tensor = run.tensors[self.index]  # a symbolic one where the cell is called in a trace
-        return as_number(tensor, self.kind) if isinstance(tensor, SymbolicTensor) else self.kind(tensor.item())
+        tensor = run.tensors[self.index]  # one without a value where the cell is called in a trace, or in a batch
+        return self.kind(tensor.item()) if type(tensor) is Tensor else as_number(tensor, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
