@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from harness.axe import violations
 from harness.page import DARK, LIGHT, cell, output, run_all, set_theme
 
-AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
 CELLS = [
     "%load_ext limelight\nimport limelight as ll, numpy as np, time\n"
     "class Settings:\n    rate = 0.5\nsettings = Settings()",
@@ -49,15 +47,6 @@ def sources(page: Page) -> list[str]:
     )
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds in the cards, colours included; without axe (`npm ci` in widgets/js) nothing is looked for."""
-    if not AXE.is_file():
-        return []
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run('.ll-explain-view').then(({violations}) => violations)")
-    return [f"{one['id']}: {json.dumps([node['html'] for node in one['nodes']])}" for one in found]
-
-
 def test_cards(page: Page, picture) -> None:
     explained = output(page, 3)
     retrace = explained.locator(".ll-story", has_text="step traced again")
@@ -87,7 +76,7 @@ def test_cards(page: Page, picture) -> None:
 
     for theme in (LIGHT, DARK):
         set_theme(page, theme)
-        assert not violations(page), theme
+        assert not violations(page, ".ll-explain-view"), theme
     for index, name in ((3, "explain"), (7, "nan")):
         picture(cell(page, index), f"card-{name}-dark")
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from playwright.sync_api import expect
 
-from playwright.sync_api import Page, expect
-
+from harness.axe import violations
 from harness.dashboard import PROGRAM, docked
 from harness.page import DARK, LIGHT, becomes, output, run_cell, set_theme, wait_idle
 from harness.sight import ENLARGED, LOST
-
-AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
 
 MORE = "k = globals().get('k', 3) + 1\npredict(ll.ones((k, 8)));"
 
@@ -22,15 +18,6 @@ ROOM = """panel => {
   const inside = pane.left >= left - 1 && pane.right <= right + 1 && pane.top >= top - 1;
   return inside && Math.min(pane.bottom, bottom) - pane.top >= 80;
 }"""
-
-
-def violations(page: Page, root: str = ".ll-dashboard") -> list[str]:
-    """What axe finds; without axe (`npm ci` in widgets/js) nothing is looked for."""
-    if not AXE.is_file():
-        return []
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("root => axe.run(root).then(({violations}) => violations)", root)
-    return [f"{one['id']}: {json.dumps([node['html'][:200] for node in one['nodes']])}" for one in found]
 
 
 def test_one_panel_beside_the_notebook_is_rebound_and_closed(small, picture):
@@ -133,7 +120,7 @@ def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
         assert becomes(page, lambda: (page.evaluate(reachable), page.evaluate(plain)), (1, 0)) == (1, 0), name
         for theme in (LIGHT, DARK):
             set_theme(page, theme)
-            assert not violations(page), (name, theme)
+            assert not violations(page, ".ll-dashboard"), (name, theme)
     picture(page, "dashboard-dark")
     panel.get_by_role("tab", name="Devices").focus()
     page.keyboard.press("ArrowRight")

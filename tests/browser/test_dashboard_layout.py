@@ -29,12 +29,18 @@ def test_views_and_place_are_as_asked_for_and_remembered(small, picture):
     expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
     assert becomes(page, lambda: side(page), "below") == "below"
     panel.get_by_role("tab", name="Devices").click()
+    bar = panel.get_by_role("separator", name="Room for the graph")
+    wide = panel.locator(".ll-dash-first").bounding_box()["width"]
+    bar.press("ArrowLeft")
+    expect(bar).to_have_attribute("aria-valuenow", "55")
+    assert panel.locator(".ll-dash-first").bounding_box()["width"] < wide
     picture(page, "dashboard-bottom-light")
     run_cell(page, 2)
     page.evaluate("() => window.jupyterapp.commands.execute('limelight:dashboard')")  # asks for nothing
     panel = docked(page)
     expect(panel.get_by_role("tab", name="Devices")).to_have_attribute("aria-selected", "true")
     expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
+    expect(panel.get_by_role("separator")).to_have_attribute("aria-valuenow", "55")
     assert becomes(page, lambda: side(page), "below") == "below"
     assert page.locator(".jp-Notebook .jp-Cell").count() == 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from harness.axe import violations
 from harness.page import DARK, output, run_all, set_theme
 
 PROGRAM = """\
@@ -57,6 +58,13 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     picture(cache, "cache-two-chosen-light")
     devices = output(page, 3).locator(".ll-devices-view")
     expect(devices.locator(".ll-axis-end").first).to_have_text("now")
+    timeline = devices.get_by_role("slider").first
+    timeline.locator("svg").click(position={"x": 5, "y": 10})
+    expect(devices).to_contain_text("%devices --live")
+    timeline.press("End")
+    expect(timeline).to_be_focused()
+    expect(devices.locator(".ll-asked")).to_contain_text("now: ")
+    expect(devices.locator(".ll-asked")).not_to_contain_text("now: 0 B")
     picture(devices, "devices-timeline-light")
     tape = output(page, 4).locator(".ll-tape-view")
     cell = tape.get_by_text("encoder/hidden_layer/kernel f32[784,100]").first
@@ -66,6 +74,11 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     cell.click()
     expect(tape.locator(".ll-row-detail math mover").first).to_be_visible()
     picture(tape, "tape-formula-light")
+    for view in ("graph", "cache", "devices", "tape"):
+        assert not violations(page, f".ll-{view}-view"), view
+    set_theme(page, DARK)
+    for view in ("graph", "cache", "devices", "tape"):
+        assert not violations(page, f".ll-{view}-view"), view
 
 
 def test_a_tensor_is_a_tile(open_cells, picture):

@@ -50,6 +50,7 @@ BY_AUTOGRAPH = {
     "names_of_a_loop_over_an_iterator",
     "names_deleted_in_a_branch",
     "numbers_that_a_tensor_decides",
+    "numbers_on_one_path_alone",
 }
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 

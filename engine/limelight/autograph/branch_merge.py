@@ -21,9 +21,17 @@ import numpy as np
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
 from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
-from limelight.autograph.python_numbers import like, zero_like
+from limelight.autograph.python_numbers import as_mixed, code_of, like, tells, zero_like
 from limelight.autograph.reachable_state import Outer
-from limelight.autograph.undefined_variables import AssignedIfRun, Doubtful, Undefined, is_hidden, is_lost, shown
+from limelight.autograph.undefined_variables import (
+    AssignedIfRun,
+    Doubtful,
+    Undefined,
+    is_flag,
+    is_hidden,
+    is_lost,
+    shown,
+)
 from limelight.control_flow.cond import cond_op
 from limelight.control_flow.py_func import py_func
 from limelight.control_flow.tensor_array import TensorArray
@@ -95,10 +103,10 @@ def trace_block(name: str, what: str, outer: Outer, run: Callable[[], Sequence[A
         what: what messages call the statement.
         outer: what was there before.
         run: runs the block, and returns the values of the variables.
-        optional: whether a run of the graph may pass it by.
+        optional: whether a run of the graph may pass it by; else it is a round of a loop.
     """
     with Tracer(name, calls=calls_around()) as tracer, staged_block(what, outer) as changes:
-        tracer.optional = optional
+        tracer.optional, tracer.repeated = optional, not optional
         values = tuple(run())
         changed = changes.left()
         leaves = [leaf for x in (*values, *[x.value for x in changed.values()]) for leaf in _leaves(x)]
@@ -201,16 +209,26 @@ def _value_and_flag(value: Any) -> tuple[Any, Any]:
 
 
 def _filled(results: Sequence[Any]) -> Callable[[Any], Any]:
-    return lambda leaf: like(results[leaf.index], *leaf.made_of) if type(leaf) is _Mark else leaf
+    def filled(leaf: Any) -> Any:
+        if type(leaf) is not _Mark:
+            return leaf
+        if leaf.code is None:
+            return like(results[leaf.index], *leaf.made_of)
+        return as_mixed(results[leaf.index], results[leaf.code], *leaf.made_of)
+
+    return filled
 
 
 class _Mark:
-    """Stands for an output in a nest of values, with the two that it is made of."""
+    """Stands for an output in a nest of values, with the two that it is made of.
 
-    __slots__ = ("index", "made_of")
+    `code` is the output that says whether Python has a number there, if it has one on one side alone.
+    """
 
-    def __init__(self, index: int, made_of: tuple[Any, Any]) -> None:
-        self.index, self.made_of = index, made_of
+    __slots__ = ("code", "index", "made_of")
+
+    def __init__(self, index: int, made_of: tuple[Any, Any], code: int | None) -> None:
+        self.index, self.made_of, self.code = index, made_of, code
 
 
 class _Sometimes(Undefined):
@@ -325,7 +343,15 @@ class _Joining(NamedTuple):
         if x.ndim != y.ndim:
             raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
         self.outputs.append(_Pair(x, y))
-        return _Mark(len(self.outputs) - 1, (a, b))
+        return _Mark(len(self.outputs) - 1, (a, b), None if x.ndim or not tells.codes else self._code(a, b))
+
+    def _code(self, a: Any, b: Any) -> int | None:
+        """The output that says which of two scalars are numbers; None where both are, of one type, or neither is."""
+        one, other = code_of(a), code_of(b)
+        if (type(one) is type(other) is int and one == other) or is_flag(self.name):
+            return None
+        self.outputs.append(_Pair(self.true.tensor(one, dtypes.int32), self.false.tensor(other, dtypes.int32)))
+        return len(self.outputs) - 1
 
     def _cast(self, a: Any, b: Any, path: str) -> str:
         """What to write where the dtypes `a` and `b` should be one: a cast to the wider kind, on the other side."""

@@ -15,7 +15,7 @@ from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
 from limelight.autograph.local_containers import links, made, passing
 from limelight.autograph.logical_operators import all_, any_, decides
-from limelight.autograph.python_numbers import as_number, like
+from limelight.autograph.python_numbers import as_number, picked
 from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
 from limelight.core.eager.operands import prepare
@@ -149,8 +149,8 @@ def _better(sign: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """As Python has it: of equal ones the first, which then has the gradient."""
     if not decides(a) and not decides(b):
         return b if sign(b, a) else a
-    where = get("where")
-    return like(apply(where, prepare(where, (sign(b, a), b, a))), a, b)
+    where, better = get("where"), sign(b, a)
+    return picked(apply(where, prepare(where, (better, b, a))), better, b, a)
 
 
 def _extreme(sign: Callable[[Any, Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:

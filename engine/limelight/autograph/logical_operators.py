@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from limelight.autograph.branch_merge import Ran, Words, join, trace_block
-from limelight.autograph.python_numbers import as_number, like
+from limelight.autograph.python_numbers import MixedNumber, as_number, picked
 from limelight.autograph.reachable_state import reachable
 from limelight.batching import Batched
 from limelight.core import dtypes
@@ -76,7 +76,9 @@ def _joined(word: str, x: Any, second: Callable[[], Any]) -> Any:
     other = trace_block(f"{word}_right", f"`{word}`", outer, lambda: (second(),))
     if chosen is left and _is_harmless(other):
         (function,), captures = close([other.returning([other.tensor(other.values[0])])])
-        return like(apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0])), x, other.values[0])
+        both = apply(get(f"logical_{word}"), (chosen, replay(function.graph, captures)[0]))
+        right = other.values[0]
+        return picked(both, chosen, *((right, x) if word == "and" else (x, right)))
     same = trace_block(f"{word}_left", f"`{word}`", outer, lambda: (chosen if chosen is left else left,))
     sides = (other, same) if word == "and" else (same, other)
     right_first = Words(f"`{word}`", f"on the right of `{word}`", f"on the left of `{word}`")
@@ -93,6 +95,7 @@ def _is_harmless(ran: Ran) -> bool:
     return (
         boolean
         and not ran.changed
+        and type(value) is not MixedNumber  # what says whether it is a number is in the block
         and all(node.op.elementwise or node.op.name in _HARMLESS for node in ran.tracer.nodes)
     )
 

@@ -30,7 +30,7 @@ from limelight.autograph.branch_merge import (
 from limelight.autograph.container_aliases import link, lonely
 from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
 from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
-from limelight.autograph.python_numbers import after_loop, in_loop
+from limelight.autograph.python_numbers import after_loop, code_of, in_loop, mixed_in_loop, tells
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.reserved_names import added
 from limelight.autograph.undefined_variables import (
@@ -38,6 +38,7 @@ from limelight.autograph.undefined_variables import (
     Doubtful,
     NotYet,
     Undefined,
+    is_flag,
     is_hidden,
     may_have_value,
     shown,
@@ -115,7 +116,10 @@ class Carried:
         self._parts: dict[int, Any] = {}  # the same, by the tensor of the loop that carries it
         self._outer = reachable(body, test, state=get_state, names=names)
         self._containers: list[Changed] = []
+        self._numbers: dict[int, tuple[Any, Tensor]] = {}  # Python numbers, by the tensors that stand for them
+        self._made: list[Any] = []  # the variables that traces of the body have made, of which the last one counts
         self._sometimes: set[str] = set()  # what not every iteration assigns
+        self._mixed: set[str] = set()  # the paths of what is a Python number after some iterations, and not after all
         self._run: Callable[[], object] = lambda: None
         self.none_at_first: ControlFlowError | None = None  # the refusal of a variable that is a value after a round
         self._begin()
@@ -130,7 +134,7 @@ class Carried:
         self._element_shapes: dict[int, shapes.Shape] = {}  # of arrays into which the body writes first
         local: Collection[str] = self._body.__code__.co_freevars
         if here.cell is not None and here.cell[0] is self._body.__globals__:  # others that are global may be anybody's
-            local = here.cell[1]
+            local = here.cell[1].union(local)
         self._blanks = [
             i
             for i, (name, x) in enumerate(zip(names, before, strict=True))
@@ -194,7 +198,7 @@ class Carried:
                     break
                 except _MoreStateError:
                     self._begin()
-        values = self._rebuilt(after_loop(results, self._number_slots(), self._parts, id(self)))
+        values = self._rebuilt(after_loop(results, self._number_slots(), self._parts, self._codes, id(self)))
         link(self._own[0], (self._entry, self._left), values, self._alone)
         n = len(self._own[0])
         self._set((*map(self._last, self._own[0], values), *values[n:]), self._why)
@@ -268,7 +272,8 @@ class Carried:
     @property
     def paths(self) -> list[str]:
         """What the leaves are called."""
-        return [slot.path for _, slots in self._slots for slot in slots if slot.at is not None]
+        named = {slot.at: slot.path for _, slots in self._slots for slot in slots if slot.at is not None}
+        return [*named.values(), *[f"the type of {named[at]}" for at in self._codes]]
 
     @property
     def kept_shapes(self) -> list[shapes.Shape]:
@@ -277,6 +282,7 @@ class Carried:
 
     def _spread(self) -> None:
         """Takes the values apart into slots, and makes the initial tensors."""
+        self._parts = {}
         self.leaves: list[Tensor] = []
         self._slots: list[tuple[Any, list[_Slot]]] = []
         for name, value in zip(self._names, self._before, strict=True):
@@ -286,6 +292,11 @@ class Carried:
             leaves, structure = nest.flatten(value)
             paths = nest.paths(structure, name)
             self._slots.append((structure, [self._slot(*part) for part in zip(paths, leaves, strict=True)]))
+        begin = self._number_slots()
+        path_of = {x.at: x.path for _, slots in self._slots for x in slots if x.at is not None}
+        mixed = [at for at in begin if path_of[at] in self._mixed]
+        self._codes = {at: len(self.leaves) + i for i, at in enumerate(mixed)}
+        self.leaves += [constant(code_of(begin[at]), dtypes.int32) for at in self._codes]
 
     def _slot(self, path: str, leaf: Any) -> _Slot:
         if not is_value(leaf):
@@ -325,14 +336,17 @@ class Carried:
     def during(self, leaves: Sequence[Any], is_condition: bool = True) -> Iterator[Changes]:
         """Within its block, the variables are what `leaves` say."""
         with staged_block(self._what, self._outer, is_condition) as changes:
-            values = self._rebuilt(in_loop(leaves, self._number_slots(), id(self)))
+            values = self._rebuilt(in_loop(leaves, self._number_slots(), self._codes, id(self)))
             link(self._own[0], (self._entry,), values, self._alone)
             self._set(tuple(map(self._first, self._names, values)))
             yield changes
 
     def _number_slots(self) -> dict[int, Any]:
         """The Python numbers, or what stands for such, with which tensors of the loop begin."""
-        return {slot.at: slot.value for _, slots in self._slots for slot in slots if slot.at is not None}
+        slots = {slot.at: slot.value for _, slots in self._slots for slot in slots if slot.at is not None}
+        if not tells.codes:
+            return slots
+        return {at: self._numbers.get(id(x), (x,))[0] for at, x in slots.items()}
 
     def _first(self, name: str, value: Any) -> Any:
         if type(value) is not Undefined:
@@ -344,6 +358,9 @@ class Carried:
         """The leaves after an iteration, `run`, that begins with `leaves`."""
         tracer = tracing()
         known = len(tracer.nodes) if tracer is not None else 0
+        if tracer is not None:
+            tracer.made += self._made
+            self._made = tracer.made
         with self.during(leaves, is_condition=False) as changes:
             run()
             after = self._left = self._get()
@@ -361,7 +378,18 @@ class Carried:
             raise _DoubtfulDtypeError
         if self._shapes != wide:
             raise _WiderError
-        return new_leaves
+        if tells.codes:
+            self._adopt_mixed()
+        return [*new_leaves, *[constant(code_of(self._parts[at]), dtypes.int32) for at in self._codes]]
+
+    def _adopt_mixed(self) -> None:
+        """Has the loop made again if variables are Python numbers after some iterations, and not after all."""
+        begin = self._number_slots()
+        mixed = mixed_in_loop(begin, self._parts, id(self), self._runs_always)
+        paths = {path for at, path in enumerate(self.paths) if at in mixed and not is_flag(path)}
+        if paths - self._mixed:
+            self._mixed |= paths
+            raise _MoreStateError
 
     def _checked(self, name: str, value: Any, structure: Any, slots: Sequence[_Slot]) -> list[Tensor]:
         if isinstance(value, Undefined):
@@ -482,6 +510,7 @@ class Carried:
 
     def _tried(self) -> Ran:
         ran = trace_block("trial", self._what, self._outer, self._trial, optional=False)
+        self._made += ran.tracer.made
         names = self._own[0]
         unflagged = {names[i] for i in self._blanks if isinstance(ran.values[i], AssignedIfRun)} - set(
             map(is_hidden, names)
@@ -511,6 +540,7 @@ class Carried:
             return False
         new = [_promoted(a, b) for a, b in zip(leaves, others, strict=True)]
         self._before[i] = nest.unflatten(structure, new)
+        self._numbers |= {id(b): (a, b) for a, b in zip(leaves, new, strict=True) if a is not b}
         return any(a is not b for a, b in zip(leaves, new, strict=True))
 
 

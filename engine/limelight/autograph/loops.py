@@ -158,6 +158,8 @@ def for_stmt(
     if steps is None:
         _unrolled(iterated, extra_test, body, (get_state, set_state), names)
         return
+    if type(steps.count) is int and steps.count == 0:  # which is known: nothing is assigned, and nothing made
+        return
     refuse_in_try("a `for`")
     for _ in range(_MOST_APART):
         always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)

@@ -18,6 +18,7 @@ from typing import Any
 from limelight.autograph.context import here
 from limelight.autograph.conversion import explained
 from limelight.autograph.local_containers import registry
+from limelight.autograph.python_numbers import tells
 from limelight.autograph.undefined_variables import Doubtful, NotYet, Undefined
 
 Cell = Callable[[dict[str, Any]], Any]
@@ -47,14 +48,14 @@ def converted_cell(tree: ast.Module, filename: str) -> Cell:
     parts = [_part(statements, filename) for statements in _runs(copy.deepcopy(tree).body)]
 
     def run(namespace: dict[str, Any]) -> Any:
-        result, outer = None, here.cell
-        here.cell = namespace, names
+        result, outer, told = None, here.cell, tells.codes
+        here.cell, tells.codes = (namespace, names), True
         try:
             with registry():
                 for part in parts:
                     result = explained(functools.partial(part, namespace))
         finally:
-            here.cell = outer
+            here.cell, tells.codes = outer, told
         return result
 
     return run

@@ -102,7 +102,7 @@ class _Preparing(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._mangled(node.id)
-        return node
+        return _operator("ld", node, node) if self._in_class and isinstance(node.ctx, ast.Load) else node
 
     def _mangled(self, name: str) -> str:
         private = self._owner and name.startswith("__") and not name.endswith("__")
@@ -127,6 +127,8 @@ class _Preparing(ast.NodeTransformer):
         node.returns = None
         before = self._in_class, self._first, self._globals
         if self._in_class:
+            node.args.defaults = [self.visit(x) for x in node.args.defaults]
+            node.args.kw_defaults = [x and self.visit(x) for x in node.args.kw_defaults]
             self._first = next((x.arg for x in (*node.args.posonlyargs, *node.args.args)), None)
         self._in_class, self._globals = False, set()
         self._depth += 1
@@ -136,6 +138,7 @@ class _Preparing(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Its body stays as it is, but for what it reads, which may have no value."""
         outer, self._owner = self._owner, node.name.lstrip("_")
         first, self._first = self._first, None
         in_class, self._in_class = self._in_class, True

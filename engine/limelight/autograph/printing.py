@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from limelight.autograph.logical_operators import decides
-from limelight.autograph.python_numbers import kind_of
+from limelight.autograph.python_numbers import MixedNumber, decoded, kind_of
 from limelight.core import nest
 from limelight.core.dispatch import apply
 from limelight.core.tensor import as_tensor, constant
@@ -24,12 +24,16 @@ class _Line:
         self._places = [i for i, x in enumerate(leaves) if decides(x)]
         self.tensors = [as_tensor(leaves[i]) for i in self._places]
         self._kinds = [kind_of(leaves[i]) for i in self._places]
+        self._mixed = [i for i in self._places if type(leaves[i]) is MixedNumber]
+        self.tensors += [leaves[i].code for i in self._mixed]
         self._leaves = [None if decides(x) else x for x in leaves]
 
     def __call__(self, values: list[Any]) -> str:
         leaves = list(self._leaves)
-        for i, x, kind, value in zip(self._places, self.tensors, self._kinds, values, strict=True):
+        for i, x, kind, value in zip(self._places, self.tensors, self._kinds, values, strict=False):
             leaves[i] = constant(value, x.dtype) if kind is None else kind(value.item())
+        for i, code in zip(self._mixed, values[len(self._places) :], strict=True):
+            leaves[i] = decoded(leaves[i], code)
         return self._sep.join(map(str, nest.unflatten(self._structure, leaves)))
 
     def __repr__(self) -> str:

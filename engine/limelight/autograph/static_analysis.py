@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+_INNER = (ast.FunctionDef, ast.Lambda, ast.ClassDef)  # bodies of classes read names as functions do
 _BLOCKS = (ast.If, ast.While, ast.For)
 
 
@@ -33,14 +33,16 @@ class Inner(NamedTuple):
 
 def inner_functions(function: ast.AST) -> Inner:
     """Of the functions defined within `function`; by its blocks, as they are now."""
-    inner: list[Any] = [part for part in ast.walk(function) if isinstance(part, _FUNCTIONS) and part is not function]
+    inner: list[Any] = [part for part in ast.walk(function) if isinstance(part, _INNER) and part is not function]
     rebound = {name for part in inner for x in ast.walk(part) if isinstance(x, ast.Nonlocal) for name in x.names}
     blocks = [part for part in ast.walk(function) if isinstance(part, _BLOCKS)] if inner else []
     return Inner({x: _read(x) for x in inner}, rebound, {x: set(ast.walk(x)).intersection(inner) for x in blocks})
 
 
-def _read(function: ast.FunctionDef | ast.Lambda) -> set[str]:
+def _read(function: ast.FunctionDef | ast.Lambda | ast.ClassDef) -> set[str]:
     names = {x.id for x in ast.walk(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+    if isinstance(function, ast.ClassDef):
+        return names
     return names - {x.arg for x in ast.walk(function.args) if isinstance(x, ast.arg)}
 
 

@@ -109,6 +109,11 @@ def is_hidden(name: str) -> bool:
     return is_added(name)
 
 
+def is_flag(name: str) -> bool:
+    """Whether a variable was added by the rewriting, and is no value returned."""
+    return is_added(name) and not name.startswith("retval_")
+
+
 def shown(name: str) -> str:
     """What to call a variable in a message."""
     if is_added(name) and name.startswith("retval_"):

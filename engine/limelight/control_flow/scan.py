@@ -33,6 +33,7 @@ from limelight.staging.body_batching import (
     with_shared,
 )
 from limelight.staging.body_tangents import jvp_function, present_tangents, split_tangents, tangent_flags
+from limelight.staging.branch_state import settle_loop
 from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.structured_outputs import Outputs, split
 from limelight.staging.trace_branch import Traced, close, require_callable, trace_branch, tracing, unaliased
@@ -147,10 +148,17 @@ class Scan(NamedTuple):
         """Makes the scan one op."""
         traced = self.trace()
         (body,), captures = read_variables_before(*close([traced]))
+        settle_loop(traced.tracer, self._begins)
         params = (body, len(self.carry), len(self.xs), self.length if not self.xs else None, self.reverse)
         results = dispatch.apply(scan_op, (*self.carry, *self.xs, *captures), params)
         carry, y = traced.outputs.rebuild(results)
         return nest.unflatten(self.of_carry, carry), y
+
+    def _begins(self) -> Any:
+        """Whether there is a first step."""
+        if self.length is not None:
+            return self.length > 0
+        return dispatch.apply(get("shape_of"), (self.xs[0],))[0] > 0
 
     def trace(self) -> Traced:
         """Traces the function once."""
@@ -165,6 +173,7 @@ class Scan(NamedTuple):
             specs,
             names,
             given=(*self.carry, *self.xs),
+            repeated=True,
         )
 
     def step(self, carry: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], Any]:

@@ -41,6 +41,7 @@ from limelight.staging.body_tangents import (
     split_tangents,
     tangent_flags,
 )
+from limelight.staging.branch_state import settle_loop
 from limelight.staging.graph_function import GraphFunction
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.staging.trace_branch import (
@@ -52,6 +53,7 @@ from limelight.staging.trace_branch import (
     tracing,
     unaliased,
 )
+from limelight.staging.tracer import replay
 
 
 def while_loop(
@@ -173,7 +175,7 @@ class Loop(NamedTuple):
     def trace(self, leaves: Sequence[Tensor] = ()) -> tuple[Traced, Traced]:
         """Traces both functions once, for `leaves` at first."""
         condition = trace_branch("cond", self.condition, self.specs, self.names, given=leaves)
-        return condition, trace_branch("body", self.step, self.specs, self.names, given=leaves)
+        return condition, trace_branch("body", self.step, self.specs, self.names, given=leaves, repeated=True)
 
     def _stage_counting(self, leaves: Sequence[Tensor], limit: Tensor, op: Op | None) -> Any:
         """The same for a limit known only when the graph runs: a further loop variable counts the iterations."""
@@ -185,7 +187,9 @@ class Loop(NamedTuple):
 
         specs, names = [known((), limit.dtype), *self.specs], ["the count of iterations", *self.names]
         condition = trace_branch("cond", counted, specs, names)
-        body = trace_branch("body", lambda count, *leaves: [count + 1, *self.step(*leaves)], specs, names)
+        body = trace_branch(
+            "body", lambda count, *leaves: [count + 1, *self.step(*leaves)], specs, names, repeated=True
+        )
         initial = [constant(0, limit.dtype), *leaves]
         return nest.unflatten(self.structure, _apply_op((condition, body), initial, None, op)[1:])
 
@@ -272,6 +276,7 @@ def _variable_specs(leaves: Sequence[Tensor], invariants: Any, names: Sequence[s
 
 def _apply_op(traced: tuple[Traced, Traced], leaves: Sequence[Tensor], limit: int | None, op: Op | None) -> Any:
     (cond_fn, body_fn), captures = read_variables_before(*close(traced))
+    settle_loop(traced[1].tracer, lambda: limit != 0 and replay(cond_fn.graph, (*leaves, *captures))[0])
     return dispatch.apply(op or while_op, (*leaves, *captures), (cond_fn, body_fn, len(leaves), limit))
 
 

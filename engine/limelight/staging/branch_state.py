@@ -1,18 +1,25 @@
-"""Variables that are made while a branch is traced, and so whether or not a run takes it.
+"""Variables that are made while a branch or the body of a loop is traced, and so whether or not a run comes there.
 
 Eager code makes them when the branch first runs. That is the same where each branch uses them, in the same order, as in
 `ll.cond(p, lambda: net(x), lambda: -net(x))`: whichever runs makes them. Else a warning says so at their line. It waits
 until all branches are traced (`settle`); within another branch what is used here for sure is that one's to settle.
+
+A loop makes them in its first round, and most loops have one: so its first condition is worked out for the call that is
+traced (`settle_loop`), and the warning comes where it does not hold. Where that cannot be known (is there a first
+batch?) nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from limelight.core import dispatch
+from limelight.core.module_calls import calls_around
 from limelight.core.spec import VariableSpec
+from limelight.core.variable import found_again, lift
+from limelight.errors import LimelightError
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 from limelight.user_code.warn_at import warn_at
@@ -20,6 +27,10 @@ from limelight.user_code.warn_at import warn_at
 _SAID: Final = (
     "{what} is made while a branch is traced, whether or not a run takes it: eager code makes it when the branch first "
     "runs{numbers}. For the same in both {how}"
+)
+_IN_LOOP: Final = (
+    "{what} is made while the body of a loop is traced, which has no round in this call: eager code makes it in the "
+    "first round{numbers}. For the same in both {how}"
 )
 _NUMBERS: Final = ", and until then the random numbers that follow are others"
 _HOW: Final = {"layer": "call the layer once before, or write net.build(shape)"}
@@ -36,7 +47,7 @@ class Made:
 
 
 def note(variable: Any, by: str) -> Made | None:
-    """Takes note of a new variable where a branch is traced; returns the note, None elsewhere."""
+    """Takes note of a new variable where a branch or a body is traced; returns the note, None elsewhere."""
     branch = _branch()
     if branch is None:
         return None
@@ -77,9 +88,39 @@ def settle(branches: Sequence[Tracer], around: Tracer | None) -> None:
             warn_at(line, _sentence(one), UserWarning)
 
 
+def settle_loop(body: Tracer, begins: Callable[[], Any]) -> None:
+    """Warns of what the body of a loop has made, where the loop has no round in the call that is traced.
+
+    Args:
+        body: the body, traced.
+        begins: gives what says whether there is a first round: a tensor of the trace around, or a bool.
+    """
+    if not body.made:
+        return
+    outer = _branch()
+    if _known(begins) is not False:
+        if outer is not None:
+            outer.made += body.made
+        return
+    for line, one in {one.line: one for one in sorted(body.made, key=lambda one: one.drawn)}.items():
+        if line is not None:
+            warn_at(line, _sentence(one, _IN_LOOP), UserWarning)
+
+
+def _known(begins: Callable[[], Any]) -> bool | None:
+    """What `begins` says in the call that is traced; None where the arguments of that call do not tell."""
+    lifter = lift.get()
+    try:
+        with Tracer("the first round", calls=calls_around()), found_again.override(True):  # it draws nothing
+            answer = begins()
+            return bool(answer if lifter is None or isinstance(answer, bool) else lifter(answer))
+    except LimelightError:
+        return None
+
+
 def _branch() -> Tracer | None:
-    """The innermost branch that is traced on this thread."""
-    return next((x for x in reversed(dispatch.stack()) if isinstance(x, Tracer) and x.optional), None)
+    """The innermost branch or body that is traced on this thread."""
+    return next((x for x in reversed(dispatch.stack()) if isinstance(x, Tracer) and (x.optional or x.repeated)), None)
 
 
 def _orders(branch: Tracer, made: Sequence[Made]) -> list[int]:
@@ -95,7 +136,7 @@ def _orders(branch: Tracer, made: Sequence[Made]) -> list[int]:
     return order
 
 
-def _sentence(made: Made) -> str:
+def _sentence(made: Made, said: str = _SAID) -> str:
     what = f"a variable of {'an' if made.by[:1] == 'o' else 'a'} {made.by}" if made.by else "a variable"
     how = _HOW.get(made.by, "make it before, outside of the branch")
-    return _SAID.format(what=what, numbers=_NUMBERS if made.drawn else "", how=how)
+    return said.format(what=what, numbers=_NUMBERS if made.drawn else "", how=how)

@@ -63,6 +63,7 @@ def trace_branch(
     names: Sequence[str] = (),
     optional: bool = False,
     given: Sequence[Any] = (),
+    repeated: bool = False,
 ) -> Traced:
     """Runs `fn` on symbolic arguments, inside the trace in progress.
 
@@ -73,10 +74,11 @@ def trace_branch(
         names: their names, none by default.
         optional: whether a run may pass it by: a branch, and not a body.
         given: the tensors that its arguments stand for at first: where they are, it runs.
+        repeated: whether it is the body of a loop.
     """
     around = tracing()
     with Tracer(name, scope=name_scopes.current_name_scope(), calls=calls_around()) as tracer:
-        tracer.optional = optional
+        tracer.optional, tracer.repeated = optional, repeated
         tracer.given = given
         tracer.words = repr(name) if around is None else f"{name!r} of {around.words}"
         arguments = [tracer.add_input(spec, names[i] if names else "") for i, spec in enumerate(specs)]

@@ -64,6 +64,8 @@ class Tracer(dispatch.Interpreter):
     makes_handles = True
     optional = False
     """Whether it is the trace of a branch, which a run of the graph may pass by."""
+    repeated = False
+    """Whether it is the trace of the body of a loop, which may have no round."""
 
     def __init__(self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None) -> None:
         self.name = name
@@ -78,7 +80,7 @@ class Tracer(dispatch.Interpreter):
         self.scope: str = scope
         self.calls: ModuleCalls = calls or ModuleCalls()
         self.perhaps: set[int] = set()  # uids of what is captured, and used in some branches only
-        self.made: list[Any] = []  # the variables that it has made, if it is a branch (`branch_state`)
+        self.made: list[Any] = []  # the variables that it has made, if it is a branch or a body (`branch_state`)
         self.closed_over: set[int] = set()  # uids of variables that are arguments, and are closed over as well
         self.changed_in_place: list[tuple[Value, source_line.Source | None]] = []  # by `x += y`; new tensors, here
         self._values: dict[int, tuple[Value, Resource]] = {}  # of variables that are arguments, by uid: as what

@@ -30,8 +30,7 @@ _BY_ELEMENTS: Final = frozenset([
 ])  # fmt: skip
 _METHODS: Final = (
     *("__matmul__", "__rmatmul__", "__divmod__", "__rdivmod__", "all", "any", "argmax", "argmin", "argsort", "astype"),
-    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "reshape", "round", "std"),
-    *("sum", "transpose", "var"),
+    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "round", "std", "sum", "var"),
 )
 _CASTS: Final = {
     **dict.fromkeys(("sum", "prod", "cumsum", "cumprod"), "always"),
@@ -76,6 +75,16 @@ class SymbolicArray(SymbolicTensor):
     def flatten(self, order: str = "C") -> Any:
         """A copy of one axis."""
         return self.reshape(-1)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """As NumPy's, which takes sizes one by one as well; `order` may be "C"."""
+        if options.get("order") == "C":
+            del options["order"]
+        return _reshaped(self, *_as_one(shape), **options)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As NumPy's, which takes axes one by one as well."""
+        return _transposed(self, *_as_one(axes))
 
     def squeeze(self, axis: Any = None) -> Any:
         """Without axes of size 1; the array itself where there are none."""
@@ -202,7 +211,12 @@ def _samples(given: Any, by_elements: bool) -> Any:
     return np.broadcast_to(np.ones((), given.dtype), sizes)
 
 
-_squeezed = _of("squeeze")
+_squeezed, _reshaped, _transposed = _of("squeeze"), _of("reshape"), _of("transpose")
+
+
+def _as_one(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Several numbers as one argument, a tuple."""
+    return (numbers,) if len(numbers) > 1 else numbers
 
 
 def _append(arr: Any, values: Any, axis: int | None = None) -> Any:

@@ -20,6 +20,7 @@ from limelight_kernel.staged.recipes import (
     Constant,
     IfAssigned,
     Input,
+    MixedResult,
     NumberResult,
     Recipe,
     Result,
@@ -151,6 +152,8 @@ def kind_of_recipe(recipe: Recipe, specs: Sequence[object], inputs: Mapping[str,
         return kind_of(specs[recipe.index])
     if isinstance(recipe, NumberResult):
         return f"a Python {recipe.kind.__name__}"
+    if isinstance(recipe, MixedResult):
+        return f"{kind_of(specs[recipe.index])}, or a Python number"
     if isinstance(recipe, ArrayResult):
         spec: Any = specs[recipe.index]
         return f"an array of {spec.dtype.name}{list(spec.shape)}"

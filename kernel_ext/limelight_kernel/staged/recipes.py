@@ -18,12 +18,11 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 import limelight as ll
-from limelight.autograph.python_numbers import SymbolicNumber, as_number
+from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, as_number, decoded
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
-from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
@@ -88,8 +87,19 @@ class NumberResult:
     kind: type
 
     def make(self, run: Run) -> Any:
-        tensor = run.tensors[self.index]  # a symbolic one where the cell is called in a trace
-        return as_number(tensor, self.kind) if isinstance(tensor, SymbolicTensor) else self.kind(tensor.item())
+        tensor = run.tensors[self.index]  # one without a value where the cell is called in a trace, or in a batch
+        return self.kind(tensor.item()) if type(tensor) is Tensor else as_number(tensor, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class MixedResult:
+    """A result of the graph that is a tensor after some runs and a Python number after others, as its `code` says."""
+
+    index: int
+    code: int
+
+    def make(self, run: Run) -> Any:
+        return decoded(run.tensors[self.index], run.tensors[self.code])
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +298,8 @@ class RecipeBook:
                 return self._array(x, name)
             if isinstance(x, SymbolicNumber):
                 return self._number(x, name, named)
+            if isinstance(x, MixedNumber):
+                return self._mixed(x, name, named)
             result = self._result(x, name, named)
             return Result(result) if place is None else Input(place)  # `b = a` is no other tensor than a
         if place is not None:
@@ -311,6 +323,11 @@ class RecipeBook:
         if x.unsure:
             self.unsure[name] = x.kind
         return NumberResult(self._result(x, name, named), x.kind)
+
+    def _mixed(self, x: MixedNumber, name: str, named: bool) -> Recipe:
+        if x.unsure:
+            self.unsure[name] = float if x.dtype.kind == "f" else int
+        return MixedResult(self._result(x, name, named), self._result(x.code, f"whether {name} is a number", False))
 
     def _result(self, x: Tensor, name: str, named: bool) -> int:
         first = self._results.setdefault(id(x), len(self.tensors))

@@ -358,8 +358,7 @@ class StagedCell(Function):
         """What stands for large dictionaries of which the cell reads single keys, and no helper reads any."""
         if not self._keys_read or self.options.inputs is not None:
             return {}
-        keys = {name: x for name, x in self._keys_read.items() if name not in self._names_read.by_helpers}
-        return parts_read(values, keys)
+        return parts_read(values, self._keys_read, self._names_read.by_helpers)
 
     def _added_to(self, name: str, value: Any, shared: frozenset[int]) -> OnlyWritten | None:
         """What stands for a container that the cell does no more than add to, and no helper reads; None for others."""

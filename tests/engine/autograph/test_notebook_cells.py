@@ -142,6 +142,33 @@ def test_bodies_of_classes_read_such_names():
         cell(text, n=0)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "value = last",
+        "value = [last for _ in 'a'][0]",
+        "def get(self, k=last):\n            return k\n        value = property(get)",
+        "class Inner:\n            v = last\n        value = Inner.v",
+        "value = (lambda: last)()",
+    ],
+)
+def test_bodies_of_classes_in_converted_functions_read_such_names(body):
+    text = f"""\
+def f(n):
+    k = 0
+    while k < n:
+        k += 1
+        last = k
+    class Box:
+        {body}
+    return Box().value * 2
+after = f(n)
+"""
+    assert cell(text, n=3)[1]["after"] == 6
+    with pytest.raises(UnboundLocalError, match="`last` has no value here"):
+        cell(text, n=0)
+
+
 def test_names_that_helpers_read_are_theirs_too():
     helper = "def helper():\n    return limit * 2\n"
     result, _, _, _ = cell(helper + "limit = x\nif x > 1:\n    limit = x - 1\nhelper()", x=5.0)

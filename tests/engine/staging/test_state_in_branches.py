@@ -128,3 +128,65 @@ def test_a_draw_in_a_loop_is_not() -> None:
     net = ll.nn.Dense(2)
     f = ll.function(lambda x: ll.scan(lambda c, i: (c + net(x), i), ll.zeros((2, 2)), ll.arange(2))[0])
     says_nothing(f, X)
+
+
+def by_while_loop(net: Any, x: Any, rounds: Any) -> Any:
+    return ll.while_loop(lambda i, y: i < rounds, lambda i, y: (i + 1, net(y)), (0, x))[1]
+
+
+def by_scan(net: Any, x: Any, rounds: Any) -> Any:
+    return ll.scan(lambda y, row: (net(y), None), x, None, rounds)[0]
+
+
+def by_while(net: Any, x: Any, rounds: Any) -> Any:
+    i = 0
+    while i < rounds:
+        x = net(x)
+        i += 1
+    return x
+
+
+def by_for(net: Any, x: Any, rounds: Any) -> Any:
+    total = 0.0  # a number whose dtype a trial round tells
+    for _ in range(rounds):
+        total = total + ll.sum(net(x))
+    return total
+
+
+LOOPS = [by_while_loop, by_scan, by_while, by_for]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_loop_that_has_no_round_makes_none_and_that_is_told(loop: Any) -> None:
+    net = ll.nn.Dense(3)
+    f = ll.function(lambda x, rounds: loop(net, x, rounds), autograph=True)
+    with pytest.warns(UserWarning, match="while the body of a loop is traced, which has no round.*call the layer once"):
+        f(X, ll.constant(0))
+    says_nothing(f, X, ll.constant(0))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_of_a_loop_with_a_round_nothing_is_told(loop: Any) -> None:
+    net = ll.nn.Dense(3)
+    f = ll.function(lambda x, rounds: loop(net, x, rounds), autograph=True)
+    says_nothing(f, X, ll.constant(2))
+
+
+def test_a_loop_in_a_branch_is_the_branchs_to_tell() -> None:
+    net = ll.nn.Dense(3)
+    with pytest.warns(UserWarning, match="is made while a branch is traced"):
+        ll.function(lambda x: ll.cond(positive(x), lambda: by_while_loop(net, x, 2), lambda: x))(X)
+
+
+def test_what_only_a_batch_tells_is_not_told() -> None:
+    """Whether there is a first batch only reading it says."""
+    net = ll.nn.Dense(3)
+
+    @ll.function(autograph=True)
+    def f(data: Any) -> Any:
+        total = ll.constant(0.0)
+        for x in data:
+            total = total + ll.sum(net(x))
+        return total
+
+    says_nothing(f, ll.data.from_arrays(ll.ones((4, 3))).batch(2))

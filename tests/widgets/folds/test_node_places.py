@@ -77,3 +77,23 @@ def test_helpers_of_a_staged_cell_are_groups():
     finally:
         shell.run_line_magic("unload_ext", "limelight")
         InteractiveShell.clear_instance()
+
+
+OTHER = """\
+def other():
+    def rest(x):
+        return ll.cos(ll.sin(x)) * 3.0
+    return rest
+"""
+TWO = "@ll.function\ndef step(x):\n    return ll.sum(rest(other()(rest(x))))\n"
+
+
+def test_two_functions_of_one_name_are_not_two_calls_of_one(monkeypatch):
+    step = traced(monkeypatch, "<two>", SOURCE + OTHER + TWO)
+    step(ll.ones((2,)))
+    in_one_file = [("forward", "rest"), ("forward", "rest (<two> line 12)"), ("forward", "rest (call 2)")]
+    assert top(step) == in_one_file
+    other = traced(monkeypatch, "<above>", OTHER + "step = other")
+    step = traced(monkeypatch, "<below>", SOURCE + TWO, other=other)
+    step(ll.ones((2,)))
+    assert top(step) == [("forward", "rest"), ("forward", "rest (<above>)"), ("forward", "rest (call 2)")]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from limelight_widgets.folds.source_excerpts import own_stack
+from limelight_widgets.folds.source_excerpts import definition_line, own_stack
 
 Lane = Literal["forward", "loss", "backward", "update"]
 LANES: tuple[Lane, ...] = ("forward", "loss", "backward", "update")
@@ -144,6 +144,8 @@ class _HelperCalls:
         self._order: dict[Segment, int] = {}  # of the outermost calls
         self._within: dict[tuple[Segment, Any], tuple[Segment, ...]] = {}  # by the outermost call, and the line
         self._of: dict[int, tuple[Segment, ...]] = {}  # by the identity of a node
+        self._definitions: dict[str, dict[tuple[str, int], None]] = {}  # where functions of a name begin, as they come
+        self._begins: dict[Any, tuple[str, int]] = {}  # the same by their lines
 
     def of(self, node: Any, call: Any) -> tuple[Segment, ...]:
         """The calls around a node that no gradient wrote."""
@@ -153,7 +155,8 @@ class _HelperCalls:
         known = node.stack if call is None else begin
         plain = self._plain.get(known)
         if plain is None:
-            plain = self._plain[known] = _functions(node, call, self._function)
+            calls = _functions(node, call, self._function)
+            plain = self._plain[known] = tuple([self._segment(inner, outer) for inner, outer in calls])
         if str(node.op) in _ANYWHERE:  # passes move these
             result = self._last.get(begin, plain)
         else:
@@ -163,6 +166,19 @@ class _HelperCalls:
             self._within[result[0], begin] = result
         self._of[id(node)] = result
         return result
+
+    def _segment(self, inner: Any, outer: Any) -> Segment:
+        """The call, on the line `outer`, of the function that `inner` is a line of; two of one name are two."""
+        begin = self._begins.get(inner)
+        if begin is None:
+            begin = self._begins[inner] = inner.file, definition_line(inner)
+        known = self._definitions.setdefault(inner.function, {})
+        known.setdefault(begin)
+        number = list(known).index(begin) + 1
+        if number == 1:
+            return Segment(inner.function, "function", inner.function, at=outer)
+        where = f"{inner.label} line {begin[1]}" if begin[1] else inner.label
+        return Segment(f"{inner.function}@{number}", "function", f"{inner.function} ({where})", at=outer)
 
     def _numbered(self, plain: tuple[Segment, ...]) -> tuple[Segment, ...]:
         common = 0
@@ -207,8 +223,11 @@ def _begin(node: Any, call: Any) -> Any:
     return node.stack[0] if call is None else call.chain()[0]
 
 
-def _functions(node: Any, call: Any, function: str) -> tuple[Segment, ...]:
-    """The user's functions that the traced one called, down to the node's own, or to that which called its module."""
+def _functions(node: Any, call: Any, function: str) -> Sequence[tuple[Any, Any]]:
+    """The user's functions that the traced one called, down to the node's own, or to that which called its module.
+
+    Of each a line of its own, and the line that called it.
+    """
     stack = own_stack(node.stack, function)
     if call is not None:
         outermost = call.chain()[0].at
@@ -216,10 +235,4 @@ def _functions(node: Any, call: Any, function: str) -> tuple[Segment, ...]:
     if len(stack) < 2 or stack[-1].function not in {function, _CELL}:
         return ()
     pairs = zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True)
-    return tuple(
-        [
-            Segment(inner.function, "function", inner.function, at=outer)
-            for inner, outer in pairs
-            if not inner.function.startswith(_MADE_BY_PYTHON)
-        ]
-    )
+    return [(inner, outer) for inner, outer in pairs if not inner.function.startswith(_MADE_BY_PYTHON)]

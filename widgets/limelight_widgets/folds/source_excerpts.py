@@ -82,6 +82,26 @@ def _statements(text: Sequence[str]) -> dict[int, int]:
     return {line: one.lineno for one in simple for line in range(one.lineno + 1, (one.end_lineno or one.lineno) + 1)}
 
 
+def definition_line(source: Source) -> int:
+    """The line on which the function around a line begins, 0 where its file has but one of that name."""
+    text = linecache.getlines(source.file)
+    defines = re.compile(rf"\s*(async\s+)?def\s+{re.escape(source.function)}\b")
+    if sum(map(bool, map(defines.match, text))) < 2:
+        return 0
+    try:
+        tree = ast.parse("".join(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return 0
+    around = [
+        one.lineno
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        and one.name == source.function
+        and one.lineno <= source.line <= (one.end_lineno or one.lineno)
+    ]
+    return max(around, default=0)
+
+
 def _excerpt(file: str, first: int, last: int) -> State:
     lines = [as_written(line.rstrip("\n")) for line in linecache.getlines(file)]
     if len(lines) <= WHOLE_FILE:

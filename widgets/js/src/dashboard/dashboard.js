@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { SELECT, SELECTED } from "../selection.js";
 import { oneTabStop } from "./one-tab-stop.js";
 import { Part } from "./part.js";
+import { Splitter } from "./splitter.js";
 
 const NAMES = /** @type {Record<string, string>} */ ({ graph: "Graph", cache: "Traces", tape: "Tape", devices: "Devices" });
 const WIDE = 900; // pixels from which on panes stand side by side
@@ -25,7 +26,9 @@ export class Dashboard {
     this.first = h("div", { class: "ll-dash-pane ll-dash-first" });
     this.tabs = h("div", { class: "ll-dash-tabs", role: "tablist", "aria-label": "Views" });
     this.second = h("div", { class: "ll-dash-pane ll-dash-second", role: "tabpanel", tabindex: "0", id: `ll-panel-${Math.random().toString(36).slice(2)}` });
-    this.body = h("div", { class: "ll-dash-body" }, this.first, h("div", { class: "ll-dash-rest" }, this.tabs, this.second));
+    this.body = h("div", { class: "ll-dash-body" });
+    this.splitter = new Splitter(this.body, () => this.fill(), (share) => remembered.keep({ share }), remembered.layout.share);
+    this.body.append(this.first, this.splitter.bar, h("div", { class: "ll-dash-rest" }, this.tabs, this.second));
     root.append(h("div", { class: "ll-bar ll-dash-bar" }, this.title, this.chosen), this.body);
     this.current = remembered.layout.tab ?? "cache";
     /** @type {Record<string, any> | null} */
@@ -70,6 +73,7 @@ export class Dashboard {
     this.remembered.forget();
     this.remembered.keep({ reset: asked });
     this.current = "cache";
+    this.splitter.set();
     this.onReset();
     this.rearrange();
   }
@@ -113,6 +117,7 @@ export class Dashboard {
     if (layout === this.layout) return;
     this.layout = layout;
     this.root.dataset.layout = layout;
+    this.splitter.lie(layout === "beside");
     if (layout === "one") this.take("graph");
     if (!this.names.includes(this.current)) this.current = this.names[0];
     this.drawTabs();

@@ -5,7 +5,7 @@
 
 const PREFIX = "limelight-dashboard:";
 
-/** @typedef {{panels?: string[], dock?: string, tab?: string, reset?: string}} Layout */
+/** @typedef {{panels?: string[], dock?: string, tab?: string, reset?: string, share?: number}} Layout */
 
 export class Remembered {
   /** @param {string} path the notebook's */

@@ -24,19 +24,27 @@ function build(root) {
   const copies = h("div", { class: "ll-scroll" });
   const note = h("p", { class: "ll-quiet ll-hint" });
   root.append(h("div", { class: "ll-bar" }, title), cards, note, copies);
-  return (/** @type {any} */ state) => {
+  /** @type {Map<string, number>} what the reader points at in a timeline, by device: 0 is the oldest moment, 1 is now */
+  const pointed = new Map();
+  const draw = (/** @type {any} */ state) => {
+    const focused = /** @type {HTMLElement | null} */ (cards.contains(document.activeElement) ? document.activeElement : null)?.closest(".ll-card")?.getAttribute("aria-label");
+    const point = (/** @type {string} */ name, /** @type {number} */ share) => (pointed.set(name, Math.min(Math.max(share, 0), 1)), draw(state));
     const most = Math.max(1, ...state.devices.map((/** @type {Device} */ device) => device.peak));
     const live = state.devices.reduce((/** @type {number} */ sum, /** @type {Device} */ device) => sum + device.live, 0);
     const words = `${counted(state.devices.length, "device")}, ${bytes(live)} live`;
     title.replaceChildren(h("b", {}, "Devices"), " ", h("span", { class: "ll-quiet" }, words));
-    cards.replaceChildren(...state.devices.map((/** @type {Device} */ device) => card(device, most)));
+    cards.replaceChildren(...state.devices.map((/** @type {Device} */ device) => card(device, most, pointed.get(device.name), point)));
+    for (const one of cards.children) if (focused && one.getAttribute("aria-label") === focused) /** @type {HTMLElement | null} */ (one.querySelector("[role=slider]"))?.focus({ preventScroll: true });
     note.textContent = state.note;
     copies.replaceChildren(copyTable(state));
   };
+  return draw;
 }
 
-/** @param {Device} device @param {number} most the highest peak of all devices */
-function card(device, most) {
+/** @typedef {(name: string, share: number) => void} Point */
+
+/** @param {Device} device @param {number} most the highest peak of all devices @param {number | undefined} pointed @param {Point} point */
+function card(device, most, pointed, point) {
   const share = (/** @type {number} */ value) => `${((100 * value) / most).toFixed(1)}%`;
   return h(
     "div",
@@ -58,7 +66,7 @@ function card(device, most) {
       ...figure("time in ops", seconds(device.seconds)),
       ...figure("staged calls", number(device.calls)),
     ),
-    timeline(device),
+    timeline(device, pointed, point),
   );
 }
 
@@ -67,19 +75,43 @@ function figure(name, value) {
   return [h("dt", {}, name), h("dd", {}, value)];
 }
 
-/** @param {Device} device */
-function timeline({ name, history, history_seconds }) {
+/**
+ * Live bytes of late; a click, or the arrow keys, ask for a moment of it.
+ * @param {Device} device @param {number | undefined} pointed @param {Point} point
+ */
+function timeline({ name, history, history_seconds }, pointed, point) {
   const most = history.reduce((a, b) => Math.max(a, b), 1);
   const label = `Live bytes on ${name} during the last ${seconds(history_seconds)}, at most ${bytes(most)}`;
+  const last = Math.max(history.length - 1, 0);
+  const at = Math.round((pointed ?? 1) * last);
+  const ago = last ? (1 - at / last) * history_seconds : 0;
+  const words = `${at === last ? "now" : `${seconds(ago)} ago`}: ${bytes(history[at] ?? 0)}`;
+  const x = ((at + 0.5) * WIDTH) / (last + 1);
   const picture = s(
     "svg",
-    { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, preserveAspectRatio: "none" },
+    { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true", preserveAspectRatio: "none" },
     s("path", { class: "ll-area", d: `${line(history)} L${WIDTH},${HEIGHT} L0,${HEIGHT} Z` }),
     s("path", { class: "ll-stroke", d: line(history) }),
+    pointed === undefined ? null : s("line", { class: "ll-moment", x1: x, x2: x, y1: 0, y2: HEIGHT }),
   );
+  const onclick = (/** @type {MouseEvent} */ event) => {
+    const { left, width } = picture.getBoundingClientRect();
+    point(name, (event.clientX - left) / Math.max(width, 1));
+  };
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    const to = /** @type {Record<string, number>} */ ({ ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last })[event.key];
+    if (to === undefined) return;
+    point(name, last ? to / last : 1);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const value = { "aria-valuemin": 0, "aria-valuemax": last, "aria-valuenow": at, "aria-valuetext": words };
   const mark = (/** @type {string} */ place, /** @type {string} */ text) => h("span", { class: `ll-axis-${place}` }, text);
   const axes = [mark("top", bytes(most)), mark("bottom", "0 B"), mark("start", `−${seconds(history_seconds)}`), mark("end", "now")];
-  return h("div", { class: "ll-timeline" }, picture, ...axes);
+  const slider = h("div", { class: "ll-timeline", role: "slider", tabindex: "0", "aria-label": label, ...value, onclick, onkeydown }, picture, ...axes);
+  if (pointed === undefined) return slider;
+  const told = ["What lived then: ", h("code", {}, `%devices --live ${ago.toPrecision(2)}`), ", where ", h("code", {}, "%devices --watch"), " had begun."];
+  return h("div", {}, slider, h("p", { class: "ll-quiet ll-asked" }, h("b", {}, words), ". ", ...told));
 }
 
 /** @param {{copies: Copy[], copied: number, copied_bytes: number, unlisted: number}} state */

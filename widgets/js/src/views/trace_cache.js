@@ -47,7 +47,9 @@ function build(root, tell) {
   const draw = (/** @type {any} */ state) => {
     const traces = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.entries.length + f.hidden, 0);
     const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
-    title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, counted(traces, "trace")));
+    const hits = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.hits, 0);
+    const words = `${counted(traces, "trace")}, ${counted(hits, "hit")}`;
+    title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, words));
     empty.say(state.empty);
     const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.closest("[data-trace]")?.getAttribute("data-trace") ?? undefined;
     chosen = state.chosen;
@@ -173,9 +175,20 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
     numeric(entry.nodes === null ? "–" : number(entry.nodes)),
     numeric(bytes(entry.nbytes)),
     h("td", {}, entry.device),
-    h("td", {}, entry.tier),
+    tierCell(entry.tier),
   );
   return entry.reason ? [element, narrow] : [element];
+}
+
+/**
+ * What a trace runs on, and below it how far it is compiled, or why it is not.
+ * @param {string} tier "loops, compiling…", "kept on plan: compiled, it was no faster"
+ */
+function tierCell(tier) {
+  const [, kept, name, progress] = /^(kept on )?([^,:]*)[,:]? ?(.*)$/.exec(tier) ?? ["", "", tier, ""];
+  if (!progress) return h("td", {}, tier);
+  const going = /…$/.test(progress) ? "ll-badge ll-going" : "ll-progress";
+  return h("td", { class: "ll-tier" }, kept ? `stays on ${name}` : name, h("span", { class: going }, progress));
 }
 
 /**

@@ -1,0 +1,19 @@
+"""What axe finds wrong on a page: names, roles, contrast."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+AXE = Path(__file__).parents[2] / "widgets" / "js" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def violations(page: Page, root: str) -> list[str]:
+    """What axe finds in what `root` selects; without axe (`npm ci` in widgets/js) nothing is looked for."""
+    if not AXE.is_file():
+        return []
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("root => axe.run(root).then(({violations}) => violations)", root)
+    return [f"{one['id']}: {json.dumps([node['html'][:200] for node in one['nodes']])}" for one in found]

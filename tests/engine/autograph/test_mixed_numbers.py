@@ -1,0 +1,98 @@
+"""What is a Python number on one path and a tensor on the other is, in cells, what the plain code has in each run."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from typing import Any
+
+import pytest
+
+import limelight as ll
+from limelight.autograph import converted_cell
+from limelight.autograph.python_numbers import MixedNumber, code_of, decoded
+from limelight.autograph.undefined_variables import AssignedIfRun
+from limelight.core.tensor import Tensor, constant
+
+PROGRAMS = {
+    "a while of no round": "n, u = 0.0, t\nwhile u > 1:\n    u = u - 1.0\n    n = n + u",
+    "a range": "n = 0.0\nfor i in range(k):\n    n = n + t",
+    "rows of a known number": "n = 0.0\nfor x in xs:\n    n = n + x",
+    "no rows": "n = 0.0\nfor x in xs[:0]:\n    n = n + x",
+    "the largest so far": "n = 0.0\nfor x in xs:\n    if x > t:\n        n = x",
+    "what it was the round before": "m = n = 0.0\nfor i in range(k):\n    n = m\n    m = m + t",
+    "the same in a loop that always runs": "m = n = 0.0\nfor x in xs[:1]:\n    n = m\n    m = m + x",
+    "of other numbers": "m = n = 0.0\nfor i in range(k):\n    n = m * 2 + 1\n    m = m + t",
+    "an int that is divided": "n = 4\nfor i in range(k):\n    n = n / 2",
+    "one branch": "n = 2\nif t > 1:\n    n = k",
+    "both branches": "if t > 1:\n    n = 0.5\nelse:\n    n = t * 2",
+    "ints and floats": "if t > 1:\n    n = 3\nelse:\n    n = 0.5",
+    "reckoned with": "n = 0.0\nif t > 1:\n    n = t\nn = -(2 - n * 2 + 1) ** 2",
+    "with one another": "m = n = 2.0\nif t > 1:\n    n = t\nif k > 1:\n    m = t\nn = n / m",
+    "compared": "m = 0.0\nif t > 1:\n    m = t\nn = 0.5 < m",
+    "decides": "m = n = 0.0\nif t > 1:\n    m = t\nif m > 0.5:\n    n = m + 1",
+    "loops in loops": "n = 0.0\nfor i in range(k):\n    for x in xs:\n        if x > t:\n            n = n + x",
+    "two loops": "n, u = 0.0, t\nwhile u > 3:\n    u = u - 1.0\n    n = n + u\nfor i in range(k):\n    n = n + 1",
+    "a tensor that becomes a number": "n = t\nfor i in range(k):\n    n = 1.0",
+    "the larger": "n = max(0.75, t)",
+    "the smallest of more": "n = min(t, 2.0, 3)",
+    "and": "flag = not t > 1\nn = flag and k > 1",
+    "or": "flag = not t > 1\nn = flag or k > 1",
+    "an expression": "n = 0.25 if t > 1 else t",
+    "returned": "def f(v):\n    if v > 1:\n        return 0.0\n    return v * 2.0\nn = f(t)",
+    "returned from a loop": "def f(v):\n    for x in xs:\n        if x > v:\n            return x\n    return -1.0\n"
+    "n = f(t)",
+    "after a break": "n = 0.0\nfor x in xs:\n    if x > t:\n        break\n    n = n + x",
+    "after a continue": "n = 0.0\nfor x in xs:\n    if x < t:\n        continue\n    n = x",
+    "in a list": "box = [0.0, 1]\nfor i in range(k):\n    box[0] = box[0] + t\nn = box[0]",
+    "in a dictionary": "d = {'loss': 0.0}\nif t > 1:\n    d['loss'] = t\nn = d['loss']",
+    "assigned in a branch alone": "if k > 0:\n    n = 0.5\n    if t > 1:\n        n = t\nelse:\n    n = 1",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_what_the_plain_code_has(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PROGRAMS[name]
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(text), None, text.splitlines(keepends=True), "<cell>"))
+    cell = converted_cell(ast.parse(text), "<cell>")
+    xs = ll.constant([1.5, 0.5, 2.5])
+
+    def staged(t: Tensor, k: Tensor) -> list[Any]:
+        names = {"t": t, "k": k, "xs": xs, "ll": ll}
+        cell(names)
+        n = names["n"].value if isinstance(names["n"], AssignedIfRun) else names["n"]
+        return [n, code_of(n)]
+
+    function = ll.function(staged)
+    for t, k in [(0.5, 0), (0.5, 2), (4.0, 0), (4.0, 1), (4.0, 2)]:
+        names: dict[str, Any] = {"t": ll.constant(t), "k": ll.constant(k), "xs": xs, "ll": ll}
+        exec(text, names)
+        found = decoded(*map(constant, function(names["t"], names["k"])))
+        assert type(found) is type(names["n"]), (t, k)
+        assert float(found) == pytest.approx(float(names["n"])), (t, k)
+    assert function.trace_count == 1
+
+
+def test_they_are_printed_as_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = converted_cell(ast.parse("n = 0.5\nif t > 1:\n    n = t\nprint(n, [n])"), "<cell>")
+    function = ll.function(lambda t: cell({"t": t, "print": print}) or t)
+    for t in (0.25, 2.0):
+        function(ll.constant(t))
+        expected = ll.constant(2.0) if t > 1 else 0.5
+        assert capsys.readouterr().out == f"{expected} {[expected]}\n"
+
+
+def test_functions_have_no_codes() -> None:
+    found = []
+
+    @ll.function(autograph=True)
+    def f(t: Tensor) -> Tensor:
+        n = 0.0
+        if t > 1:
+            n = t
+        found.append(type(n))
+        return n  # type: ignore[return-value]
+
+    f(ll.constant(2.0))
+    assert not any(issubclass(kind, MixedNumber) for kind in found)
+    assert "i32" not in f.trace_cache[0].graph.text()
