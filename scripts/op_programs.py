@@ -33,6 +33,16 @@ def _assigned(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return run
 
 
+def _checked(x: Any) -> Any:
+    ll.debug.check(ll.all(x > 0.0), "not positive")
+    return x * 2.0
+
+
+def _printed(x: Any) -> Any:
+    ll.debug.print("x", x)
+    return x * 2.0
+
+
 def _scattered(method: str) -> Callable[[Any], Any]:
     return _assigned(lambda v, x: getattr(v, method)(ll.constant([0, 2]), x[:2]))
 
@@ -83,8 +93,8 @@ PROGRAMS: Final[dict[str, Callable[[Any], Any]]] = {
     "assign_scatter": _scattered("scatter_update"),
     **{f"assign_scatter_{how}": _scattered(f"scatter_{how}") for how in ("add", "sub", "mul", "max", "min")},
     "split_generator": lambda x: x * ll.random.split(2)[1].normal((4,)),
-    "debug_check": lambda x: (ll.debug.check(ll.all(x > 0.0), "not positive"), x * 2.0)[1],
-    "debug_print": lambda x: (ll.debug.print("x", x), x * 2.0)[1],
+    "debug_check": _checked,
+    "debug_print": _printed,
     "random_gamma": ll.random.gamma,
     "to_device": lambda x: x.to("CPU:0") * 2.0,
     "split_ends": lambda x: ll.split(x, ll.argmax(x, keepdims=True) * ll.constant([0, 0]) + 2),

@@ -395,7 +395,8 @@ class Function:
                 self._traced = converted(self.python_function)
             self._signature = Signature(self.python_function, self.name)
             self._defaults_are_plain = self._signature.defaults_are_plain
-            self._declared = specs.check(self._options["input_signature"], self._signature)
+            declared = cast(Sequence[Any] | None, self._options["input_signature"])
+            self._declared = specs.check(declared, self._signature)
             self.clear_cache()
 
     def _find(self, key: LookupKey) -> Any:
