@@ -119,8 +119,8 @@ class Exponential(_Schedule):
         positive("Exponential", "every", self.every)
         if self.every < 1:
             raise ArgumentError(
-                f"Exponential: every must be a number of updates, at least 1, got {self.every}; the factor comes second: write "
-                f"Exponential({self.rate}, factor={self.every}, every={self.factor})"
+                f"Exponential: every must be a number of updates, at least 1, got {self.every}; the factor comes "
+                f"second: write Exponential({self.rate}, factor={self.every}, every={self.factor})"
             )
 
     def _at(self, step: Tensor) -> Tensor:
