@@ -128,11 +128,6 @@ def save_weights(module: Module, path: Any, *, layout: str = "limelight") -> Pat
     True
     """
     _check(module, layout, "save_weights")
-    if layout == "keras":
-        raise ArgumentError(
-            "save_weights: layout is 'limelight' or 'torch'; Keras reads no such files: give it the arrays of "
-            "module.named_variables(), variable by variable, v.assign(array)"
-        )
     target = as_path(path)
     arrays: dict[str, Unwritten] = {}
     for edges, variable in module.named_variables():
@@ -175,6 +170,11 @@ def _check(module: Any, layout: str, name: str) -> None:
         raise ArgumentError(f"{name}: needs a module, got {type(module).__name__}")
     if layout not in _LAYOUTS:
         raise ArgumentError(f"{name}: layout is one of {', '.join(map(repr, _LAYOUTS))}, got {layout!r}")
+    if layout == "keras" and name == "save_weights":
+        raise ArgumentError(
+            "save_weights: layout is 'limelight' or 'torch'; Keras reads no such files: give it the arrays of "
+            "module.named_variables(), variable by variable, v.assign(array)"
+        )
 
 
 def _offered(source: Any) -> tuple[Path, dict[str, Offered]]:
