@@ -60,8 +60,8 @@ def outcome(function: Any, give: Any) -> str:
         ll.function(lambda x: (function(*give(x)), x)[1])(ll.constant(VALUES))
     except LimelightError as error:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
-        if "write" not in str(error).lower() and "ll." not in str(error):
-            return f"says not what to write: {error}"
+        if not any(word in error.bare for word in ("write ", "use ", "give ")):
+            return f"says not what to write: {error.bare}"
         return "" if frames[-1].filename == __file__ else f"its last line is {frames[-1]}"
     except Exception as error:  # noqa: BLE001  # that is what is looked for
         return f"{type(error).__name__}: {str(error)[:200]}"
@@ -83,12 +83,13 @@ def test_each_works_or_says_what_to_write() -> None:
     ("call", "words"),
     [
         (lambda x: np.partition(x, 1), "np.partition needs the values of a symbolic tensor"),
-        (lambda x: np.dot(x, x), r"write ll.matmul"),
-        (lambda x: np.vstack([x, x]), r"ll.concat"),
-        (np.linalg.norm, r"write ll.linalg.norm\(x\)"),
-        (np.histogram, r"write ll.histogram"),
+        (lambda x: np.dot(x, x), "write ll.dot(x, y)"),
+        (lambda x: np.vstack([x, x]), "write ll.concat"),
+        (np.linalg.norm, "write ll.linalg.norm(x)"),
+        (np.histogram, "write ll.histogram(x)"),
     ],
 )
 def test_what_the_usual_ones_say(call: Any, words: str) -> None:
-    with pytest.raises(LimelightError, match=words):
+    with pytest.raises(LimelightError) as caught:
         ll.function(call)(ll.constant(VALUES))
+    assert words in caught.value.bare  # without the line, which has the words as well

@@ -171,7 +171,8 @@ def _ours(func: Any) -> str:
     ours = _LIMELIGHT_NAMES.get(name, name)
     if namespace is not None and ours in dir(namespace):
         return f"write {hints.form_of(f'{part}.{ours}' if part else ours)}"
-    return hints.suggested(name, part).lstrip(";: ") if not part else ""
+    hint = "" if part else hints.suggested(name, part).lstrip(";: ")
+    return "" if hint.startswith("there is none") else hint
 
 
 def _refusal(func: Callable[..., Any], x: Any, what: str = "does not take tensors") -> str:
