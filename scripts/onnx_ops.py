@@ -48,18 +48,19 @@ def page() -> str:
     """The page as it should be."""
     every = ops()
     smooth = [op for op in every if op.vjp is not None]
-    exported = [op for op in smooth if _is_exported(op)]
+    exported = [op for op in smooth if is_exported(op)]
     head = _HEAD.format(
         differentiable=len(smooth),
         exported=len(exported),
         share=len(exported) / len(smooth),
         all=len(every),
-        all_exported=sum(map(_is_exported, every)),
+        all_exported=sum(map(is_exported, every)),
     )
     return head + "\n".join(_rows(every)) + "\n"
 
 
-def _is_exported(op: Op) -> bool:
+def is_exported(op: Op) -> bool:
+    """Whether ONNX has it, or it is written with several ops of ONNX."""
     return op.name in LOWERINGS or (op.name in COMPLEX_LOWERINGS and op.name not in REFUSED)
 
 
@@ -67,7 +68,7 @@ def _rows(every: list[Op]) -> Iterator[str]:
     for op in every:
         if op.name in SAME:
             what = f"exported: {SAME[op.name]}"
-        elif _is_exported(op):
+        elif is_exported(op):
             what = "composed"
         else:
             what = f"refused: {REFUSED[op.name]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import doctest
 import functools
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -18,9 +19,9 @@ from typing import Any, Final
 
 import limelight as ll
 from limelight.core.op import Op, all_ops
-from limelight.executors.xla.graph_lowering import why_no_form
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
+FACTS: Final = DOCS / "reference" / "op_facts.json"
 READS: Final = {"constant", "read_variable", "identity"}
 """Ops that hand values on, which say nothing about a function."""
 BY_EXAMPLE: Final = (
@@ -38,6 +39,7 @@ def facts(value: Any) -> Iterator[tuple[str, str]]:
         if name in all_ops():
             yield "Staged", f"one node, `{name}`, around the graphs of the functions that it is given"
             yield "Runs on", "the devices of the ops in these; " + _executors([all_ops()[name]])
+            yield "Batched", _batched([all_ops()[name]])
         return
     ops = [op for op in ops_of(value) if op.name not in READS]
     if not ops:
@@ -48,8 +50,10 @@ def facts(value: Any) -> Iterator[tuple[str, str]]:
     gradient = _gradient(ops)
     if gradient:
         yield "Gradient", gradient
-    yield "Runs on", _runs_on(ops)
-    yield "Exports", f"{_exports('ONNX', ops, onnx_refusals())}; {_exports('StableHLO', ops, stablehlo_refusals())}"
+    yield "Forward mode", _forward(ops)
+    yield "Batched", _batched(ops)
+    yield "Runs on", f"{_devices(ops)}; {_executors(ops)}"
+    yield "Exports", f"{_exports('ONNX', ops, 'onnx')}; {_exports('StableHLO', ops, 'stablehlo')}"
 
 
 def ops_of(value: Any) -> list[Op]:
@@ -108,46 +112,92 @@ def _gradient(ops: list[Op]) -> str:
     return f"not through {', '.join(f'`{op.name}`' for op in none)}"
 
 
-def _runs_on(ops: list[Op]) -> str:
-    special = sorted({name for op in ops for name in op.special})
-    devices = "CPU (NumPy), GPU (CuPy), XLA (JAX)"
-    kernels = f", with kernels of its own for {', '.join(special)}" if special else ""
-    if any(op.effect == "random" for op in ops):
-        kernels += ", all with numbers that the host draws"
+# What was tried: `scripts/op_facts.py` writes the file
+
+
+@functools.cache
+def tried() -> dict[str, dict[str, str]]:
+    """For each op what became of it on each executor and device, and under each transformation: "yes", or why not."""
+    facts: dict[str, dict[str, str]] = json.loads(FACTS.read_text(encoding="utf-8"))
+    for name, why in stablehlo_refusals().items():
+        facts.setdefault(name, {})["stablehlo"] = why
+    return facts
+
+
+def _fact(op: Op, name: str) -> str:
+    """What became of an op: "yes", or why not; "" where it was not tried."""
+    said = tried().get(op.name, {}).get(name, "")
+    return "" if said.startswith("has no case") else said
+
+
+def _is_fine(said: str) -> bool:
+    return said in ("yes", "") or said.startswith("by a rule")
+
+
+def _apart(ops: list[Op], fact: str) -> dict[str, str]:
+    """The ops for which a fact is not "yes", and why."""
+    return {op.name: said for op in ops if not _is_fine(said := _fact(op, fact))}
+
+
+def _told(apart: dict[str, str]) -> str:
+    told = ", ".join(f"`{name}` ({why})" for name, why in list(apart.items())[:_MOST])
+    return told + (", ..." if len(apart) > _MOST else "")
+
+
+def _devices(ops: list[Op]) -> str:
     if any(op.effect == "io" for op in ops):
-        devices, kernels = "the host", ""
-    return f"{devices}{kernels}; {_executors(ops)}"
+        return "the host"
+    special = sorted({name for op in ops for name in op.special})
+    there = [device for device in ("XLA:0", "GPU:0") if all(_fact(op, device) == "yes" for op in ops)]
+    told = f"tried on {' and '.join(['CPU:0', *there]) if len(there) < 2 else 'CPU:0, XLA:0 and GPU:0'}"
+    refused = _apart(ops, "XLA:0")
+    if refused:
+        told += f", not alone on XLA:0: {_told(refused)}"
+    if "GPU:0" not in there:
+        told += ", not tried on GPU:0, whose kernels by CuPy are the same"
+    if special:
+        told += f"; kernels of its own for {', '.join(special)}"
+    if any(op.effect == "random" for op in ops):
+        told += "; numbers are drawn on the host"
+    return told
 
 
 def _executors(ops: list[Op]) -> str:
     """Which executors run the ops: `loops` leaves some to the plan, and graphs with others have no program of XLA."""
-    apart = [op for op in ops if op.name in not_in_tables()]
-    refused = {op.name: why for op in ops if (why := why_no_form(op))}
-    names = ["`plan`", "`step`", *["`loops`"][: not apart], *["`xla`"][: not refused]]
+    tables, refused = _apart(ops, "loops"), _apart(ops, "xla")
+    names = ["`plan`", "`step`", *["`loops`"][: not tables], *["`xla`"][: not refused]]
     told = [f"executors {', '.join(names[:-1])} and {names[-1]}"]
-    if len(apart) == len(ops):
-        told.append("`loops` has the plan run it")
-    elif apart:
-        told.append(f"`loops` has the plan run {', '.join(f'`{op.name}`' for op in apart)}")
-    told += [f"`xla` has the plan run it, as `{name}` {why}" for name, why in refused.items()]
+    if tables:
+        told.append(f"`loops` has the plan run {_told(tables)}")
+    if refused:
+        told.append(f"`xla` has the plan run it: {_told(refused)}")
     return "; ".join(told)
 
 
-def _exports(form: str, ops: list[Op], refused: dict[str, str]) -> str:
-    stopped = [op for op in ops if op.name in refused]
-    if not stopped:
-        return f"{form} yes"
-    return f"{form} no: " + ", ".join(f"`{op.name}` {refused[op.name]}" for op in stopped[:_MOST])
+def _batched(ops: list[Op]) -> str:
+    alone = _apart(ops, "batched")
+    if not alone:
+        return "by `vectorize` all examples at once"
+    looped = [name for name, why in alone.items() if why == "example by example"]
+    others = {name: why for name, why in alone.items() if why != "example by example"}
+    told = [f"example by example: {', '.join(f'`{name}`' for name in looped)}"] if looped else []
+    return "; ".join([*told, *([f"not by `vectorize`: {_told(others)}"] if others else [])])
 
 
-@functools.cache
-def onnx_refusals() -> dict[str, str]:
-    """Why ONNX cannot have an op, for those that it cannot: the rows of docs/onnx_ops.md that say so."""
-    page = (DOCS / "onnx_ops.md").read_text(encoding="utf-8")
-    return {
-        name: why.partition(";")[0]
-        for name, why in re.findall(r"^\| (\w+) \|.*\| refused: (.*) \|$", page, re.MULTILINE)
-    }
+def _forward(ops: list[Op]) -> str:
+    """By what forward mode goes; nothing where there is no gradient at all."""
+    own = [op.name for op in ops if _fact(op, "forward").startswith("by a rule")]
+    smooth = [op for op in ops if _fact(op, "forward") == "yes"]
+    if len(ops) == 1:
+        return "by a rule of its own" if own else "by the transpose of the gradient's rule" if smooth else "none"
+    told = f"by rules of their own: {', '.join(f'`{name}`' for name in own)}" if own else ""
+    rest = "by the transposes of the gradients' rules" if smooth else ""
+    return "; ".join(filter(None, [told, f"the others {rest}" if told and rest else rest])) or "none"
+
+
+def _exports(form: str, ops: list[Op], fact: str) -> str:
+    stopped = _apart(ops, fact)
+    return f"{form} no: {_told(stopped)}" if stopped else f"{form} yes"
 
 
 @functools.cache
@@ -155,13 +205,6 @@ def stablehlo_refusals() -> dict[str, str]:
     """Why StableHLO cannot have an op, for those that it cannot: the second table of docs/stablehlo.md."""
     rows = _rows(DOCS / "stablehlo.md", "refused")
     return {name: why.partition(":")[0] for names, why in rows for name in re.findall(r"`(\w+)`", names)}
-
-
-@functools.cache
-def not_in_tables() -> dict[str, str]:
-    """Why the executor `loops` leaves an op to the plan, for those of docs/executors.md."""
-    rows = _rows(DOCS / "executors.md", "left to the plan")
-    return {name: why for names, why in rows for name in re.findall(r"`(\w+)`", names)}
 
 
 def _rows(page: Path, heading: str) -> list[tuple[str, str]]:

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, get_overloads
 
+import numpy as np
+
 import limelight as ll
 import ops_of_example
 from limelight.core.dispatch import Interpreter
@@ -195,17 +197,19 @@ def _written(signature: inspect.Signature, *, returns: bool) -> str:
     """A signature without what has no text of its own, such as a sentinel, and without what each method has."""
     given = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     given = [p.replace(default=_Text("...")) if _is_unreadable(p.default) else p for p in given]
-    ending = signature.return_annotation if returns else inspect.Signature.empty
-    return (
-        str(inspect.Signature(given, return_annotation=ending)).replace("'", "")
-        if _plain(given)
-        else str(inspect.Signature(given, return_annotation=ending))
-    )
+    given = [p.replace(default=_Text(f"ll.{p.default.name}")) if _is_dtype(p.default) else p for p in given]
+    given = [p.replace(annotation=_unquoted(p.annotation)) for p in given]
+    ending = _unquoted(signature.return_annotation) if returns else inspect.Signature.empty
+    return str(inspect.Signature(given, return_annotation=ending))
 
 
-def _plain(given: list[inspect.Parameter]) -> bool:
-    """Whether no default is a string, so that all quotes are those of annotations."""
-    return not any(isinstance(p.default, str) for p in given)
+def _is_dtype(default: Any) -> bool:
+    return isinstance(default, np.dtype)
+
+
+def _unquoted(annotation: Any) -> Any:
+    """An annotation without the quotes that a text has."""
+    return _Text(annotation.replace("'", "")) if isinstance(annotation, str) else annotation
 
 
 class _Text(str):

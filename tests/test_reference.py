@@ -70,20 +70,23 @@ def test_facts_are_those_of_the_ops_that_the_example_runs():
     assert dict(ops_of_example.facts(ll.nn.Dense))["Ops"] == "`matmul`, `add`, `relu` in the example"
     facts = dict(ops_of_example.facts(ll.multiply))
     assert facts["Gradient"].startswith("`x̄ = z̄ y*`")
-    assert facts["Runs on"] == "CPU (NumPy), GPU (CuPy), XLA (JAX); executors `plan`, `step`, `loops` and `xla`"
+    assert facts["Runs on"].startswith("tried on CPU:0 and XLA:0, not tried on GPU:0")
+    assert facts["Runs on"].endswith("; executors `plan`, `step`, `loops` and `xla`")
+    assert facts["Batched"] == "by `vectorize` all examples at once"
+    assert facts["Forward mode"] == "by the transpose of the gradient's rule"
     assert facts["Exports"] == "ONNX yes; StableHLO yes"
     drawn = dict(ops_of_example.facts(ll.random.normal))
-    assert drawn["Exports"].startswith("ONNX no: `random_normal` ")
-    assert "`loops` has the plan run it" in drawn["Runs on"]
-    assert drawn["Runs on"].startswith("CPU (NumPy), GPU (CuPy), XLA (JAX), all with numbers that the host draws")
+    assert drawn["Exports"].startswith("ONNX no: `random_normal` (")
+    assert "`loops` has the plan run `random_normal` (it has an effect)" in drawn["Runs on"]
+    assert "; numbers are drawn on the host" in drawn["Runs on"]
     assert dict(ops_of_example.facts(ll.optim.SGD))["Runs on"]
     assert "one node, `while_loop`" in dict(ops_of_example.facts(ll.fori_loop))["Staged"]
-    assert "`xla` has the plan run it" in dict(ops_of_example.facts(ll.py_func))["Runs on"]
+    assert "`xla` has the plan run it: `py_func` (does " in dict(ops_of_example.facts(ll.py_func))["Runs on"]
+    assert dict(ops_of_example.facts(ll.nonzero))["Batched"] == "example by example: `nonzero`"
     assert dict(ops_of_example.facts(ll.function)) == {}, "nothing is known of what runs code of the user's"
 
 
-def test_the_tables_that_facts_are_read_from_are_found():
-    assert "assign" in ops_of_example.onnx_refusals()
+def test_what_facts_are_read_from_is_found():
     assert ops_of_example.stablehlo_refusals()["random_normal"] == "draws from a generator on the host"
-    assert ops_of_example.not_in_tables()["random_normal"] == "it has an effect"
-    assert "add" not in {**ops_of_example.onnx_refusals(), **ops_of_example.not_in_tables()}
+    assert ops_of_example.tried()["random_normal"]["stablehlo"] == "draws from a generator on the host"
+    assert ops_of_example.tried()["add"]["loops"] == "yes"

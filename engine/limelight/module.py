@@ -172,7 +172,11 @@ class Module:
                 _name_by_default(value, name)
             elif name in ("trainable", "requires_grad") and value is False and not hasattr(type(self), name):
                 raise AttributeError(f"{type(self).__name__!r} object has no {name!r} to set: {hints.FREEZING}")
-            elif isinstance(value, Tensor) and isinstance(vars(self).get(name), Variable):
+            elif (
+                isinstance(value, Tensor)
+                and isinstance(vars(self).get(name), Variable)
+                and not getattr(getattr(type(self), name, None), "fset", None)  # a property may assign it
+            ):
                 raise AttributeError(
                     f"{type(self).__name__}.{name} is a variable, and would be none: write .{name}.assign(value) "
                     f"for its value, or .{name} = ll.Variable(value) for another one"

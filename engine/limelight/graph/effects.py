@@ -74,8 +74,9 @@ def effects_of_graph(graph: Graph) -> Effects:
 
 def _summarise(graph: Graph) -> Effects:
     effects_of_nodes = [effects_of(node) for node in graph.nodes if node.op.effect is not None or node.op.higher_order]
-    reads = frozenset(value for effects in effects_of_nodes for value in effects.reads)
-    writes = frozenset(value for effects in effects_of_nodes for value in effects.writes)
+    outside = set(graph.inputs)  # generators that the graph splits off are nobody else's
+    reads = frozenset(value for effects in effects_of_nodes for value in effects.reads if value in outside)
+    writes = frozenset(value for effects in effects_of_nodes for value in effects.writes if value in outside)
     depth = max((1 + effects_of_graph(function.graph).depth for function in graph.functions()), default=0)
     return Effects(reads, writes, frozenset(chain for effects in effects_of_nodes for chain in effects.chains), depth)
 

@@ -1,7 +1,7 @@
 """Weights in plain safetensors files: what other libraries write and read.
 
 A file has arrays by name and nothing else. Names are paths in the module, joined by dots (slashes are read, too), or
-PyTorch's, whose layers call their weights otherwise and keep them transposed.
+PyTorch's, whose layers call their weights otherwise and keep them transposed, or Keras'.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CheckpointError, DTypeError
 from limelight.module import Module
-from limelight.nn import torch_layout
+from limelight.nn import keras_layout, torch_layout
 from limelight.nn.layers.sequential import Sequential
 
 Rename: TypeAlias = Mapping[str, str | None] | Callable[[str], str | None]
 _POSITION: Final = re.compile("[0-9]{1,18}")
-_LAYOUTS: Final = ("limelight", "torch")
+_LAYOUTS: Final = ("limelight", "torch", "keras")
+_IGNORED: Final = {"limelight": (), "torch": torch_layout.IGNORED, "keras": keras_layout.IGNORED}
 PAIRS: Final = "limelight.complex128"
 """The key of a file's metadata under which the names of arrays that are complex128 stand, as a list in JSON."""
 
@@ -52,11 +53,15 @@ def load_weights(
 
     Args:
         module: a module.
-        source: the path of a safetensors file, or a dictionary of arrays by name; `model.state_dict()` of PyTorch too.
+        source: the path of a safetensors file, or a dictionary of arrays by name: `model.state_dict()` of PyTorch, and
+            `{v.path: v.numpy() for v in model.weights}` of Keras.
         rename: what their names are here: a dictionary from names, or beginnings of names up to a dot, to ours, or a
             function; None drops an array. What is not in the dictionary keeps its name.
         layout: "torch" for names and layouts of PyTorch's layers: `weight` of a Linear is the transposed `kernel` of a
-            Dense, that of a Conv2d has its window first here, and `running_mean` is the `mean` of a BatchNorm.
+            Dense, that of a Conv2d has its window first here, and `running_mean` is the `mean` of a BatchNorm. The two
+            biases of an LSTM are added. "keras" for those of Keras: `gamma` is the `scale` of a BatchNorm,
+            `embeddings` the `table` of an Embedding, `lstm_cell` the `cell` of an LSTM. GRUs of both have no place,
+            but those of Keras with `reset_after=False`.
 
     Returns:
         What was matched: `print(status.tree())` shows it, `status.assert_consumed()` raises unless all was.
@@ -82,9 +87,11 @@ def load_weights(
     names: dict[tuple[Edge, ...], str] = {}
     for name, one in offered.items():
         ours = _renamed(name, rename)
-        if ours is not None and ours.rpartition(".")[2] not in (torch_layout.IGNORED if layout == "torch" else ()):
-            edges, taken = _placed(module, ours, one, layout)
-            if edges in names:
+        if ours is not None and ours.rpartition(".")[2] not in _IGNORED[layout]:
+            edges, taken, turn = _placed(module, ours, one, layout)
+            if edges in names and turn == "addend":
+                taken = _sum(arrays[edges], taken, names[edges], name)
+            elif edges in names:
                 raise CheckpointError(
                     f"load_weights: {names[edges]!r} and {name!r} both lead to {'.'.join(map(str, edges))!r}: give one "
                     "of them another name by rename={...}, or None, which drops it"
@@ -163,6 +170,11 @@ def _check(module: Any, layout: str, name: str) -> None:
         raise ArgumentError(f"{name}: needs a module, got {type(module).__name__}")
     if layout not in _LAYOUTS:
         raise ArgumentError(f"{name}: layout is one of {', '.join(map(repr, _LAYOUTS))}, got {layout!r}")
+    if layout == "keras" and name == "save_weights":
+        raise ArgumentError(
+            "save_weights: layout is 'limelight' or 'torch'; Keras reads no such files: give it the arrays of "
+            "module.named_variables(), variable by variable, v.assign(array)"
+        )
 
 
 def _offered(source: Any) -> tuple[Path, dict[str, Offered]]:
@@ -238,8 +250,8 @@ def _renamed(name: str, rename: Rename | None) -> str | None:
     return name
 
 
-def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple[Edge, ...], Offered]:
-    """The edges to the variable of a name, and its array in our layout."""
+def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple[Edge, ...], Offered, str]:
+    """The edges to the variable of a name, its array in our layout, and the turn that this took."""
     edges: list[Edge] = []
     at: Any = module
     segments = [part for part in name.replace("/", ".").split(".") if part]
@@ -247,19 +259,28 @@ def _placed(module: Module, name: str, one: Offered, layout: str) -> tuple[tuple
         if isinstance(at, Sequential) and _POSITION.fullmatch(part):
             edges.append("layers")
             at = at.layers
-        last = torch_layout.ours(at, part) if i == len(segments) - 1 else None
-        if last is not None and layout != "torch":
-            if last[0] != part:
-                raise CheckpointError(
-                    f"load_weights: {name!r} is PyTorch's name for the {last[0]!r} of a {type(at).__name__}: write "
-                    'load_weights(module, source, layout="torch")'
-                )
-        elif last is not None:
-            edges.append(last[0])
-            return tuple(edges), _turned(one, last[1])
-        edges.append(_edge(at, part))
+        if i == len(segments) - 1:
+            place = _place(at, part, edges, one, layout, name)
+            if place is not None:
+                return (*edges, *place[0].split("/")), _turned(one, place[1]), place[1]
+        edges.append(_edge(at, keras_layout.part(at, part) if layout == "keras" else part))
         at = None if kind_of(at) in (None, *LEAVES) else child_of(at, edges[-1])
-    return tuple(edges), one
+    return tuple(edges), one, ""
+
+
+def _place(layer: Any, part: str, edges: list[Edge], one: Offered, layout: str, name: str) -> tuple[str, str] | None:
+    """The path from a layer that another library's name means, and the name of the turn; None for a name of ours."""
+    if layout == "keras":
+        return keras_layout.ours(layer, part, edges[-1] if edges else "", one.shape)
+    of_torch = torch_layout.ours(layer, part)
+    if of_torch is None or layout == "torch":
+        return of_torch
+    if of_torch[0] != part:
+        raise CheckpointError(
+            f"load_weights: {name!r} is PyTorch's name for the {of_torch[0].replace('/', '.')!r} of a "
+            f'{type(layer).__name__}: write load_weights(module, source, layout="torch")'
+        )
+    return None
 
 
 def _edge(owner: Any, part: str) -> Edge:
@@ -269,12 +290,22 @@ def _edge(owner: Any, part: str) -> Edge:
     return int(part) if isinstance(owner, (list, tuple)) and _POSITION.fullmatch(part) else part
 
 
-def _turned(one: Offered, transpose: str) -> Offered:
-    if not transpose or (transpose == "conv" and len(one.shape) < 2):
+def _turned(one: Offered, turn: str) -> Offered:
+    if not turn or turn == "addend" or (turn == "conv" and len(one.shape) < 2):
         return one
-    turn = torch_layout.TRANSPOSES[transpose][0]
-    shape = torch_layout.transposed_shape(one.shape, transpose)
-    return Offered(shape, one.dtype, lambda: np.array(turn(one.get()), order="C"))
+    turned = torch_layout.TRANSPOSES[turn][0] if turn in torch_layout.TRANSPOSES else keras_layout.TURNS[turn]
+    try:
+        shape = turned(np.broadcast_to(np.empty(()), one.shape)).shape
+    except ValueError:  # a number of columns that is no multiple of the gates': its shape is refused
+        return one
+    return Offered(shape, one.dtype, lambda: np.array(turned(one.get()), order="C"))
+
+
+def _sum(one: Offered, other: Offered, *names: str) -> Offered:
+    """The sum of two arrays that are one variable here."""
+    if one.shape != other.shape:
+        raise CheckpointError(f"load_weights: {names[0]!r} and {names[1]!r} are added here, and differ in shape")
+    return Offered(one.shape, one.dtype, lambda: one.get() + other.get())
 
 
 def _unwritten(module: Module, path: str, variable: Variable, layout: str) -> tuple[str, Unwritten]:

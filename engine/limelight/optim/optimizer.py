@@ -134,10 +134,11 @@ class Optimizer(Module):
 
     @property
     def learning_rate(self) -> Variable | Schedule:
-        """The variable that holds the rate, or the schedule. Setting it to a number assigns to the variable.
+        """The variable that holds the rate, or the schedule. A number, or scalar tensor, that it is set to is assigned.
 
         Raises:
             ArgumentError: it is set, and follows a schedule; or it is set to a schedule.
+            ShapeError: it is set to a tensor that is no scalar.
         """
         rate: Variable | Schedule = vars(self)["learning_rate"]
         return rate

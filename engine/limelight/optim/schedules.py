@@ -102,10 +102,10 @@ class Exponential(_Schedule):
     Args:
         rate: the learning rate at first.
         factor: what the rate is multiplied by over each `every` updates, above 0.
-        every: a number of updates above 0; 1.
+        every: a number of updates, at least 1; 1.
 
     Raises:
-        ArgumentError: `factor` or `every` is not above 0.
+        ArgumentError: `factor` is not above 0, or `every` below 1.
 
     >>> import limelight as ll
     >>> [round(ll.optim.schedules.Exponential(1.0, factor=0.25, every=2)(t).item(), 6) for t in (0, 1, 2)]
@@ -119,6 +119,11 @@ class Exponential(_Schedule):
     def __post_init__(self) -> None:
         positive("Exponential", "factor", self.factor)
         positive("Exponential", "every", self.every)
+        if self.every < 1:
+            raise ArgumentError(
+                f"Exponential: every must be a number of updates, at least 1, got {self.every}; the factor comes "
+                f"second: write Exponential({self.rate}, factor={self.every}, every={self.factor})"
+            )
 
     def _at(self, step: Tensor) -> Tensor:
         return self.rate * self.factor ** (step / self.every)

@@ -8,10 +8,15 @@ Splitting hands out keys, not stretches of one stream: a child's key is a block 
 drawn from, and the child's number stands in the highest word of its counter. Children of one generator cannot meet;
 others do only where two keys of 128 bits are equal by chance. Which child one gets depends on splits alone, not on
 draws.
+
+In staged code splitting is an op, whose results are generators: values that live as long as a call of the graph, new
+ones each time. So staged code gets the children that eager code would get, and no state is kept between calls. What an
+object makes for itself (`created_by`), and what is split off a generator that the trace itself has made, is state.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -20,9 +25,10 @@ from limelight.core.devices import CPU0
 from limelight.core.eager import prepare
 from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor, constant, new_uid
-from limelight.core.variable import Resource, assign_op, itself, on_create, read
+from limelight.core.variable import Resource, assign_op, created_by, itself, on_create, read
 from limelight.errors import ArgumentError, CallError
 from limelight.ops.random._draws import Source, state_of
+from limelight.ops.random.generator_split import split_op
 
 Seed = int | Sequence[int] | None
 
@@ -34,7 +40,9 @@ class Stream(Resource):
     it what eager code would, and anew at each call.
     """
 
-    __slots__ = ("_stands_for", "name")
+    __slots__ = ("_maker", "_stands_for", "name")
+    _maker: weakref.ref[Any] | None
+    """The hook of the trace that made it, while that goes on."""
 
     def __init__(self, seed: Seed = None) -> None:
         self._begin(_state(seed))
@@ -43,12 +51,17 @@ class Stream(Resource):
         hook = on_create.get()
         if hook is not None:
             hook(self)
+        self._draw_from(Source(state))
+        self._maker = None if hook is None else weakref.ref(hook)
+
+    def _draw_from(self, payload: Any) -> None:
         self.name = "generator"
         self._stands_for = None  # see `core.variable.stand_in`
+        self._maker = None
         self.spec = GENERATOR
         self._uid = new_uid()
         self._device = CPU0
-        self._data = Source(state)
+        self._data = payload
 
     @property
     def state(self) -> Tensor:
@@ -80,8 +93,8 @@ class Stream(Resource):
         """`n` new generators, independent of each other, of this one, and of those split off before.
 
         Which ones depends on this generator's key and on how many were split off before, not on what it has drawn. A
-        staged function is given generators that were split outside, as arguments, which trace once. What it splits
-        itself is state, and is to be made once and kept, as variables are (else StateCreationError).
+        staged function splits off new ones at each call, those of eager code; they last as long as the call, so they
+        can be passed on, but neither returned (SignatureError) nor kept (LeakedTensorError): those are split outside.
         Raises ArgumentError for a negative number, CallError for a generator.
 
         >>> import limelight as ll
@@ -94,8 +107,12 @@ class Stream(Resource):
         n = shapes.whole("split", "the number of generators", n)
         if n < 0:
             raise ArgumentError(f"split: the number of generators must be at least 0, got {n}")
-        states = self._data.split(n)
-        return [_restored(type(self), state) for state in states]
+        hook = on_create.get()
+        maker = getattr(self, "_maker", None)  # what stands for an argument has none
+        of_trace = maker is not None and hook is not None and maker() is hook
+        if not dispatch.active or created_by.get() or of_trace:
+            return [_restored(type(self), state) for state in self._data.split(n)]
+        return [_drawing_from(type(self), part) for part in dispatch.apply(split_op, (self,), (n,))] if n else []
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same generator; a trace in which code asks that of an argument is for this very one."""
@@ -116,6 +133,8 @@ class Stream(Resource):
         return (_restored, (type(self), self._data.array))
 
     def __repr__(self) -> str:
+        if not isinstance(self._data, Source):
+            return "<generator split off in a staged function>"
         words = self._data.array
         return f"<generator of key {int(words[4]):016x}{int(words[5]):016x}, {int(words[0])} blocks used>"
 
@@ -136,3 +155,13 @@ def _restored(kind: type[Any], state: Any) -> Any:
     stream = object.__new__(kind)
     stream._begin(state)
     return stream
+
+
+def _drawing_from(kind: type[Any], part: Any) -> Any:
+    """A generator for a result of `split_op`: a payload, or what stands for one in a trace."""
+    child = object.__new__(kind)
+    child._draw_from(part._data if hasattr(part, "_data") else part.payload())
+    child._uid = part._uid or child._uid  # by which a run that is compared with another one knows it
+    if not hasattr(part, "_data"):
+        part.stand_for(child)
+    return child

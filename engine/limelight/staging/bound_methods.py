@@ -34,6 +34,23 @@ def weakly_bound(function: Callable[..., Any], instance: Any) -> Callable[..., A
     return method
 
 
+class _NoCode:
+    """In place of a function that is written in C, or of an object that is called."""
+
+    __code__ = None
+
+
+def holder_of_code(function: Callable[..., Any]) -> Any:
+    """The function whose `__code__` a call of `function` runs; it may get another one, as IPython's autoreload does."""
+    found: Any = function
+    while isinstance(found, functools.partial) or hasattr(found, "__limelight_instance__") or inspect.ismethod(found):
+        if isinstance(found, functools.partial):
+            found = found.func
+        else:
+            found = found.__func__ if inspect.ismethod(found) else found.__wrapped__
+    return found if inspect.isfunction(found) else _NoCode
+
+
 def name_of(function: Callable[..., Any]) -> str:
     """What to call a function: its name, that of the function within a partial one, or the type of another object."""
     while isinstance(function, functools.partial):

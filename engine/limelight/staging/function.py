@@ -33,7 +33,7 @@ from limelight.executors import base as executors
 from limelight.staging import argument_changes, array_changes, explainer, partial_trace, sharing, trace_body
 from limelight.staging import input_signature as specs
 from limelight.staging import run_eagerly as eager_mode
-from limelight.staging.bound_methods import name_of, weakly_bound
+from limelight.staging.bound_methods import holder_of_code, name_of, weakly_bound
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.direct_call import MISSED
 from limelight.staging.explainer import Prediction
@@ -103,6 +103,8 @@ class Function:
         self.python_function = python_function
         self._traced = converted(python_function) if autograph else python_function
         self.name = name or name_of(python_function)
+        self._holder = holder_of_code(python_function)
+        self._code = self._holder.__code__
         self.id = next(ids)
         self._jit_compile = jit_compile
         self._runs = 0  # how often the Python code ran to be traced
@@ -134,6 +136,8 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._holder.__code__ is not self._code:  # 25 ns of a call
+                self._take_new_code()
             direct = self._cache.direct
             if direct is not None and not active and not kwargs and (result := direct(args)) is not MISSED:
                 return result
@@ -381,12 +385,26 @@ class Function:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> Call:
         """The canonical call with its look-up key."""
+        if self._holder.__code__ is not self._code:  # asked for a trace or a prediction, without a call
+            self._take_new_code()
         if self._declared is None:
             call = self._signature.call(args, kwargs, abstract)
             if self._tells_apart:
                 call = sharing.keyed(call, self._signature, self._tells_apart)
             return key_by_identity(call, self._closed_over) if self._closed_over else call
         return specs.call(self._declared, self._signature, args, kwargs, abstract)
+
+    def _take_new_code(self) -> None:
+        """Begins anew, as the code of the Python function was exchanged: by IPython's autoreload, or by hand."""
+        with _trace_lock.turn(self.name):
+            self._code = self._holder.__code__
+            if self._options["autograph"]:
+                self._traced = converted(self.python_function)
+            self._signature = Signature(self.python_function, self.name)
+            self._defaults_are_plain = self._signature.defaults_are_plain
+            declared = cast(Sequence[Any] | None, self._options["input_signature"])
+            self._declared = specs.check(declared, self._signature)
+            self.clear_cache()
 
     def _find(self, key: LookupKey) -> Any:
         """The entry of the cache that serves calls with `key`; None on a miss."""

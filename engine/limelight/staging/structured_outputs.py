@@ -19,6 +19,7 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, itself
 from limelight.errors import DTypeError, SignatureError
 from limelight.staging.sharing import Sharing, rebuilt
+from limelight.staging.symbolic import UnknownState
 from limelight.user_code import source_line
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -92,6 +93,11 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
         if leaf is None:
             static.append(None)
         elif isinstance(leaf, Resource) and leaf.spec == GENERATOR:
+            if isinstance(leaf._data, UnknownState):
+                raise SignatureError(
+                    f"{name} returns a generator at `{where}` that it splits off{source_line.here()}, which lasts as "
+                    "long as the call. Return what it draws; or split outside, and pass the parts as arguments"
+                )
             static.append(weakref.ref(itself(leaf)))  # a trace that returns its argument is for that one
         else:
             tensors.append(_as_output(leaf, name, where))

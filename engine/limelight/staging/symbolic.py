@@ -210,3 +210,32 @@ class SymbolicObject:
         self.spec = value.spec
         self.dtype = None
         self.shape = ()
+
+    def payload(self) -> UnknownState:
+        """What a generator draws from that stands for this value."""
+        return UnknownState(self._tracer, self._value)
+
+    def stand_for(self, generator: Resource) -> None:
+        """Has ops of the trace that draw from `generator` draw from this value."""
+        self._tracer.stands_for(generator, self._value)
+
+
+class UnknownState:
+    """The payload of a generator that staged code splits off: it has a state only when the graph runs."""
+
+    __slots__ = ("_tracer", "_value")
+
+    def __init__(self, tracer: Any, value: Value) -> None:
+        self._tracer = tracer
+        self._value = value
+
+    def __getattr__(self, name: str) -> Any:
+        here, node = source_line.here(), self._value.node
+        line = node.stack[0] if node is not None and node.stack else None
+        what = f"a generator that the staged function {self._tracer.words} splits off{source_line.at(line)}"
+        if self._tracer.finished:
+            raise LeakedTensorError(
+                f"{what} is used outside{here}. It lasts as long as a call: split outside, and pass the parts, since "
+                "generators are arguments of staged functions as tensors are"
+            )
+        raise SymbolicValueError(f"the state of {what} is asked for{here}: it has one only when the graph runs")

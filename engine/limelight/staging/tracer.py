@@ -419,6 +419,10 @@ class Tracer(dispatch.Interpreter):
             known = self.captured[x._uid] = (x, Value(self._one_for_all(spec)))
         return known[1]
 
+    def stands_for(self, generator: Resource, value: Value) -> None:
+        """Has `generator`, which staged code splits off, be `value` in this trace."""
+        self._values[generator._uid] = value, generator
+
     def captured_as(self, x: Any) -> Any:
         """What stands for `x`, which is from outside, in the code that is traced."""
         return self._handle(self._capture(x, x.spec))

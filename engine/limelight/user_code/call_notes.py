@@ -101,7 +101,7 @@ def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
         hint = f"{names} {'are' if ',' in names else 'is'} given by place, without a name"
     else:
         hint = _OTHERS.get(function.__qualname__, "")
-    return f"{hint[:1].upper()}{hint[1:]}. Its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
+    return f"{hint[:1].upper()}{hint[1:]}; its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
 
 
 def _is_made(function: Any) -> bool:
@@ -178,7 +178,7 @@ def _called(frame: FrameType, instruction: int, said: str) -> Any:
     """The Python function that an instruction of `frame` calls, and Python calls `said`; None where it is unknown."""
     call = _call(frame, instruction)
     if call is None:
-        return None
+        return _named(frame, said) or _of_class(frame, said)
     function = _value(call.func, frame)
     if function is None and isinstance(call.func, ast.Attribute):  # of a result: of a tensor, most likely
         tensor = vars(sys.modules["limelight"])["Tensor"]
@@ -190,6 +190,26 @@ def _called(frame: FrameType, instruction: int, said: str) -> Any:
     if isinstance(function, (MethodType, staticmethod)):
         function = function.__func__
     return function if inspect.isfunction(function) and function.__qualname__ == said else None
+
+
+def _named(frame: FrameType, said: str) -> Any:
+    """The function of limelight's that Python calls `said`, by the names in code that has no source, as at a prompt."""
+    if said not in frame.f_code.co_names:
+        return None
+    known = {**frame.f_globals, **source_line.locals_of(frame)}
+    homes = [known.get(name) for name in frame.f_code.co_names]
+    homes += [vars(home).get(name) for home in homes[:] if _is_ours(home) for name in frame.f_code.co_names]
+    found = [inspect.getattr_static(home, said, None) for home in homes if _is_ours(home)]
+    found += [known.get(said), *[inspect.getattr_static(type(home), said, None) for home in homes if _is_of_ours(home)]]
+    return next((f for f in found if inspect.isfunction(f) and f.__qualname__ == said), None)
+
+
+def _is_of_ours(holder: Any) -> bool:
+    return type(holder).__module__.startswith("limelight.")
+
+
+def _is_ours(home: Any) -> bool:
+    return isinstance(home, ModuleType) and home.__name__.partition(".")[0] == "limelight"
 
 
 def _of_class(frame: FrameType, said: str) -> Any:

@@ -23,12 +23,15 @@ from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from limelight import errors
 from limelight.with_blocks import block_of
 
 CellNamer = Callable[[str], str | None]
 
 _ENGINE_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 GENERATED_PREFIX = "<limelight "
 """Code that limelight writes (plans, wrapped cells) is compiled under file names that begin so."""
 
@@ -363,8 +366,13 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 
 def user_line() -> Source | None:
-    """The innermost frame of the user's, or None when there is none (a library thread)."""
+    """The innermost frame of the user's, or None when there is none (a library thread).
+
+    Where NumPy asks behind the user's line, as for `np.sum([x, y])`, it is that line.
+    """
     stack = user_stack(limit=1)
+    if stack and stack[0].file.startswith(_NUMPY):
+        stack = tuple([line for line in user_stack() if not line.file.startswith(_NUMPY)]) or stack
     return stack[0] if stack else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import limelight as ll
+from limelight.errors import ArgumentError
 
 
 @pytest.mark.parametrize("parameter", ["shape", "input_shape", "input_shapes", "features", "n"])
@@ -148,3 +149,19 @@ def test_a_layer_of_the_library_may_be_handed_another_shape():
 def test_the_first_argument_may_have_a_name(kind):
     by_place, by_name = kind(2), kind(2)
     assert by_place(ll.ones((1, 3))).shape == by_name(scale=1.0, inputs=ll.ones((1, 3))).shape == (1, 2)
+
+
+def test_a_weight_takes_the_name_of_an_initializer():
+    class Scaled(ll.nn.Layer):
+        def build(self, features):
+            self.kernel = self.weight("kernel", (features, 4), "he_normal")
+            self.scale = self.weight("scale", (4,), "ones")
+
+        def call(self, x):
+            return self.ready(x) @ self.kernel * self.scale
+
+    layer = Scaled()
+    assert layer(ll.ones((2, 3))).shape == (2, 4)
+    assert layer.scale.numpy().tolist() == [1.0] * 4
+    with pytest.raises(ArgumentError, match="there is no initializer 'one'; did you mean 'ones'"):
+        layer.weight("w", (2,), "one")

@@ -165,8 +165,8 @@ def test_wrong_arguments(tmp_path):
     layer = ll.nn.Dense(2)
     with pytest.raises(ArgumentError, match="load_weights: needs a module, got int"):
         ll.nn.load_weights(3, {})
-    with pytest.raises(ArgumentError, match="layout is one of 'limelight', 'torch', got 'keras'"):
-        ll.nn.load_weights(layer, {}, layout="keras")
+    with pytest.raises(ArgumentError, match="layout is one of 'limelight', 'torch', 'keras', got 'flax'"):
+        ll.nn.load_weights(layer, {}, layout="flax")
     with pytest.raises(ArgumentError, match="'kernel' is no array of numbers"):
         ll.nn.load_weights(layer, {"kernel": "text"})
     with pytest.raises(MissingCheckpointError):

@@ -288,6 +288,7 @@ ELSEWHERE = {
     "py_func_backward": "the tests of py_func",
     **dict.fromkeys(("begin_pass", "has_next_element", "next_element"), "the tests of data"),
     **{f"table_{what}": "the tests of lookup" for what in ("contains", "export", "insert", "lookup", "remove", "size")},
+    "split_generator": "test_splitting.py, of random",
     "debug_print": "the tests of debug",
     "debug_check": "the tests of debug",
     "checked_index": "the tests of switch, vectorised",

@@ -71,6 +71,20 @@ def test_the_learning_rate_changes_between_staged_steps_without_a_new_trace():
     assert optimiser.learning_rate.numpy() == 2.0
 
 
+def test_the_learning_rate_takes_the_value_of_a_scalar_tensor():
+    v, optimiser = ll.Variable(10.0), ll.optim.SGD(1.0)
+    rate = optimiser.learning_rate
+    optimiser.learning_rate = ll.constant(0.5)
+    optimiser.apply([ll.constant(1.0)], [v])
+    assert (v.numpy(), optimiser.learning_rate) == (9.5, rate)
+    with pytest.raises(ll.errors.ShapeError, match=r"a value of shape \(1,\) does not fit"):
+        optimiser.learning_rate = ll.constant([0.5])
+    staged = ll.function(lambda x: setattr(optimiser, "learning_rate", x * 2.0))
+    staged(ll.constant(0.25))
+    staged(ll.constant(0.125))
+    assert rate.numpy() == 0.25
+
+
 def test_a_variable_may_be_the_rate_of_several_optimisers():
     rate, a, b = ll.Variable(0.5), ll.Variable(1.0), ll.Variable(1.0)
     first, second = ll.optim.SGD(rate), ll.optim.SGD(rate)

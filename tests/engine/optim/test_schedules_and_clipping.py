@@ -43,6 +43,7 @@ def test_schedules_refuse_settings_that_mean_nothing():
         lambda: schedules.Step(1.0, every=0),
         lambda: schedules.Polynomial(1.0, steps=0),
         lambda: schedules.Exponential(1.0, factor=-1.0),
+        lambda: schedules.Exponential(1.0, 50, 0.9),  # the order of Keras
     ):
         with pytest.raises(ll.errors.ArgumentError, match="must be"):
             make()

@@ -306,12 +306,6 @@ def test_a_generator_that_is_an_argument_can_be_set_back_and_used_for_initial_va
     assert first(ll.constant(1.0), a).item() == 2.0
 
 
-def test_splitting_in_a_staged_function_says_to_split_outside():
-    g = ll.random.Generator(1)
-    with pytest.raises(StateCreationError, match="or split outside, and pass the parts: generators are arguments"):
-        ll.function(lambda: g.split()[0].uniform(()))()
-
-
 def test_a_trace_that_asks_which_generator_an_argument_is_is_for_that_one():
     a, b = ll.random.Generator(1).split()
     scale = {a: 10.0, b: 20.0}

@@ -160,6 +160,16 @@ def test_the_note_is_there_when_a_trace_ends() -> None:
     assert "write axis=" in " ".join(caught.value.__notes__)
 
 
+@pytest.mark.parametrize(
+    "call", ["ll.sum(x, dim=1)", "x.sum(dim=1)", "ll.linalg.norm(x, dim=1)", "linalg.norm(x, dim=1)"]
+)
+def test_the_note_needs_no_source_as_at_a_prompt(call: str) -> None:
+    code = compile(call, "<stdin>", "single")
+    with pytest.raises(TypeError) as caught:
+        exec(code, {"ll": ll, "x": ll.ones((2, 3)), "linalg": ll.linalg})
+    assert "write axis=...; its form: " in told(caught.value)
+
+
 def test_calls_of_others_are_left_alone() -> None:
     class Own:
         size = 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from limelight.batching.rule_table import Site, batch_shape, kind
+from limelight.batching.rule_table import Shared, Site, batch_shape, kind
 
 
 @kind("draw")
@@ -30,3 +30,9 @@ def draw_like(site: Site) -> Any:
     """One draw for each element, or row, of the parameters."""
     last = len(site.inputs) - 1
     return site.run((*site.inputs[:last], site.lead(last)), *site.attrs)
+
+
+@kind("split")
+def split(site: Site) -> Any:
+    """Examples that share a generator share its children, of which each example draws numbers of its own."""
+    return tuple([Shared(child) for child in site.run(site.inputs, *site.attrs)])

@@ -16,7 +16,7 @@ import numpy as np
 from limelight.core import backends, dispatch
 from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
-from limelight.errors import DTypeError, LimelightError
+from limelight.errors import DTypeError, LimelightError, SymbolicValueError, is_user_error
 from limelight.user_code import hints
 
 KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
@@ -49,8 +49,12 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         raise DTypeError(_refusal(func, self))
     try:
         return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]  # what would run without us
-    except TypeError as error:
-        if isinstance(error, LimelightError):
+    except SymbolicValueError as error:  # NumPy's code asks for values, somewhere
+        raise SymbolicValueError(_refusal(func, self, "needs the values of")) from error.__cause__
+    except LimelightError:
+        raise
+    except Exception as error:
+        if is_user_error(error) and not isinstance(error, AttributeError):  # of a tensor, which NumPy asks
             raise
         raise DTypeError(_refusal(func, self)) from error
 
@@ -173,16 +177,27 @@ def _py_func_advice(name: str) -> str:
 
 def _advice(func: Any, x: Any) -> str:
     """What to write instead of a function of NumPy on `x`."""
-    name = _numpy_name(func)
-    known = name.startswith("np.") and name.count(".") == 1 and hasattr(sys.modules["limelight"], _limelight_name(func))
-    ours = hints.form_of(_limelight_name(func)) if known else ""
+    name, ours = _numpy_name(func), _ours(func)
     if is_symbolic(x):
-        return f"write {ours or _py_func_advice(name)}"
-    return f"write {f'{ours}, or ' if ours else ''}{name}(x.numpy()), which has no gradient"
+        return ours or f"write {_py_func_advice(name)}"
+    form = ours.partition(" (")[0]
+    return f"{f'{form}, or' if form.startswith('write ') else 'write'} {name}(x.numpy()), which has no gradient"
 
 
-def _refusal(func: Callable[..., Any], x: Any) -> str:
-    return f"{_numpy_name(func)} does not take tensors: {_advice(func, x)}"
+def _ours(func: Any) -> str:
+    """What does the work of a function of NumPy's, as "write ll.max(x)"; "" where nothing does."""
+    part, _, name = _numpy_name(func).removeprefix("np.").rpartition(".")
+    namespace: Any = vars(sys.modules["limelight"]).get(part) if part else sys.modules["limelight"]
+    ours = _LIMELIGHT_NAMES.get(name, name)
+    if namespace is not None and ours in dir(namespace):
+        return f"write {hints.form_of(f'{part}.{ours}' if part else ours)}"
+    hint = "" if part else hints.suggested(name, part).lstrip(";: ")
+    return "" if hint.startswith("there is none") else hint
+
+
+def _refusal(func: Callable[..., Any], x: Any, what: str = "does not take tensors") -> str:
+    of = f"{what} a symbolic tensor, which has none while it is traced" if what.startswith("needs") else what
+    return f"{_numpy_name(func)} {of}: {_advice(func, x)}"
 
 
 def _as_arrays(given: Any) -> Any:

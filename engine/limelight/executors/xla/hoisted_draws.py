@@ -20,6 +20,7 @@ _WITHIN: Final = (
     "draws inside of a branch or a loop, and compiled code does not draw: draw before it, one row for each step, and "
     "hand the numbers in"
 )
+_SPLIT: Final = "splits a generator, and compiled code does not draw: split outside, and pass the parts as arguments"
 _COMPUTED: Final = "draws by numbers that the function computes, and compiled code does not draw: draw outside of it"
 
 
@@ -59,6 +60,8 @@ class DrawRecorder:
 
     def __call__(self, node: Node, inputs: list[Any], within: bool) -> Sequence[Any]:
         generator, *operands = inputs
+        if node.op.name == "split_generator":
+            raise NoFormError(node, _SPLIT)
         if within:
             raise NoFormError(node, _WITHIN)
         if not isinstance(generator, GeneratorCell) or not all(

@@ -33,6 +33,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
 from limelight.errors import DTypeError, ShapeError, undefined_method
 from limelight.module import Module
+from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
 from limelight.nn.layers.constructor_checks import with_call_errors
 from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing, weights_given
@@ -218,19 +219,26 @@ class Layer(Module):
         """`x` in the layer's dtype if it is floating, else as it is."""
         return x.astype(self.dtype) if dtypes.is_floating(x.dtype) else x
 
-    def weight(self, name: str, shape: tuple[int, ...], initializer: Initializer, trainable: bool = True) -> Variable:
+    def weight(
+        self, name: str, shape: tuple[int, ...], initializer: str | Initializer, trainable: bool = True
+    ) -> Variable:
         """A new variable.
 
         Args:
             name: its name.
             shape: its shape, of known sizes.
-            initializer: a function of a shape and a dtype, called outside of any trace.
+            initializer: a function of a shape and a dtype, called outside of any trace, or the name of one in
+                `ll.nn.initializers`.
             trainable: whether tapes watch it when it is read. True.
 
         Returns:
             The variable, of the layer's dtype.
+
+        Raises:
+            ArgumentError: there is no initializer of that name.
         """
-        return Variable(lambda: initializer(shape, self.dtype), self.dtype, name, trainable, shape)
+        make = initializers.get(initializer)
+        return Variable(lambda: make(shape, self.dtype), self.dtype, name, trainable, shape)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(shown_settings(self))})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -112,7 +113,7 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
     if isinstance(shape, Tensor):
         return _reshape((x,), shape)
     vector = sizes_as_vector(shape)
-    return _reshape((x,), _sizes(shape) if vector is None else vector)
+    return _reshape((x,), _sizes(x, shape) if vector is None else vector)
 
 
 @method("ravel")
@@ -126,24 +127,38 @@ def ravel(x: TensorLike, /) -> Tensor:
     return reshape(x, (-1,))
 
 
-def _sizes(shape: int | Sequence[int | None]) -> tuple[int, ...]:
+def _sizes(x: TensorLike, shape: int | Sequence[int | None]) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
     if shape is None:
         raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
-    unknown = sum(n is None for n in shape)
-    if unknown == 1 and active and -1 not in shape:
-        shape = [-1 if n is None else n for n in shape]  # the number of elements leaves no other size
-    elif unknown:
-        raise ShapeError(
-            f"reshape: {shapes.show(tuple(shape))} has None where a size is unknown while tracing, which does not say "
-            "which; write `b, t, d = x.sizes()` for `b, t, d = x.shape`, whose sizes may be unknown, or -1 for the "
-            "unknown one and numbers for all others"
-        )
+    if None in shape:
+        shape = _with_the_unknown_size(getattr(x, "shape", ()), shape)
     sizes = tuple([n if type(n) is int else shapes.as_size("reshape", n) for n in shape])
     if any(n < -1 for n in sizes):
         raise ShapeError(f"reshape: sizes must be at least 0, or -1 for one of them, got {shapes.show(sizes)}")
     return sizes
+
+
+def _with_the_unknown_size(given: Shape, shape: Sequence[int | None]) -> list[int]:
+    """`shape` with -1 for None, which a shape has for its one unknown size: only where no other is possible."""
+    others = [n for n in shape if n is not None and n != -1]
+    told = shapes.show(tuple(shape))
+    if not active or given.count(None) != 1 or list(shape).count(None) != 1 or list(shape).count(-1) > 1:
+        raise ShapeError(
+            f"reshape: {told} has None where a size is unknown while tracing, which does not say which; write "
+            "`b, t, d = x.sizes()` for `b, t, d = x.shape`, whose sizes may be unknown, or -1 for the unknown one and "
+            "numbers for all others"
+        )
+    known, asked = (prod(map(operator.index, [n for n in sizes if n is not None])) for sizes in (given, others))
+    if -1 in shape and asked and known % asked == 0 and known:
+        return [-1 if n is None else known // asked if n == -1 else n for n in shape]
+    if -1 in shape or known != asked or not known:
+        raise ShapeError(
+            f"reshape: None in {told} is the unknown size of {shapes.show(given)}, and then the number of elements "
+            "would change; write -1 for a size that follows from the others"
+        )
+    return [-1 if n is None else n for n in shape]
 
 
 # expand_dims and squeeze

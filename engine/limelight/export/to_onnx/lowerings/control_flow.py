@@ -270,4 +270,5 @@ refuses(
     "it draws random numbers, of which ONNX has another stream; pass the draws as an argument",
     *_DRAWS, *[f"{name}_dynamic" for name in _DRAWS], "dropout_mask", "random_bernoulli", "random_categorical",
     "random_gamma", "random_log_gamma", "random_multinomial", "random_permutation", "random_poisson",
+    "split_generator",
 )  # fmt: skip
