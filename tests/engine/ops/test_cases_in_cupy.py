@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from cases import CASES
-from opcase import TOLERANCE, each, op_of, thinned, wide
+from opcase import TOLERANCE, each, one_of_each, op_of, wide
 from pretended_gpu import pretended_gpus
 
 import limelight as ll
@@ -18,7 +18,7 @@ from limelight.core import dtypes
 from limelight.executors import base as executors
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
-ONE_OF_EACH = list({case.op: case for case in thinned(CASES, op_of)}.values())  # in the full run there are more
+ONE_OF_EACH = one_of_each(CASES, op_of)
 ELSEWHERE = {"to_device"}  # its result is where it says
 
 
