@@ -188,9 +188,12 @@ class Case:
 
 
 def thinned(cases: Sequence[Case], of: Callable[[Case], Any]) -> list[Case]:
-    """All cases for the full run; else one of those with an equal key, that with the most elements."""
-    if FULL:
-        return list(cases)
+    """All cases for the full run; else one of those with an equal key."""
+    return list(cases) if FULL else one_of_each(cases, of)
+
+
+def one_of_each(cases: Sequence[Case], of: Callable[[Case], Any]) -> list[Case]:
+    """Of the cases with an equal key that with the most elements."""
     largest: dict[Any, Case] = {}
     for case in sorted(cases, key=lambda case: sum(int(np.prod(x.shape)) for x in case.inputs)):
         largest[of(case)] = case

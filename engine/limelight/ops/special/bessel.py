@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from limelight.core.dtypes import float32
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
+from limelight.ops._kernel_parts import is_cupy
 from limelight.ops._shape_rules import SHORT, same
 from limelight.ops.special._scipy import functions
 
@@ -53,6 +55,11 @@ def _of_high_order(lib: Any, x: Any, order: int, scaled: bool) -> Any:
     return np.where(size > _LARGE, large, values).astype(x.dtype)
 
 
+def _on_gpu(scaled: bool) -> Callable[..., Any]:
+    """In 64 bits, as on the host: neighbouring orders cancel."""
+    return lambda xp, x, order: _bessel_kernel(xp, x.astype(np.float64), order, scaled).astype(x.dtype)
+
+
 def _slope(g: Tensor, x: Tensor, order: int) -> Tensor:
     if order == 0:
         return g * _bessel_i(x, 1)
@@ -65,6 +72,7 @@ _bessel_i: EntryPoint = entry_point(defop(
     attrs="order",
     infer=same,
     kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, False),
+    special={"cupy": _on_gpu(False)},
     accepts="floating",
     vjp={"x": _slope},
     maths={"x": "x̄ = ȳ (Iₙ₋₁(x) + Iₙ₊₁(x)) / 2"},
@@ -80,7 +88,7 @@ def _scaled_slope_kernel(xp: Any, x: Any, order: int) -> Any:
     Those are exp(-x) Iₙ(x) √2πx = 1 - a₁/x + a₂/x² - ..., where aₖ₊₁/aₖ = (4n² - (2k+1)²) / 8(k+1) (Abramowitz and
     Stegun 9.7.1), differentiated one by one.
     """
-    wide = x.astype(np.float64 if xp is np else float32) if x.dtype != np.float64 else x
+    wide = x.astype(np.float64 if xp is np or is_cupy(xp) else float32) if x.dtype != np.float64 else x
     above = _bessel_kernel(xp, wide, order + 1, True)
     near = above if order == 0 else 0.5 * (_bessel_kernel(xp, wide, order - 1, True) + above)
     near = near - xp.sign(wide) * _bessel_kernel(xp, wide, order, True)
@@ -117,6 +125,7 @@ _bessel_ie: EntryPoint = entry_point(defop(
     attrs="order",
     infer=same,
     kernel=lambda xp, x, order: _bessel_kernel(xp, x, order, True),
+    special={"cupy": _on_gpu(True)},
     accepts="floating",
     vjp={"x": lambda g, x, order: g * _scaled_slope(x, order)},
     maths={"x": "x̄ = ȳ ((Iₙ₋₁(x) + Iₙ₊₁(x)) exp(-|x|) / 2 - sign(x) y)"},
