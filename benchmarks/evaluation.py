@@ -113,7 +113,8 @@ def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]
     lines: list[str] = []
     for group in dict.fromkeys(row.group for row in rows):
         members = [row for row in rows if row.group == group]
-        lines += [f"{group}, by the clock", *report.by_library(measured.wall, libraries, members), ""]
+        clock = "" if any(row.figure for row in members) else ", by the clock"
+        lines += [f"{group}{clock}", *report.by_library(measured.wall, libraries, members), ""]
         if not any(row.once or row.figure for row in members):
             lines += [f"{group}, by the processors' time", *report.by_library(measured.processor, libraries, members)]
             lines.append("")
