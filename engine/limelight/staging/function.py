@@ -142,10 +142,10 @@ class Function:
             if direct is not None and not active and not kwargs and (result := direct(args)) is not MISSED:
                 return result
             busy = active and len(active) != len(kept) + len(tapes_told)  # views that count are no reason to be
-            plain, shortcuts = None if busy or kwargs else plain_types(args), self._cache.by_types
+            plain = None if busy or kwargs else plain_types(args)
             if plain is not None:
                 types, payloads = plain
-                entry = shortcuts.get(types)
+                entry = self._cache.by_types.get(types)
                 if entry is not None:  # the hot path ends here
                     self._note_hit(entry)
                     return entry.run_counted(payloads) if active else entry.run_payloads(payloads)
@@ -156,31 +156,42 @@ class Function:
                 if guarded is not None:
                     self._note_hit(guarded[0])
                     return guarded[0].run_counted(guarded[1]) if active else guarded[0].run_payloads(guarded[1])
-            guards = self._cache.guards
-            call = self._call(args, kwargs)
-            if self.run_eagerly or (active and eager_mode.everywhere()):
-                return self._run_eagerly(call)
-            entry = self._find(call.lookup)
-            if entry is None:
-                entry = self._trace_once(call)
-            else:
-                self._note_hit(entry)
-                array_changes.warn(self.name, entry, call)
-            apart = sharing.may_share(call, self._tells_apart)  # then it counts which arguments are one and the same
-            if plain is not None and not apart and entry.runs_payloads(len(payloads)) and self._defaults_are_plain:
-                add_shortcut(shortcuts, types, entry)
-                self._cache.direct = entry.direct_call(args) if self._counts_hits_only else None
-            elif (
-                plain is None
-                and not (busy or (apart and self._tells_apart == sharing.TENSORS))  # guards know the same containers
-                and entry.hits >= HITS
-                and entry.runs_payloads(entry.n_inputs)
-            ):
-                guards.add(entry, self._signature, call, args, kwargs, self._closed_over, apart)
-            return entry.call_leaves(call.leaves)
+            return self._call_by_key(args, kwargs, plain, bool(busy))
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.trim(error)
             raise
+
+    def _call_by_key(self, args: Any, kwargs: Any, plain: tuple[Any, Any] | None, busy: bool) -> Any:
+        """A call whose trace is looked up by its key, or made; afterwards a shorter way may know it again.
+
+        Args:
+            args: as they were given.
+            kwargs: likewise.
+            plain: types and payloads, where all arguments are plain tensors.
+            busy: whether somebody watches.
+        """
+        guards, shortcuts = self._cache.guards, self._cache.by_types
+        call = self._call(args, kwargs)
+        if self.run_eagerly or (active and eager_mode.everywhere()):
+            return self._run_eagerly(call)
+        entry = self._find(call.lookup)
+        if entry is None:
+            entry = self._trace_once(call)
+        else:
+            self._note_hit(entry)
+            array_changes.warn(self.name, entry, call)
+        apart = sharing.may_share(call, self._tells_apart)  # then it counts which arguments are one and the same
+        if plain is not None and not apart and entry.runs_payloads(len(plain[1])) and self._defaults_are_plain:
+            add_shortcut(shortcuts, plain[0], entry)
+            self._cache.direct = entry.direct_call(args) if self._counts_hits_only else None
+        elif (
+            plain is None
+            and not (busy or (apart and self._tells_apart == sharing.TENSORS))  # guards know the same containers
+            and entry.hits >= HITS
+            and entry.runs_payloads(entry.n_inputs)
+        ):
+            guards.add(entry, self._signature, call, args, kwargs, self._closed_over, apart)
+        return entry.call_leaves(call.leaves)
 
     @property
     def trace_count(self) -> int:

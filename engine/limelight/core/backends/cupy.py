@@ -119,6 +119,10 @@ class Gpu:
         with self._device:
             return int(pool.used_bytes()), int(pool.total_bytes())
 
+    def total_memory(self, index: int) -> int:
+        """The bytes that this device, the one of that index, has in all."""
+        return int(xp.cuda.Device(index).mem_info[1])
+
 
 @functools.cache
 def on_device(index: int) -> Gpu:
