@@ -8,7 +8,7 @@ open; a listener to the events `Allocated` and `Freed` hears of each buffer.)
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -65,8 +65,8 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
     current = sum(buffers.values())
     peak = current if reset_peak else max(current, _peaks.get(place.name, 0))
     _peaks[place.name] = peak
-    gpu: Any = backends.load(place.backend) if place.kind == "GPU" else None
-    pool = (None, None) if gpu is None else gpu.pool_bytes()
+    ask: Callable[[], tuple[int, int]] | None = getattr(backends.load(place.backend), "pool_bytes", None)
+    pool = (None, None) if ask is None else ask()
     return MemoryInfo(place.short, current, peak, count, *pool)
 
 

@@ -315,3 +315,19 @@ def test_027_a_new_thread_starts_eager() -> None:
     assert found == [(1, None, 4.0)]
     assert ops_of(f) == ["multiply"]
     assert len(tape.entries) == 1
+
+
+def test_023_also_what_was_assigned_before_the_table_in_which_it_fails() -> None:
+    early, count = ll.Variable(0.0, name="early"), ll.Variable(0.0, name="count")
+
+    @ll.function
+    def f(i: Any) -> Any:
+        early.assign(2.0)
+        y = ll.py_func(lambda a: a + 1, [early + 0.0], ll.TensorSpec((), ll.float32))  # no table runs it
+        count.assign_add(y)
+        return ll.take(ll.constant([10.0, 20.0]), i, axis=0) + count
+
+    with pytest.raises(RunError) as caught:
+        f(ll.constant(5))
+    assert str(caught.value).endswith("; assigned before that, which stands: `early`, `count`")
+    assert (early.numpy(), count.numpy()) == (2.0, 3.0)

@@ -20,7 +20,9 @@ _EXPLAINED = "_limelight_told"
 """Marks an error whose message says where it happened, so that callers further out add only their own line."""
 
 
-def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception) -> Exception:
+def explain(
+    graph: Graph, node: Node, payloads: Sequence[Any], error: Exception, assigned: Sequence[str] = ()
+) -> Exception:
     """The error to raise for one that a kernel raised.
 
     Where the op's own shape rule objects to the operands, its words are used, so that a mistake reads the same eager
@@ -32,32 +34,33 @@ def explain(graph: Graph, node: Node, payloads: Sequence[Any], error: Exception)
         node: the node at which it was.
         payloads: the node's operands.
         error: what its kernel raised.
+        assigned: the variables that had been assigned before this graph ran, where it is a part of another one.
 
     Returns:
         Another error, to be raised from this one; or `error` itself, to be raised again.
     """
     line = source_line.at(node.stack[0] if node.stack else None)
-    assigned = _assigned_before(graph, node)
+    stands = _which_stands([*assigned, *assigned_before(graph, node)])
     if is_user_error(error):
-        note = f"in {_call(node, payloads)} of {graph.name}{line}{assigned}"
+        note = f"in {_call(node, payloads)} of {graph.name}{line}{stands}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
     if isinstance(error, LimelightError):
         if is_explained(error):
-            error.args = (f"{error}\n  called by {graph.name}{line}{assigned}",)
+            error.args = (f"{error}\n  called by {graph.name}{line}{stands}",)
             return error
-        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{assigned}",)
+        error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{stands}",)
         return _mark_explained(error)
     try:
         node.op.infer(*_specs(node, payloads), *node.params)
     except LimelightError as from_rule:
         return _mark_explained(
-            type(from_rule)(f"{from_rule.bare}; in {_call(node, payloads)} of {graph.name}{line}{assigned}")
+            type(from_rule)(f"{from_rule.bare}; in {_call(node, payloads)} of {graph.name}{line}{stands}")
         )
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
-    return _mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{assigned}"))
+    return _mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{stands}"))
 
 
 def is_explained(error: Exception) -> bool:
@@ -65,15 +68,19 @@ def is_explained(error: Exception) -> bool:
     return getattr(error, _EXPLAINED, False)
 
 
-def _assigned_before(graph: Graph, failed_node: Node) -> str:
-    """The variables that nodes before this one have assigned: a run that fails takes nothing back."""
+def assigned_before(graph: Graph, failed_node: Node) -> list[str]:
+    """The names of the variables that nodes before this one have assigned: a run that fails takes nothing back."""
     written: set[Value] = set()
     for node in graph.nodes:
         if node is failed_node:
             break
         written |= {value for value in effects_of(node).writes if not getattr(value.spec, "anywhere", False)}
-    names = [f"`{name}`" for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written]
-    return f"; assigned before that, which stands: {', '.join(names)}" if names else ""
+    return [name for name, value in zip(graph.input_names, graph.inputs, strict=False) if value in written]
+
+
+def _which_stands(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in dict.fromkeys(names)]
+    return f"; assigned before that, which stands: {', '.join(quoted)}" if quoted else ""
 
 
 def _mark_explained(error: LimelightError) -> LimelightError:

@@ -17,6 +17,7 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
 from limelight.executors.base import Runnable
+from limelight.executors.error_lines import assigned_before
 from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.open_loops import ROOM, OpenLoopOp, with_open_loops
@@ -40,7 +41,8 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        stretched = in_stretches(with_open_loops(placed.graph), lambda stretch: _Otherwise(stretch, graph.name))
+        whole = with_open_loops(placed.graph)
+        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
         run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
@@ -52,7 +54,8 @@ def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> R
 def code(graph: Graph) -> list[tuple[Node, str]]:
     """Each node with the instructions of the table that runs it, or the plan's line and why it is in no table."""
     placed = place(graph, (), None, build)
-    stretched = in_stretches(with_open_loops(placed.graph), lambda stretch: _Otherwise(stretch, graph.name))
+    whole = with_open_loops(placed.graph)
+    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
     lines: list[tuple[Node, str]] = []
     for part in codegen.emit(stretched.graph):
         for node, line in part.code():
@@ -82,13 +85,14 @@ class _Otherwise:
     It is made when it is first needed. What is wrong with an operand is said there in the plan's words.
     """
 
-    def __init__(self, stretch: FinishedStretch, name: str) -> None:
+    def __init__(self, stretch: FinishedStretch, whole: Graph) -> None:
         self._stretch = stretch
-        self._name = name
+        self._whole = whole
 
     @cached_property
     def _run(self) -> Callable[..., tuple[Any, ...]]:
-        return plan.build(self._stretch.graph(self._name))
+        assigned = assigned_before(self._whole, self._stretch.nodes[0])
+        return plan.build(self._stretch.graph(self._whole), assigned=assigned)
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
         return self._run(*payloads)

@@ -256,9 +256,11 @@ class FinishedStretch:
         ends = list(accumulate(lengths))
         return {i: range(end - n, end) for i, n, end in zip(self._keep, lengths, ends, strict=True)}
 
-    def graph(self, name: str) -> Graph:
-        """The same nodes as a graph of their own."""
-        return Graph(name, self.inputs, [*self.constants, *self.nodes], self.results)
+    def graph(self, whole: Graph) -> Graph:
+        """The same nodes as a graph of their own, with the names of the graph that they are a part of."""
+        names = dict(zip(whole.inputs, whole.input_names, strict=False))
+        given = [names.get(value, f"arg{i}") for i, value in enumerate(self.inputs)]
+        return Graph(whole.name, self.inputs, [*self.constants, *self.nodes], self.results, input_names=given)
 
     def op(self, otherwise: Callable[..., tuple[Any, ...]], number: int) -> Op:
         """An op whose kernel is the table, which calls `otherwise` with arrays that it was not made for."""

@@ -33,15 +33,18 @@ _numbers: Final = itertools.count(1)
 _MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
 
 
-def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
+def build(
+    graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None, assigned: Sequence[str] = ()
+) -> Runnable:
     """Compiles `graph` to a function from payloads to payloads: see `Executor.build`.
 
     The message of a RunError names the graph, the op, the operands and the user's line, and that of each call. Nothing
-    is spent on this in a run that succeeds: the line of the generated code at which it failed leads to the node.
+    is spent on this in a run that succeeds: the line of the generated code at which it failed leads to the node. Where
+    the graph is a part of another one, `assigned` names the variables that have been assigned before it.
     """
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        return assembled(placed.graph, placed.outputs)
+        return assembled(placed.graph, placed.outputs, assigned=assigned)
 
 
 def code(graph: Graph) -> list[tuple[Node, str]]:
@@ -60,17 +63,23 @@ def node_at(tb: TracebackType) -> Node | None:
 base.register(base.FunctionExecutor(base.DEFAULT, build, code, node_at))
 
 
-def assembled(placed: Graph, output_devices: tuple[Device, ...], measured: Graph | None = None) -> Runnable:
+def assembled(
+    placed: Graph,
+    output_devices: tuple[Device, ...],
+    measured: Graph | None = None,
+    assigned: Sequence[str] = (),
+) -> Runnable:
     """The function for a graph whose nodes have been placed.
 
     Args:
         placed: the graph.
         output_devices: where its outputs are.
         measured: the graph whose memory is estimated, where nodes of this one stand for many of that.
+        assigned: the variables that have been assigned before it runs, for errors.
     """
     graph = in_blocks(placed, KernelCalls(specialised))
     parts = emit(graph)
-    blame = _Blame(graph)
+    blame = _Blame(graph, assigned)
     namespace: dict[str, Any] = {"blame": blame, "__name__": _MODULE}
     for part in reversed(parts):  # the first one calls the others
         namespace[part.name] = blame.compile(part, namespace if part is parts[0] else {"__name__": _MODULE})
@@ -94,8 +103,9 @@ class _Site(NamedTuple):
 class _Blame:
     """Called by a plan with what a kernel raised: raises the explained error, or returns to let it pass as it is."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, assigned: Sequence[str]) -> None:
         self._graph = graph
+        self._assigned = assigned
         self.parts: dict[str, Part] = {}
 
     def compile(self, part: Part, namespace: dict[str, Any]) -> Any:
@@ -113,7 +123,8 @@ class _Blame:
         if site is None or (is_explained(error) and not site.node.op.higher_order):  # one that stands for many nodes
             return
         scope = {**site.frame.f_globals, **locals_of(site.frame)}
-        better = explain(self._graph, site.node, [scope[operand] for operand in site.operands], error)
+        operands = [scope[operand] for operand in site.operands]
+        better = explain(self._graph, site.node, operands, error, self._assigned)
         if better is not error:
             raise better from error
 
