@@ -181,7 +181,7 @@ def test_devices_show_what_is_live_and_which_line_copied(live):
     assert by_name["CPU:1"]["live"] >= y.nbytes
     assert by_name["CPU:1"]["ops"] == 1
     copy = state["copies"][0]
-    assert (copy["from"], copy["to"], copy["nbytes"], copy["what"]) == ("CPU:0", "CPU:1", 40_000, "f32[100,100]")
+    assert (copy["from"], copy["to"], copy["nbytes"], copy["what"]) == ("CPU:0", "CPU:1", 40_000, "x: f32[100,100]")
     assert copy["line"][2] == "y = x + 1.0"
     assert copy["fix"] == 'copy it once, before: x = x.to("CPU:1")'
     later = limelight_widgets.devices().state()["copies"]
