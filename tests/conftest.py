@@ -144,7 +144,10 @@ def _nothing_is_compiled_by_itself() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _who_keeps_a_tensor_is_searched_for_where_a_test_runs() -> Iterator[None]:
-    """An error that asks what keeps a tensor looks through the user's modules: not those of a thousand other tests."""
+    """An error that asks what keeps a tensor looks through the user's modules: not those of a thousand other tests.
+
+    Nor through pytest's own objects, which from any test lead to all others.
+    """
     from limelight.user_code import holders
 
     every = holders._modules
@@ -157,6 +160,7 @@ def _who_keeps_a_tensor_is_searched_for_where_a_test_runs() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(holders, "_modules", modules)
+        patch.setattr(holders, "_INNER", (*holders._INNER, "_pytest", "pluggy", "xdist", "execnet", "hypothesis"))
         yield
 
 

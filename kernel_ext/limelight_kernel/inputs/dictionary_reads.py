@@ -51,7 +51,7 @@ def keys_read(tree: ast.Module) -> Mapping[str, Keys]:
     """The names of which every mention in a cell reads an item by a key that can be told beforehand, with these keys.
 
     >>> found = keys_read(ast.parse("y = d['a'] + d['b'] * c['a']; c['a'] = y; len(e); e['a']; f[k]; g[ks[i]]"))
-    >>> {name: tuple(keys) for name, keys in found.items() if name != "ks"}
+    >>> {name: tuple(found[name]) for name in "dfg"}
     {'d': (('a', 'b'), (), (), ()), 'f': ((), ('k',), (), ()), 'g': ((), (), ('ks',), ())}
     """
     mentions = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
