@@ -29,7 +29,7 @@ def is_direct(f: Any, *args: Any) -> bool:
     """Whether the direct call of `f` takes these arguments: then it has run."""
     from limelight.staging.direct_call import MISSED
 
-    direct = f._cache.direct
+    direct = f._cache.by_types.direct
     return direct is not None and direct(args) is not MISSED
 
 
@@ -135,6 +135,28 @@ def test_no_update_of_another_thread_is_lost():
     for thread in threads:
         thread.join()
     assert v.numpy().tolist() == [803.0] * 4
+
+
+def test_a_call_that_was_under_way_does_not_bring_back_what_was_cleared():
+    def before(x: Any) -> Any:
+        return x + 1.0
+
+    def after(x: Any) -> Any:
+        return x + 2.0
+
+    f = ll.function(before, jit_compile=True)
+    x = tensor([1.0], "CPU:0")
+    for _ in range(3):
+        f(x)
+    f._cache.clear_shortcuts()  # so that the next call looks its trace up by its key
+
+    def exchange(event: Any) -> None:  # as another thread may do between the look-up and the end of the call
+        before.__code__ = after.__code__
+        f.get_concrete_function(x)
+
+    with ll.events.listen(exchange, ll.events.CacheHit):
+        f(x)
+    assert [f(x).tolist() for _ in range(3)] == [[3.0]] * 3
 
 
 def test_what_a_program_raises_is_explained_by_the_usual_way():
