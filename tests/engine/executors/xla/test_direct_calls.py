@@ -45,6 +45,14 @@ def test_a_call_is_direct_from_the_third_on_and_counts_as_a_hit(device):
     assert f.trace_count == 1
 
 
+def test_a_result_that_is_on_the_host_stays_there():
+    f = ll.function(lambda x: ll.constant(2.0), jit_compile=True)
+    x = tensor([1.0], "XLA:0")
+    for _ in range(4):
+        result = f(x)
+        assert (result.device.short, type(result._data)) == ("CPU:0", np.ndarray)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_what_it_was_not_made_for_takes_another_way(device):
     f = ll.function(lambda x, y=2.0: x * y, jit_compile=True)
