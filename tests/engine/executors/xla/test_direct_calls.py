@@ -116,6 +116,36 @@ def test_variables_are_assigned_by_direct_calls_and_reads_are_snapshots(device):
     assert v.device.short == device
 
 
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_listener_to_assignments_may_assign_by_such_a_call(draws):
+    v, n = ll.Variable(1.0), ll.Variable(0.0)
+    generator = ll.random.Generator(1)
+
+    def step(x: Any) -> Any:
+        return v.assign_add(x + generator.uniform(()) if draws else x)
+
+    f = ll.function(step, jit_compile=True)
+    count = ll.function(lambda x: n.assign_add(x) + 0.0, jit_compile=True)
+    one = ll.constant(1.0)
+    for _ in range(3):
+        f(one)
+        count(one)
+
+    def heard(event: Any) -> None:
+        if event.variable_id == v._uid:
+            count(one)
+
+    def call() -> None:
+        with ll.events.listen(heard, ll.events.VariableAssigned):
+            f(one)
+
+    thread = threading.Thread(target=call, daemon=True)  # which would hang
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert float(n) == 4.0
+
+
 def test_a_variable_that_is_gone_is_an_error():
     kept = [ll.Variable(1.0)]
     f = ll.function(lambda x: x + kept[0], jit_compile=True)
