@@ -237,6 +237,21 @@ def test_117_ops_run_where_a_tensor_is(stage: Any) -> None:
         ll.colocate_with(1.0)
 
 
+@pytest.mark.parametrize("size", [0, 2, 20])
+def test_117_the_body_of_a_loop_knows_where_it_runs(gpu: Device, size: int) -> None:
+    said: list[str] = []
+
+    @ll.function
+    def f(x: Any, host: Any) -> Any:
+        def step(i: Any, x: Any, host: Any) -> Any:
+            said.append(x.device.short)
+            return i + 1, x + 1.0, host
+
+        return ll.while_loop(lambda i, x, host: i < 2, step, (ll.constant(0), x, host))[1]
+
+    assert [f(ll.ones(4).to(gpu), ll.ones(size)).device.short] == said == ["GPU:0"]
+
+
 def test_117_a_trace_knows_where_its_tensors_will_be(gpu: Device) -> None:
     said: list[Any] = []
     captured, w = ll.ones(2).to("cpu:3"), ll.Variable(ll.ones(2))

@@ -81,6 +81,7 @@ class Storage:
         return new
 
     def _tell(self, array: Any) -> None:
+        """Tells the listeners that it has taken `array`; whoever was in its place still lives."""
         if live_buffers.followed():
             live_buffers.born(self, array, self.device, source_line.user_line())
         if events.wanted(events.VariableAssigned):

@@ -26,8 +26,8 @@ def choice_for(
 ) -> Choice:
     """Where a node runs, and why.
 
-    Control flow, whose branches and bodies run in one place, runs where its largest operand is: conditions and counters
-    are small.
+    Control flow, whose branches and bodies run in one place, runs where its largest operand is, or on an accelerator if
+    one is there: conditions and counters are small.
 
     Args:
         node: the node.
@@ -53,6 +53,12 @@ def choice_for(
     homes = [device for _, device in tensors]
     choice = choose(op, node.params, variables, node.device, homes, tuple(dtypes))
     return Choice(choice.device, LARGEST) if in_one_place and choice.reason is FIRST else choice
+
+
+def home_of_body(operands: Sequence[tuple[Spec, Device]]) -> Device:
+    """Where control flow with these tensors runs, if no scope says; at least one."""
+    homes = [device for _, device in sorted(operands, key=lambda one: -_size(one[0]))]
+    return next((device for device in homes if device.backend != "numpy"), homes[0])
 
 
 def _size(spec: Spec) -> int:

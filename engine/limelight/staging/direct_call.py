@@ -37,11 +37,12 @@ def direct_call(
         name: of the staged function, for profilers.
 
     Returns:
-        None where there is none: for other arguments than tensors on that device, or for runnables without programs.
+        None where there is none: for other arguments or results than tensors on that device, or for runnables without
+        programs.
     """
     plain = all(type(x) is Tensor and x._device is home for x in args)
-    if not plain or not 0 < len(args) <= MOST or not hasattr(run, "program"):
-        return None
+    if not plain or not 0 < len(args) <= MOST or not hasattr(run, "program") or run.output_devices[0] is not home:
+        return None  # a literal, or a shape, is on the host wherever the arguments are
     places = range(len(args))
     alike = "dtype is a{0} and d{0}.shape == s{0}" if home is CPU0 else "aval is a{0}"  # JAX keeps one of each
     check = "type(x{0}) is Tensor and x{0}._device is home and (d{0} := x{0}._data)." + alike

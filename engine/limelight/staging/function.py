@@ -138,7 +138,7 @@ class Function:
         try:
             if self._holder.__code__ is not self._code:  # 25 ns of a call
                 self._take_new_code()
-            direct = self._cache.direct
+            direct = self._cache.by_types.direct
             if direct is not None and not active and not kwargs and (result := direct(args)) is not MISSED:
                 return result
             busy = active and len(active) != len(kept) + len(tapes_told)  # views that count are no reason to be
@@ -183,7 +183,8 @@ class Function:
         apart = sharing.may_share(call, self._tells_apart)  # then it counts which arguments are one and the same
         if plain is not None and not apart and entry.runs_payloads(len(plain[1])) and self._defaults_are_plain:
             add_shortcut(shortcuts, plain[0], entry)
-            self._cache.direct = entry.direct_call(args) if self._counts_hits_only else None
+            if self._counts_hits_only and self._cache.by_types is shortcuts:  # else nobody would read it
+                shortcuts.direct = entry.direct_call(args)
         elif (
             plain is None
             and not (busy or (apart and self._tells_apart == sharing.TENSORS))  # guards know the same containers

@@ -63,6 +63,20 @@ class HitCounter(list[int]):
         self.last_used = next(self._clock)
 
 
+class ByTypes(dict[tuple[Any, ...], Any]):
+    """Entries by `key.plain_types`, with the direct call of one of them.
+
+    Both are in one object, since a call that was under way when the cache was cleared writes to the table of before.
+    """
+
+    __slots__ = ("direct",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.direct: Direct | None = None
+        """For calls that are one compiled program, which it runs as well."""
+
+
 class TraceCache:
     """The concrete functions of one staged function, a sequence in the order in which they were traced.
 
@@ -82,12 +96,10 @@ class TraceCache:
         self._relaxed: list[tuple[Key, Any]] = []  # entries whose keys have unknown sizes and so cover many
         self._covered: dict[LookupKey, Any] = {}  # shortcuts: keys that one of those covers
         self._order: list[Any] = []
-        self.by_types: dict[tuple[Any, ...], Any] = {}
+        self.by_types = ByTypes()
         """Shortcuts for the commonest calls: what `find` would find, by `key.plain_types`."""
         self.guards = Guards()
         """The same for calls with containers, keywords and other Python values."""
-        self.direct: Direct | None = None
-        """The same for calls that are one compiled program, which it runs as well."""
         self.history = History()
 
     def find(self, key: LookupKey) -> Any:
@@ -158,9 +170,8 @@ class TraceCache:
 
     def clear_shortcuts(self) -> None:
         """Forgets the shortcuts, so that the next calls look entries up by their whole keys."""
-        self.by_types = {}
+        self.by_types = ByTypes()
         self.guards = Guards()
-        self.direct = None
         self._covered = {}
 
     def __iter__(self) -> Iterator[Any]:

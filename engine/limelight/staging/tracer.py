@@ -32,7 +32,7 @@ from limelight.core.spec import Spec, TensorSpec, VariableSpec, known
 from limelight.core.tensor import new_uid
 from limelight.core.variable import Resource, itself, stand_in
 from limelight.errors import SymbolicValueError
-from limelight.executors.device_inference import DeviceInference
+from limelight.executors.device_inference import DeviceInference, home_of_body
 from limelight.graph import known_sizes
 from limelight.graph.effects import EffectOrder
 from limelight.graph.ir import Graph, Literal, Node, Value, node_with_one_output
@@ -223,9 +223,7 @@ class Tracer(dispatch.Interpreter):
         return place if isinstance(place, Device) else CPU0
 
     def _home_of_body(self) -> Device:
-        requested = device_scopes.requested_device()
-        largest = max(self.given, key=lambda x: x.spec.nbytes or inf)
-        return requested or largest.device
+        return device_scopes.requested_device() or home_of_body([(x.spec, x.device) for x in self.given])
 
     # Ops
 

@@ -68,6 +68,18 @@ def test_each_cause_is_told_with_the_tensor_and_the_line() -> None:
     assert noted() == [("GPU:0", "CPU:0", 8, "print", "weights")]
 
 
+def test_sizes_that_the_op_reads_on_the_host_are_told_on_whichever_device_it_runs() -> None:
+    x, sizes = ll.ones((2, 3)).to("gpu:0"), ll.constant([3, 2]).to("gpu:0")
+    f = ll.function(lambda x, sizes: x.reshape(sizes))
+    for reshaped in (lambda: x.reshape(sizes), lambda: f(x, sizes)):
+        noted()
+        assert reshaped().device.short == "GPU:0"
+        told = [(cause, nbytes) for *_, nbytes, cause, _ in noted()]
+        assert told == [("host argument of reshape_dynamic", 8)]
+        with ll.config.copies("error"), pytest.raises(DeviceError, match="host argument of reshape_dynamic"):
+            reshaped()
+
+
 def test_the_line_is_the_users_and_the_time_is_measured() -> None:
     far = ll.ones(2).to("gpu:0")
     far.numpy()  # the line

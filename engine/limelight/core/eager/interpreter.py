@@ -191,10 +191,10 @@ def _payloads(op: Op, inputs: tuple[Any, ...], device: Device) -> tuple[list[Any
     for i, x in enumerate(inputs):
         if type(x) in SCALARS:
             payloads.append(x)
-        elif x._device is device or op.of_shapes or _anywhere(x):
-            payloads.append(x._data)
-        elif i in op.on_host:
+        elif i in op.on_host and x._device.backend != "numpy":  # also where the op runs on that device
             payloads.append(device_copies.on_host(x._data, x._device, f"{device_copies.HOST_ARGUMENT} of {op}"))
+        elif x._device is device or op.of_shapes or i in op.on_host or _anywhere(x):
+            payloads.append(x._data)
         else:
             if id(x) not in copies:
                 cause = f"operand of {op}" if op.placement is None else device_copies.ASKED

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import backends, value_checks
+from limelight.core import backends, storage, value_checks
 from limelight.core.op import Op
 from limelight.core.spec import GeneratorSpec, TensorSpec, VariableSpec
 from limelight.executors.xla import disk_cache, stateful_call
@@ -221,11 +221,15 @@ class Program:
         if not self._written:
             return True
         before = dict(zip(self._variables, arrays[len(self._tensors) :], strict=True))
+        assigned = list(zip(self._written, results[len(self._graph.outputs) :], strict=True))
         with stateful_call.committing:
             if any(payloads[i].array is not before[i] for i in self._written):
                 return False
-            for i, x in zip(self._written, results[len(self._graph.outputs) :], strict=True):
-                payloads[i].set(x)
+            for i, x in assigned:
+                payloads[i].array = x
+        if storage.told:  # after the lock is given back: a listener may make such a call itself
+            for i, x in assigned:
+                payloads[i]._tell(x)
         return True
 
     def _drawn(self, payloads: Sequence[Any]) -> tuple[list[Any], Callable[[], None]]:

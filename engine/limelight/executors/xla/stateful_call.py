@@ -49,10 +49,11 @@ def stateful_call(
         f"{', '.join(results)}, = run({given})",
         *[f"{name} = asarray({name})" for name, host in zip(results, on_host, strict=True) if host],
         "with module.committing:",  # a forked process has another one
-        f"    if {same}:",
-        f"        if told: {'; '.join([f'p{i}.set(n{i})' for i in written])}",
-        f"        else: {'; '.join([f'p{i}.array = n{i}' for i in written])}",
-        f"        return ({''.join([f'{name}, ' for name in outputs])})",
+        f"    done = {same}",
+        f"    if done: {'; '.join([f'p{i}.array = n{i}' for i in written])}",
+        "if done:",  # told after the lock is given back: a listener may make such a call itself
+        f"    if told: {'; '.join([f'p{i}._tell(n{i})' for i in written])}",
+        f"    return ({''.join([f'{name}, ' for name in outputs])})",
     ]
     code = f"def call({inputs}):\n    while True:\n" + "\n".join([f"        {line}" for line in lines])
     names: dict[str, Any] = {"run": run, "asarray": np.asarray, "module": sys.modules[__name__], "told": storage.told}

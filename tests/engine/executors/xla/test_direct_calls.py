@@ -29,7 +29,7 @@ def is_direct(f: Any, *args: Any) -> bool:
     """Whether the direct call of `f` takes these arguments: then it has run."""
     from limelight.staging.direct_call import MISSED
 
-    direct = f._cache.direct
+    direct = f._cache.by_types.direct
     return direct is not None and direct(args) is not MISSED
 
 
@@ -43,6 +43,14 @@ def test_a_call_is_direct_from_the_third_on_and_counts_as_a_hit(device):
         assert f.trace_cache[0].hits == n
     assert is_direct(f, x, y)
     assert f.trace_count == 1
+
+
+def test_a_result_that_is_on_the_host_stays_there():
+    f = ll.function(lambda x: ll.constant(2.0), jit_compile=True)
+    x = tensor([1.0], "XLA:0")
+    for _ in range(4):
+        result = f(x)
+        assert (result.device.short, type(result._data)) == ("CPU:0", np.ndarray)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -108,6 +116,36 @@ def test_variables_are_assigned_by_direct_calls_and_reads_are_snapshots(device):
     assert v.device.short == device
 
 
+@pytest.mark.parametrize("draws", [False, True])
+def test_a_listener_to_assignments_may_assign_by_such_a_call(draws):
+    v, n = ll.Variable(1.0), ll.Variable(0.0)
+    generator = ll.random.Generator(1)
+
+    def step(x: Any) -> Any:
+        return v.assign_add(x + generator.uniform(()) if draws else x)
+
+    f = ll.function(step, jit_compile=True)
+    count = ll.function(lambda x: n.assign_add(x) + 0.0, jit_compile=True)
+    one = ll.constant(1.0)
+    for _ in range(3):
+        f(one)
+        count(one)
+
+    def heard(event: Any) -> None:
+        if event.variable_id == v._uid:
+            count(one)
+
+    def call() -> None:
+        with ll.events.listen(heard, ll.events.VariableAssigned):
+            f(one)
+
+    thread = threading.Thread(target=call, daemon=True)  # which would hang
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert float(n) == 4.0
+
+
 def test_a_variable_that_is_gone_is_an_error():
     kept = [ll.Variable(1.0)]
     f = ll.function(lambda x: x + kept[0], jit_compile=True)
@@ -135,6 +173,28 @@ def test_no_update_of_another_thread_is_lost():
     for thread in threads:
         thread.join()
     assert v.numpy().tolist() == [803.0] * 4
+
+
+def test_a_call_that_was_under_way_does_not_bring_back_what_was_cleared():
+    def before(x: Any) -> Any:
+        return x + 1.0
+
+    def after(x: Any) -> Any:
+        return x + 2.0
+
+    f = ll.function(before, jit_compile=True)
+    x = tensor([1.0], "CPU:0")
+    for _ in range(3):
+        f(x)
+    f._cache.clear_shortcuts()  # so that the next call looks its trace up by its key
+
+    def exchange(event: Any) -> None:  # as another thread may do between the look-up and the end of the call
+        before.__code__ = after.__code__
+        f.get_concrete_function(x)
+
+    with ll.events.listen(exchange, ll.events.CacheHit):
+        f(x)
+    assert [f(x).tolist() for _ in range(3)] == [[3.0]] * 3
 
 
 def test_what_a_program_raises_is_explained_by_the_usual_way():
