@@ -13,6 +13,7 @@ from limelight.autograph import converted_cell
 from limelight.autograph.python_numbers import MixedNumber, code_of, decoded
 from limelight.autograph.undefined_variables import AssignedIfRun
 from limelight.core.tensor import Tensor, constant
+from limelight.errors import DTypeError
 
 PROGRAMS = {
     "a while of no round": "n, u = 0.0, t\nwhile u > 1:\n    u = u - 1.0\n    n = n + u",
@@ -37,6 +38,8 @@ PROGRAMS = {
     "the larger": "n = max(0.75, t)",
     "the smallest of more": "n = min(t, 2.0, 3)",
     "and": "flag = not t > 1\nn = flag and k > 1",
+    "any": "n = any([t > 1, k > 1])",
+    "all of one number": "n = all([t - 4.0])",
     "or": "flag = not t > 1\nn = flag or k > 1",
     "an expression": "n = 0.25 if t > 1 else t",
     "returned": "def f(v):\n    if v > 1:\n        return 0.0\n    return v * 2.0\nn = f(t)",
@@ -96,3 +99,12 @@ def test_functions_have_no_codes() -> None:
     f(ll.constant(2.0))
     assert not any(issubclass(kind, MixedNumber) for kind in found)
     assert "i32" not in f.trace_cache[0].graph.text()
+
+
+@pytest.mark.parametrize(
+    "text", ["n = 2 ** 40\nif t > 1:\n    n = k", "if t > 1:\n    n = -(2 ** 40)\nelse:\n    n = k"]
+)
+def test_a_number_that_the_other_paths_dtype_cannot_hold_is_refused(text: str) -> None:
+    cell = converted_cell(ast.parse(text), "<cell>")
+    with pytest.raises(DTypeError, match=r"1099511627776 does not fit into int32.*ll.astype\(x, ll.int64\).*<cell>"):
+        ll.function(lambda t, k: cell({"t": t, "k": k}))(ll.constant(0.5), ll.constant(2))
