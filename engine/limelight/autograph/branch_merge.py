@@ -38,7 +38,7 @@ from limelight.control_flow.tensor_array import TensorArray
 from limelight.core import dispatch, dtypes, nest
 from limelight.core.module_calls import calls_around
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import ControlFlowError
+from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.structured_outputs import Outputs
 from limelight.staging.trace_branch import Traced, close
 from limelight.staging.tracer import Tracer
@@ -87,7 +87,14 @@ class Ran(NamedTuple):
 
 def _array(number: Any, dtype: Any) -> Any:
     """A Python number or an array as an array of a tensor's dtypes."""
-    return np.array(number, dtype or getattr(number, "dtype", None) or dtypes.default_for(number))
+    wanted = dtype or getattr(number, "dtype", None) or dtypes.default_for(number)
+    try:
+        return np.array(number, wanted)
+    except OverflowError as error:
+        raise DTypeError(
+            f"{number} does not fit into {wanted}, which the variable is on the other path; write "
+            "ll.astype(x, ll.int64) on the tensor there"
+        ) from error
 
 
 def is_value(leaf: Any) -> bool:

@@ -109,7 +109,7 @@ def all_(items: Any) -> Any:
             undecided = and_(_given(undecided), _given(x))
         elif not x:
             return False
-    return undecided
+    return _as_bool(undecided)
 
 
 @in_place_of_python
@@ -121,7 +121,12 @@ def any_(items: Any) -> Any:
             undecided = or_(_given(undecided), _given(x))
         elif x:
             return True
-    return undecided
+    return _as_bool(undecided)
+
+
+def _as_bool(x: Any) -> Any:
+    """As `all` and `any` return it: never the last item itself, as `and` and `or` do."""
+    return as_number(truth(x), bool) if decides(x) else x
 
 
 def _given(x: Any) -> Callable[[], Any]:

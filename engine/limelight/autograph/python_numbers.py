@@ -124,6 +124,12 @@ def kind_of(x: Any) -> Any:
     return x.kind if type(x) is SymbolicNumber else type(x) if type(x) in _KINDS else None
 
 
+def examples(x: Any) -> list[Any]:
+    """Of each type that a run may have for `x`, which stands for a number, one value."""
+    kinds = list(_KINDS) if type(x) is MixedNumber else [kind_of(x)]
+    return [*([x] if type(x) is MixedNumber else []), *[kind(1) for kind in kinds]]
+
+
 def one_kind(*values: Any) -> Any:
     """The type of the Python numbers that all of these are; None where they differ, or are something else."""
     kinds = {kind_of(x) for x in values}

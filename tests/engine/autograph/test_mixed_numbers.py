@@ -13,6 +13,7 @@ from limelight.autograph import converted_cell
 from limelight.autograph.python_numbers import MixedNumber, code_of, decoded
 from limelight.autograph.undefined_variables import AssignedIfRun
 from limelight.core.tensor import Tensor, constant
+from limelight.errors import ControlFlowError, DTypeError
 
 PROGRAMS = {
     "a while of no round": "n, u = 0.0, t\nwhile u > 1:\n    u = u - 1.0\n    n = n + u",
@@ -37,6 +38,10 @@ PROGRAMS = {
     "the larger": "n = max(0.75, t)",
     "the smallest of more": "n = min(t, 2.0, 3)",
     "and": "flag = not t > 1\nn = flag and k > 1",
+    "any": "n = any([t > 1, k > 1])",
+    "all of one number": "n = all([t - 4.0])",
+    "asked for its type": "n = 3\nif t > 1:\n    n = 5\nn = 1.5 if type(n) is int and isinstance(n, int) else 2",
+    "asked for a type that it never has": "m = 0.5\nif t > 1:\n    m = t\nn = 1.5 if isinstance(m, list) else m",
     "or": "flag = not t > 1\nn = flag or k > 1",
     "an expression": "n = 0.25 if t > 1 else t",
     "returned": "def f(v):\n    if v > 1:\n        return 0.0\n    return v * 2.0\nn = f(t)",
@@ -96,3 +101,19 @@ def test_functions_have_no_codes() -> None:
     f(ll.constant(2.0))
     assert not any(issubclass(kind, MixedNumber) for kind in found)
     assert "i32" not in f.trace_cache[0].graph.text()
+
+
+@pytest.mark.parametrize(
+    "text", ["n = 2 ** 40\nif t > 1:\n    n = k", "if t > 1:\n    n = -(2 ** 40)\nelse:\n    n = k"]
+)
+def test_a_number_that_the_other_paths_dtype_cannot_hold_is_refused(text: str) -> None:
+    cell = converted_cell(ast.parse(text), "<cell>")
+    with pytest.raises(DTypeError, match=r"1099511627776 does not fit into int32.*ll.astype\(x, ll.int64\).*<cell>"):
+        ll.function(lambda t, k: cell({"t": t, "k": k}))(ll.constant(0.5), ll.constant(2))
+
+
+@pytest.mark.parametrize("asked", ["isinstance(n, float)", "type(n)"])
+def test_nobody_is_told_a_type_that_only_the_run_knows(asked: str) -> None:
+    cell = converted_cell(ast.parse(f"n = 0.5\nif t > 1:\n    n = t\nkind = {asked}"), "<cell>")
+    with pytest.raises(ControlFlowError, match=r"unknown while tracing; begin with a tensor.*<cell> line 4"):
+        ll.function(lambda t: cell({"t": t}))(ll.constant(0.5))
