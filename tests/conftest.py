@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import hypothesis
@@ -37,7 +39,8 @@ hypothesis.settings.load_profile("limelight")
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 
-TESTS = str(Path(__file__).parent)
+REPOSITORY = str(Path(__file__).parents[1])
+_CALLS_TESTS = str(Path("_pytest", "python.py"))
 os.environ.setdefault("LIMELIGHT_COMPILATION_CACHE", "0")  # nothing is left in a user's folder, or found there
 
 
@@ -150,16 +153,21 @@ def _who_keeps_a_tensor_is_searched_for_where_a_test_runs() -> Iterator[None]:
     """
     from limelight.user_code import holders
 
-    every = holders._modules
+    every, all_frames = holders._modules, holders._frames
+
+    def frames(frame: FrameType | None) -> Iterator[FrameType]:
+        return itertools.takewhile(lambda one: not one.f_code.co_filename.endswith(_CALLS_TESTS), all_frames(frame))
 
     def modules() -> Iterator[tuple[dict[str, Any], str]]:
-        running = {id(frame.f_globals) for frame in holders._frames(sys._getframe())}
+        running = {id(frame.f_globals) for frame in frames(sys._getframe())}
         for names, where in every():
-            if id(names) in running or not str(names.get("__file__")).startswith(TESTS):
+            others = names.get("__name__") == "__main__" or str(names.get("__file__")).startswith(REPOSITORY)
+            if id(names) in running or not others:
                 yield names, where
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(holders, "_modules", modules)
+        patch.setattr(holders, "_frames", frames)
         patch.setattr(holders, "_INNER", (*holders._INNER, "_pytest", "pluggy", "xdist", "execnet", "hypothesis"))
         yield
 

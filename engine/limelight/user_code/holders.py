@@ -100,7 +100,8 @@ class _Way(NamedTuple):
 
 
 def _places(x: Any) -> Iterator[Holder]:
-    modules = {id(vars(module)): name for name, module in list(sys.modules.items())}
+    namespaces = [(name, vars(module)) for name, module in list(sys.modules.items())]  # alive, or their ids are others'
+    modules = {id(names): name for name, names in namespaces}
     running = [frame for frame in _running_frames() if id(frame.f_locals) not in modules]
     seen, level, ways = {id(x)}, [x], [_Way("", "")]
     for depth in range(_MOST_STEPS_BACK + 1):
