@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from weakref import ref
 
 from limelight.core import backends, dtypes, op_checks
 from limelight.core.devices import CPU0, Device
@@ -96,11 +97,21 @@ class VjpRecipe:
 
 
 class _VjpRecipes(dict[int, "VjpRecipe | None"]):
-    """The recipes of an op by mask, each made when it is first asked for; None where the op has no gradient."""
+    """The recipes of an op by mask, each made when it is first asked for; None where the op has no gradient.
+
+    They do not keep the op, whose attribute they are: executors make ops that go with their graphs.
+    """
 
     def __init__(self, op: Op) -> None:
         super().__init__()
-        self.op = op
+        self._op = ref(op)
+
+    @property
+    def op(self) -> Op:
+        """Whose they are."""
+        op = self._op()
+        assert op is not None, "whoever asks has just come from it"
+        return op
 
     def __missing__(self, mask: int) -> VjpRecipe | None:
         recipe = self[mask] = None if self.op.vjp is None else _compile_recipe(self.op, mask)
