@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight import events
 from limelight.executors.loops import native_loops
 
 ROOT = Path(__file__).parents[1]
@@ -302,6 +303,20 @@ def test_the_benchmark_runs_and_says_which_bars_hold(tmp_path):
     assert all(bar[:6] in ("PASS  ", "FAIL  ", "SKIP  ") for bar in found["bars"])
     for line in found["bars"]:
         assert line in printed
+
+
+def test_a_first_call_traces_also_after_steps_of_the_same_chain(module):
+    rows, measure = module("rows"), module("measure")
+    words = next(library for library in rows.LIBRARIES if library.name == "limelight").words()
+    steps, first = (
+        next(row for row in rows.ROWS if row.group == group and row.size == rows.CHAINS[0])
+        for group in ("staged", "first call")
+    )
+    measure.runner(steps, words)(2)
+    traced: list[events.Event] = []
+    with events.listen(traced.append, events.Traced):
+        measure.runner(first, words)(1)
+    assert len(traced) == 1
 
 
 @pytest.mark.slow  # starts another Python
