@@ -48,7 +48,7 @@ unit-test: $(READY) ## pytest with all cases on all cores, without the browser's
 
 browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
 	$(RUN) scripts/browser.py
-	$(RUN) -m pytest tests/browser --junitxml=artefacts/pytest-browser.xml
+	$(RUN) -m pytest tests/browser $(ON_ALL_CORES) --maxprocesses=4 --junitxml=artefacts/pytest-browser.xml
 
 format: $(READY) ## format, and mend what ruff can mend
 	$(RUN) -m ruff check --fix-only .

@@ -13,14 +13,16 @@ A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebo
         set_theme(page, DARK)
         picture(output(page, 1), "graph-dark")
 
-One server and one browser serve the whole run. Every test has notebooks and kernels of its own, which end with it: the
-kernel of the next test starts while this one is at work, since starting takes longer than most tests. JupyterLab is
-loaded once, and its page is emptied between tests; where a test has failed, or says by the marker `own_page` that it
-changes the page for good, it is loaded anew.
+One server and one browser serve a whole run, or one of its workers: a page waits for its kernel and a test for its page
+half of the time, and so two workers on two cores take little more than half as long. Every test has notebooks and
+kernels of its own, which end with it: the kernel of the next test starts while this one is at work, since starting
+takes longer than most tests. JupyterLab is loaded once, and its page is emptied between tests; where a test has failed,
+or says by the marker `own_page` that it changes the page for good, it is loaded anew.
 
 After each test the console must hold no error and no request may have left this machine: a test that expects errors
 takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
-the page showed is kept in `artefacts/screenshots/failed-*.png`, and the server's log in `artefacts/jupyterlab.log`.
+the page showed is kept in `artefacts/screenshots/failed-*.png`, and each worker's server has its log in
+`artefacts/jupyterlab-*.log`.
 
 They run after all others: while Playwright is at work, this thread has an asyncio loop, so a test that wants to execute
 a notebook by nbclient as well does that in a subprocess (`jupyter nbconvert --execute`).
@@ -51,10 +53,10 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 
 
 @pytest.fixture(scope="session")
-def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.LabServer]:
+def lab_server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[server.LabServer]:
     """JupyterLab over an empty temporary folder."""
     root, state = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
-    with server.running(root, state, ARTEFACTS / "jupyterlab.log", IMPORTS) as running:
+    with server.running(root, state, ARTEFACTS / f"jupyterlab-{worker_id}.log", IMPORTS) as running:
         yield running
 
 
