@@ -51,7 +51,10 @@ class Progress(Generic[T]):
         if self._bar is None:
             _close_at_errors()
             make = importlib.import_module("tqdm.auto").tqdm
-            self._bar = make(total=self._length(), desc=self._description or None, dynamic_ncols=True)
+            seconds = 0.1 if sys.stderr is None or sys.stderr.isatty() or "ipykernel" in sys.modules else 10.0
+            self._bar = make(  # each time that it is drawn is a line of a file
+                total=self._length(), desc=self._description or None, dynamic_ncols=True, mininterval=seconds
+            )
             _open.add(self)
         return self._bar
 

@@ -17,6 +17,7 @@ from limelight.errors import ExportError
 from limelight.export.loaded import LoadedFunction, LoadedModule, functions_of
 from limelight.export.variable_paths import dotted, paths_of
 from limelight.module import Module
+from limelight.module_build import spec_of
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.decorator import function
 from limelight.staging.function import Function
@@ -34,7 +35,8 @@ def single_trace(target: Any, signature: Any, caller: str) -> ConcreteFunction:
 
     Args:
         target: a staged or plain function, a trace, a module, whose call is meant, or what `ll.load` has read.
-        signature: a spec, or a tuple of arguments as `get_concrete_function` takes them; () for the trace there is.
+        signature: a spec, or a tuple of arguments as `get_concrete_function` takes them, in which shapes stand for
+            tensors of float32 where the target is a module; () for the trace there is.
         caller: the exporter, for messages.
 
     Raises:
@@ -87,6 +89,7 @@ def _is_given(signature: Any) -> bool:
 
 def _traced(target: Any, signature: Any, caller: str) -> ConcreteFunction:
     if isinstance(target, Module):
+        signature = _of_shapes(signature)
         method = getattr(target, CALL)
         target = method if isinstance(method, Function) else staged_call(target)
     elif not isinstance(target, Function):
@@ -133,7 +136,7 @@ def _functions_of(target: Any, wanted: list[Any], caller: str) -> dict[str, list
         own = {name: _traces_of(f, wanted if name == CALL else [], name, caller) for name, f in functions.items()}
         return own | _functions_below(target, caller)
     if isinstance(target, Module):
-        return _functions_of_module(target, wanted, caller)
+        return _functions_of_module(target, [_of_shapes(signature) for signature in wanted], caller)
     return {CALL: _traces_of(target, wanted, "", caller)}
 
 
@@ -261,6 +264,17 @@ def _no_function(target: Any, caller: str) -> str:
 
 def _arguments(signature: Any) -> tuple[Any, ...]:
     return signature if isinstance(signature, tuple) else (signature,)
+
+
+def _of_shapes(signature: Any) -> Any:
+    """The signature of a module's call with specs for shapes, as `Module.build` takes them: no call is of bare sizes."""
+    if _is_shape(signature) or not isinstance(signature, tuple):
+        return spec_of(signature) if _is_shape(signature) else signature
+    return tuple([spec_of(x) if _is_shape(x) else x for x in signature])
+
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, tuple) and bool(x) and all(n is None or type(n) is int for n in x)
 
 
 def _check_covered(loaded: LoadedFunction, signature: Any, caller: str) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.core import dtypes
 from limelight.core.tensor import Tensor, TensorLike, beside
@@ -43,6 +43,21 @@ class _Schedule(ABC):
         given = beside(step, dtypes.float32)
         wanted = given.dtype if dtypes.is_floating(given.dtype) else dtypes.float32
         return self._at(given.astype(dtypes.float64)).astype(wanted)
+
+    def __float__(self) -> float:
+        raise TypeError(
+            f"{self!r} is a schedule, no number: the rate of now is optimizer.learning_rate(optimizer.step).item()"
+        )
+
+    if not TYPE_CHECKING:  # type checkers are to know of names that are missing
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("assign", "item", "numpy"):
+                raise AttributeError(
+                    f"{self!r} is a schedule, which has no {name}: the rate of now is "
+                    "optimizer.learning_rate(optimizer.step); a rate to assign to is a number: ll.optim.Adam(1e-3)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @abstractmethod
     def _at(self, step: Tensor) -> Tensor:

@@ -97,8 +97,10 @@ class Discrete(Stream):
     def categorical(self, logits: TensorLike, shape: ShapeLike = None) -> Tensor:
         """Classes, int32: each with a probability in proportion to the exponential of its logit along the last axis.
 
-        `shape`: that of the result; by default that of `logits` without the last axis. Not differentiable: use the
-        score function, or a relaxation (Gumbel-softmax).
+        `shape`: that of the result; by default that of `logits` without the last axis. Several draws of each row are
+        several rows: (n, rows), or n as an axis of its own among the logits. Not differentiable: use the score
+        function, or a relaxation (Gumbel-softmax). Raises ShapeError where the logits do not broadcast to `shape`, or
+        `shape` is a number, as if of draws, and the logits have rows.
 
         >>> import limelight as ll
         >>> ll.random.categorical(ll.constant([0.0, float("-inf")]), (3,)).tolist()
@@ -107,6 +109,13 @@ class Discrete(Stream):
         _, (given,) = as_parameters("categorical", None, logits)
         distributions.check_classes("categorical", given.spec)
         if shape is not None:
+            if isinstance(shape, (int, np.integer)) and given.ndim > 1:
+                rows = shapes.show(given.shape[:-1])
+                raise ShapeError(
+                    f"random.categorical: the logits have rows, {rows}, and {shape!r} is no shape of theirs; for "
+                    f"{shape!r} draws of each row write categorical(logits, ({shape!r}, *logits.shape[:-1])), one row of "
+                    f"draws after another, or categorical(logits[..., None, :], (*logits.shape[:-1], {shape!r}))"
+                )
             given = broadcast_parameter(given, given.dtype, self._with_classes(shape, given))
         return distributions.categorical(self, given)
 

@@ -73,3 +73,19 @@ def test_a_file_of_one_trace_says_nothing_of_methods_that_were_never_called(recw
     assert not recwarn.list
     with pytest.warns(UserWarning, match="ll.save leaves out `encode`"):
         assert list(traces_by_name(net, ())) == ["call"]
+
+
+@every_exporter
+@pytest.mark.parametrize("signature", [(None, 4), ((None, 4),)], ids=str)
+def test_a_shape_stands_for_a_modules_argument_as_in_build(export, signature, tmp_path):
+    net = ll.nn.Sequential(ll.nn.Dense(3))
+    net.build((None, 4))
+    assert export(net, tmp_path / "f", signature).exists()
+
+
+def test_a_saved_module_may_have_traces_for_training(tmp_path):
+    net = ll.nn.Sequential(ll.nn.Dropout(0.5))
+    loaded = ll.load(ll.save(net, tmp_path / "f", [(None, 64), ((None, 64), True)]))
+    x = ll.ones((2, 64))
+    assert ll.all(loaded(x) == x).item()
+    assert set(loaded(x, True).numpy().flat) == {0.0, 2.0}

@@ -243,14 +243,33 @@ def test_causal_attention_counts_from_the_end():
     assert last.item() == pytest.approx(7 / 3)
 
 
-def test_masks_are_boolean_or_added():
+def test_masks_are_boolean_and_biases_are_added():
     q, k, v = ll.random.normal((2, 3)), ll.random.normal((4, 3)), ll.random.normal((4, 2))
     allowed = ll.constant([True, False, True, False])
     added = ll.where(allowed, 0.0, -np.inf)
     by_choice = ll.nn.dot_product_attention(q, k, v, mask=allowed)
-    np.testing.assert_allclose(by_choice.numpy(), ll.nn.dot_product_attention(q, k, v, mask=added).numpy(), rtol=1e-5)
-    with pytest.raises(ll.errors.DTypeError, match="a mask is boolean or floating"):
-        ll.nn.dot_product_attention(q, k, v, mask=ll.constant([1, 0, 1, 0]))
+    np.testing.assert_allclose(by_choice.numpy(), ll.nn.dot_product_attention(q, k, v, bias=added).numpy(), rtol=1e-5)
+    for numbers in ([1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0]):
+        with pytest.raises(ll.errors.DTypeError, match=r"a mask is boolean.* write mask=mask != 0; .* as bias="):
+            ll.nn.dot_product_attention(q, k, v, mask=ll.constant(numbers))
+    with pytest.raises(ll.errors.DTypeError, match="floating"):
+        ll.nn.dot_product_attention(q, k, v, bias=allowed)
+
+
+@pytest.mark.parametrize("name", ["mask", "bias"])
+def test_batches_are_not_taken_for_heads(name):
+    layer, x = ll.nn.MultiHeadAttention(2), ll.random.normal((2, 3, 4))
+    each = np.array([np.tri(3), np.ones((3, 3))])  # as many examples as heads
+    given = ll.constant(each > 0 if name == "mask" else np.where(each > 0, 0.0, -1e9), None)
+    of_examples = layer(x, **{name: given[:, None]})
+    for i in range(2):
+        alone = layer(x[i : i + 1], **{name: given[i : i + 1]})  # of one example there is no doubt
+        np.testing.assert_allclose(of_examples[i].numpy(), alone[0].numpy(), rtol=1e-5)
+    assert not ll.allclose(of_examples, layer(x, **{name: given[None]})).item()
+    with pytest.raises(ll.errors.ShapeError, match=rf"{name}={name}\[:, None\], .* {name}={name}\[None\]"):
+        layer(x, **{name: given})
+    with pytest.raises(ll.errors.ShapeError, match=rf"for \(batch, keys\) write {name}={name}\[:, None, None\]"):
+        layer(x, ll.random.normal((2, 5, 4)), **{name: ll.ones((2, 5)) > 0 if name == "mask" else ll.ones((2, 5))})
 
 
 def test_attention_of_unknown_lengths():

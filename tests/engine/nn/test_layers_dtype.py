@@ -59,7 +59,7 @@ def test_normalisations_keep_short_floats(name):
 
 def test_nothing_is_computed_in_another_dtype_on_the_way():
     layer = ll.nn.MultiHeadAttention(2)
-    staged = ll.function(lambda x, mask: layer(x, mask=mask))
+    staged = ll.function(lambda x, bias: layer(x, bias=bias))
     assert staged(WIDE[0], np.zeros((6, 6))).dtype == ll.float32
     wide = [n.op.name for n in staged.trace_cache[0].graph.nodes if n.outputs[0].spec.dtype == ll.float64]
     assert wide == []

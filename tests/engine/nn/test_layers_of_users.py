@@ -165,3 +165,26 @@ def test_a_weight_takes_the_name_of_an_initializer():
     assert layer.scale.numpy().tolist() == [1.0] * 4
     with pytest.raises(ArgumentError, match="there is no initializer 'one'; did you mean 'ones'"):
         layer.weight("w", (2,), "one")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_a_layer_of_ones_own_takes_a_dtype(dtype):
+    class Scale(ll.nn.Layer):
+        def build(self, features):
+            self.scale = self.weight("scale", (features,), "ones")
+
+        def call(self, x):
+            return self.ready(x) * self.scale
+
+    class Settled(Scale):
+        def __init__(self, dtype=None):
+            super().__init__(dtype=dtype)
+
+    for layer in (Scale(dtype=dtype), Settled(dtype)):
+        assert layer(ll.ones((2, 3))).dtype.name == dtype
+        assert layer.scale.dtype.name == dtype
+    assert Scale()(ll.ones((2, 3))).dtype == ll.float32
+    with pytest.raises(ll.errors.CallError, match="Scale has no setting 'rate'"):
+        Scale(rate=0.5)
+    with pytest.raises(ll.errors.LimelightError, match="Scale"):
+        Scale(dtype="int32")

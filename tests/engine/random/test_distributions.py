@@ -129,6 +129,11 @@ def test_parameters_give_the_shape_and_dtype():
     assert g.dirichlet(ll.ones(3), (4, 3)).shape == (4, 3)
     assert g.categorical(ll.ones((4, 3))).shape == (4,)
     assert g.categorical(ll.ones(3), (2, 5)).shape == (2, 5)
+    rows = ll.ones((2, 4, 3))
+    assert g.categorical(rows, (5, *rows.shape[:-1])).shape == (5, 2, 4)
+    assert g.categorical(rows[..., None, :], (*rows.shape[:-1], 5)).shape == (2, 4, 5)
+    with pytest.raises(ll.errors.ShapeError, match=r"the logits have rows, \(2, 4\), and 4 is no shape of theirs"):
+        g.categorical(rows, 4)  # which would broadcast
     assert g.multinomial(3, ll.ones((4, 3))).shape == (4, 3)
     assert g.poisson(ll.ones((2, 3)), dtype="int64").dtype == ll.int64
     assert g.uniform(5).shape == (5,)

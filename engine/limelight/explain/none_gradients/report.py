@@ -126,7 +126,11 @@ class _Question:
             if isinstance(self.source, Resource):  # what a cast gives is a tensor, which no tape watches by itself
                 cast = f"ll.Variable({cast})"
             cast = f"{self.source_name} = {cast}"
-            return self._say("integer or boolean dtype", f"`{self.source_name}` is {self.source.dtype.name}", fix=cast)
+            said = (
+                f"`{self.source_name}` is {self.source.dtype.name}; an index or a condition never has one: ask for what "
+                "it picks from; a number that is computed with has one where it is floating"
+            )
+            return self._say("integer or boolean dtype", said, fix=cast)
         self.tape._watch_variables([self.target])
         if self.target is self.source and self.source._uid in self.tape._watched:
             return self._say("connected", f"`{self.target_name}` is `{self.source_name}`, so the gradient is 1")

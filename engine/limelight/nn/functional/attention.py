@@ -31,22 +31,27 @@ def dot_product_attention(
     mask: TensorLike | None = None,
     causal: bool = False,
     scale: float | None = None,
+    bias: TensorLike | None = None,
 ) -> Tensor:
-    """softmax(q kᵀ * scale) v: for each query the mean of the values, weighted by keys (Vaswani et al. 2017); floating.
+    """softmax(q kᵀ * scale + bias) v: for each query the mean of the values, weighted by keys (Vaswani et al. 2017).
 
     Args:
         q: (..., queries, depth). Heads are leading axes, such as (batch, heads, queries, depth).
         k: (..., keys, depth), leading axes broadcasting.
         v: (..., keys, features).
-        mask: broadcasts to (..., queries, keys): booleans, true where a query may see a key, or floating numbers that
-            are added to the scores. A query that may see nothing gets zeros.
+        mask: broadcasts to (..., queries, keys): booleans, true where a query may see a key. A query that may see
+            nothing gets zeros. Beside q with heads, (batch, heads, queries, depth), a mask of three axes is refused,
+            since it may be meant for (batch, queries, keys) or (heads, queries, keys).
         causal: whether a query sees only keys up to its own place, counted from the end: the last query sees all.
         scale: what scores are multiplied by; 1 / sqrt(depth) by default.
+        bias: broadcasts to (..., queries, keys) by the same rules: floating numbers that are added to the scores.
 
     Returns:
         (..., queries, features). float16 and bfloat16 are computed in float32 and rounded once.
 
-    Raises ShapeError when sizes do not fit.
+    Raises:
+        ShapeError: sizes do not fit, or a mask or bias may be meant in two ways.
+        DTypeError: q, k, v or a bias is not floating, or a mask not boolean.
 
     >>> import limelight as ll
     >>> q, k, v = ll.ones((1, 2)), ll.zeros((3, 2)), ll.constant([[1.0], [2.0], [6.0]])
@@ -68,11 +73,17 @@ def dot_product_attention(
     allowed = _causal(q, k) if causal else None
     if mask is not None:
         mask = as_tensor(mask)
-        _check_mask(mask, scores)
-        if mask.dtype == dtypes.bool_:
-            allowed = mask if allowed is None else mask & allowed
-        else:
-            scores = scores + floating("dot_product_attention", mask).astype(scores.dtype)
+        if mask.dtype != dtypes.bool_:
+            raise DTypeError(
+                f"dot_product_attention: a mask is boolean, true where a query may see a key, got {mask.spec}; of "
+                "zeros and ones write mask=mask != 0; numbers that are added to the scores are given as bias="
+            )
+        _check_places("mask", mask, scores)
+        allowed = mask if allowed is None else mask & allowed
+    if bias is not None:
+        bias = floating("dot_product_attention", bias)
+        _check_places("bias", bias, scores)
+        scores = scores + bias.astype(scores.dtype)
     weights = softmax(scores if allowed is None else where(allowed, scores, _FORBIDDEN))
     return ((weights if allowed is None else where(allowed, weights, 0.0)) @ v).astype(dtype)
 
@@ -91,10 +102,24 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
     shapes.broadcast("dot_product_attention", q.shape[:-2], k.shape[:-2], v.shape[:-2])
 
 
-def _check_mask(mask: Tensor, scores: Tensor) -> None:
-    if dtypes.kind(mask.dtype) not in ("bool", "floating"):
-        raise DTypeError(f"dot_product_attention: a mask is boolean or floating, got {mask.spec}; write mask != 0")
-    shapes.broadcast("dot_product_attention (scores and mask)", scores.shape, mask.shape)
+def _check_places(name: str, given: Tensor, scores: Tensor) -> None:
+    """Refuses what does not broadcast to the scores, and what does so by chance (batches that are taken for heads)."""
+    if scores.ndim == 4 and given.ndim == 3 and given.shape[0] != 1:
+        raise ShapeError(
+            f"dot_product_attention: the {name} is {given.spec}, the scores (batch, heads, queries, keys) are "
+            f"{scores.spec}; for (batch, queries, keys) write {name}={name}[:, None], for (heads, queries, keys) "
+            f"{name}={name}[None]"
+        )
+    try:
+        shapes.broadcast(f"dot_product_attention (scores and {name})", scores.shape, given.shape)
+    except ShapeError as error:
+        if (
+            scores.ndim == 4
+            and given.ndim == 2
+            and (given.shape[0], given.shape[1]) == (scores.shape[0], scores.shape[3])
+        ):
+            raise ShapeError(f"{error}; for (batch, keys) write {name}={name}[:, None, None]") from None
+        raise
 
 
 def _causal(q: Tensor, k: Tensor) -> Tensor:

@@ -75,6 +75,7 @@ class MultiHeadAttention(Layer):
         value: TensorLike | None = None,
         mask: TensorLike | None = None,
         causal: bool = False,
+        bias: TensorLike | None = None,
     ) -> Tensor:
         """What the queries see, as weighted means of projected values.
 
@@ -82,20 +83,22 @@ class MultiHeadAttention(Layer):
             query: (batch, queries, features), floating.
             key: (batch, keys, any features); by default the queries, which then attend to themselves.
             value: (batch, keys, any features); by default the keys.
-            mask: broadcasts to (batch, heads, queries, keys): booleans, true where a query may see a key, or floating
-                numbers that are added to the scores. By default every query sees all keys.
+            mask: broadcasts to (batch, heads, queries, keys): booleans, true where a query may see a key. By default
+                every query sees all keys. (batch, queries, keys) is written mask[:, None], (batch, keys)
+                mask[:, None, None].
             causal: whether a query sees no later keys. False.
+            bias: floating numbers that are added to the scores, of a shape by the same rules.
 
         Returns:
             (batch, queries, features), of the layer's dtype.
 
         Raises:
-            ShapeError: an input has another rank, sizes do not fit each other or the first call, or the heads do not
-                divide the features and there is no `depth`.
-            DTypeError: an input is not floating, or a mask neither boolean nor floating.
+            ShapeError: an input has another rank, sizes do not fit each other or the first call, a mask or bias of
+                three axes may be meant in two ways, or the heads do not divide the features and there is no `depth`.
+            DTypeError: an input or a bias is not floating, or a mask not boolean.
         """
         query = self.ready(query)
-        mask = None if mask is None else self.in_own_dtype(as_tensor(mask))
+        bias = None if bias is None else self.in_own_dtype(as_tensor(bias))
         key = query if key is None else self._sequence("key", key)
         value = key if value is None else self._sequence("value", value)
         assert self.query is not None
@@ -107,7 +110,7 @@ class MultiHeadAttention(Layer):
             self._split_heads(self.key(key)),
             self._split_heads(self.value(value)),
         )
-        seen = dot_product_attention(q, k, v, mask, causal)
+        seen = dot_product_attention(q, k, v, mask, causal, bias=bias)
         merged: Tensor = self.output(_merge_heads(seen))
         return merged
 

@@ -35,7 +35,7 @@ from limelight.errors import DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
-from limelight.nn.layers.constructor_checks import with_call_errors
+from limelight.nn.layers.constructor_checks import checked_dtype, with_call_errors
 from limelight.nn.layers.weight_assignments import kept_if_given, refuse_for_nothing, weights_given
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
@@ -60,6 +60,10 @@ class Layer(Module):
     with it, too: what `call` does not take it is not given. A constructor raises CallError, an ArgumentError, for
     settings that it does not take.
 
+    Args:
+        dtype: that of the weights, floating or complex, which inputs of another are converted to; the class's, float32.
+        name: one of your own; by default a layer goes by the attribute that holds it.
+
     >>> import limelight as ll
     >>> class Scale(ll.nn.Layer):
     ...     def build(self, features):
@@ -79,6 +83,13 @@ class Layer(Module):
 
     _built_of_shape: ClassVar[bool] = False
     _built_before_call: ClassVar[bool] = False
+
+    def __init__(self, *, dtype: DTypeLike | None = None, name: str | None = None) -> None:
+        super().__init__(name=name)
+        if dtype is not None:
+            self.dtype = checked_dtype(type(self).__name__, dtype)
+
+    __init__ = with_call_errors(__init__, "Layer")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

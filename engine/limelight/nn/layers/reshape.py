@@ -7,7 +7,7 @@ from math import prod
 
 from limelight.core.shapes import show
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
-from limelight.errors import ArgumentError, CallError, ShapeError
+from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.layers.layer import Layer
 
 
@@ -15,10 +15,11 @@ class Reshape(Layer):
     """Reshaping: the axes of each example, all but the first, become others.
 
     Args:
-        shape: that of an example, without the batch: a size, or several; one may be -1 and follows from the others.
+        shape: that of an example, without the batch: a size, or several in a tuple; one may be -1 and follows from the
+            others.
+        more: further sizes, as of `Reshape(4, 4, -1)`.
 
     Raises:
-        CallError: the sizes are several arguments.
         ArgumentError: a size is neither a positive int nor the only -1.
 
     >>> import limelight as ll
@@ -27,9 +28,7 @@ class Reshape(Layer):
     """
 
     def __init__(self, shape: int | Sequence[int], *more: int) -> None:
-        if more:
-            raise CallError(f"Reshape: the sizes are one argument; write ll.nn.Reshape({(shape, *more)})")
-        sizes = shape if isinstance(shape, Sequence) else (shape,)
+        sizes = shape if isinstance(shape, Sequence) and not more else (shape, *more)
         if any(isinstance(n, bool) or not hasattr(n, "__index__") for n in sizes):
             raise ArgumentError(f"Reshape: shape must be the sizes of an example, as (4, 4, 3); got {shape!r}")
         self.shape = tuple([n.__index__() for n in sizes])

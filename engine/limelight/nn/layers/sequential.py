@@ -13,6 +13,7 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
+from limelight.nn.layers.constructor_checks import activations_by_name
 from limelight.nn.layers.layer import restore, snapshot, takes_training
 from limelight.staging.trace_branch import tracing
 
@@ -68,7 +69,7 @@ class Sequential(Module):
         (2, 1)
         """
         if not callable(layer):
-            hint = "; write Sequential(*layers)" if isinstance(layer, (list, tuple)) else ""
+            hint = _hint_for(layer)
             raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
         if self._traced:
             raise ArgumentError(
@@ -140,6 +141,19 @@ class Sequential(Module):
     def __repr__(self) -> str:
         inside = "".join(f"\n{textwrap.indent(_shown(layer), '    ')}," for layer in self.layers)
         return f"Sequential({inside}\n)" if inside else "Sequential()"
+
+
+def _hint_for(given: Any) -> str:
+    """What to write instead of something that cannot be called."""
+    if isinstance(given, (list, tuple)):
+        return "; write Sequential(*layers)"
+    if isinstance(given, str) and given in activations_by_name():
+        return f"; write ll.nn.{given}"
+    if isinstance(given, Tensor):
+        return (
+            "; of a function give the function itself, as ll.nn.relu, or a lambda: lambda x: ll.nn.leaky_relu(x, 0.1)"
+        )
+    return ""
 
 
 def _function(layer: Callable[..., Any]) -> Callable[..., Any]:

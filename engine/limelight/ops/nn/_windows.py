@@ -79,9 +79,11 @@ def as_padding(name: str, value: PaddingLike, n: int) -> Padding:
     except (AttributeError, IndexError, TypeError):
         margins = ()
     if len(margins) != n or min(map(min, margins)) < 0:
+        causal = value == "causal" and n == 1
+        hint = "; causal is padding=((dilation * (window - 1), 0),)" if causal else ""
         raise ArgumentError(
             f"{name}: padding must be 'same', 'valid', a whole number, or a number or (before, after) for each of the "
-            f"{n} spatial axes, none negative; got {value!r}"
+            f"{n} spatial axes, none negative; got {value!r}{hint}"
         )
     return margins  # type: ignore[no-any-return]
 
