@@ -14,7 +14,10 @@ from limelight.user_code import equivalents
 
 
 def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
-    """Raises ArgumentError for a new attribute that looks like one of the `known` settings misspelt."""
+    """Raises ArgumentError for a new attribute that looks like one of the `known` settings misspelt.
+
+    Of our own optimisers also for a setting of another one: a subclass of the user's may keep what it likes.
+    """
     if name in inspect.signature(owner.__init__).parameters:  # type: ignore[misc]  # of the class it is called on
         return
     entry = equivalents.optimizer_settings().get(name)
@@ -22,6 +25,11 @@ def refuse_unknown(owner: type, name: str, known: Sequence[str]) -> None:
     if close:
         raise ArgumentError(
             f"{owner.__name__} has no setting {name!r}, which would do nothing; did you mean {close[0]!r}? It has "
+            f"{', '.join(known)}"
+        )
+    if entry and entry.remark and owner.__module__.startswith("limelight."):
+        raise ArgumentError(
+            f"{owner.__name__} has no setting {name!r}, which would do nothing: {entry.remark}. It has "
             f"{', '.join(known)}"
         )
 

@@ -51,3 +51,17 @@ def test_a_number_is_one_number(value):
     for make in (ll.optim.SGD, lambda v: ll.optim.Adam(beta1=v), lambda v: ll.optim.Adam(epsilon=v)):
         with pytest.raises(ll.errors.ArgumentError, match="must be a number, got"):
             make(value)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "name", "instead"),
+    [
+        (ll.optim.Adam(0.1), "weight_decay", "AdamW"),
+        (ll.optim.SGD(0.1), "weight_decay", "AdamW"),
+        (ll.optim.SGD(0.1), "momentum", "Momentum"),
+    ],
+)
+def test_a_setting_of_another_optimiser_is_refused_as_its_constructor_does(optimizer, name, instead):
+    with pytest.raises(ll.errors.ArgumentError, match=rf"has no setting '{name}'.*write ll\.optim\.{instead}"):
+        setattr(optimizer, name, 0.5)
+    assert not hasattr(optimizer, name)
