@@ -277,7 +277,10 @@ class _Writer:
             return data, f"{here} and {self._is_array(f'({data} := {expression}._data)', data, x._data)}"
         if type(x) is np.ndarray and type(leaf) is Tensor and leaf.dtype is x.dtype:
             # a copy: the caller may change his own
-            return f"array({expression})", f"type({expression}) is ndarray and {self._is_array(expression, expression, x)}"
+            return (
+                f"array({expression})",
+                f"type({expression}) is ndarray and {self._is_array(expression, expression, x)}",
+            )
         if isinstance(x, np.generic) and type(leaf) is Tensor and leaf.dtype is x.dtype:
             return f"array({expression})", f"type({expression}) is {self._constant(type(x))}"
         raise _NoGuardError
