@@ -6,12 +6,13 @@ Products pull back through products of the other factors by doubling: 2 log n mu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import backends, dtypes, shapes
 from limelight.core.dispatch import active
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.index_expression import (
@@ -190,6 +191,11 @@ _NONE: Final = np.zeros(0, np.int64)
 """What stands for the arrays of an index that has none."""
 
 
+@functools.cache
+def _no_places(backend: str) -> Any:
+    return backends.load(backend).from_numpy(_NONE)
+
+
 def _run(name: str, run: EntryPoint, x: TensorLike, index: Any, updates: TensorLike) -> Tensor:
     x = as_tensor(x)
     key, indices = x._located(index)
@@ -202,7 +208,7 @@ def _run(name: str, run: EntryPoint, x: TensorLike, index: Any, updates: TensorL
             )
         updates = updates.astype(x.dtype)
     if indices is None:
-        indices = constant(_NONE) if active else wrap(_NONE)
+        indices = constant(_NONE) if active else wrap(_no_places(x._device.backend), x._device)  # there: no copy
     return run((x, updates, indices), key)
 
 

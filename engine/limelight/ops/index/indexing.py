@@ -292,8 +292,9 @@ def _index_by_numpy(data: Any, kind: type, key: Any) -> Any:
     """What NumPy makes of an index that means the same to it, None for any other."""
     if kind is Tensor:
         places = key._data if key._device is CPU0 else None
-        direct = places is not None and places.ndim and places.dtype.kind in "iub"
-        return data[places if places.dtype.kind != "u" else signed_places(places)] if direct else None
+        if places is None or not places.ndim or places.dtype.kind not in "iub":
+            return None
+        return data[places if places.dtype.kind != "u" else signed_places(places)]
     if kind is tuple:
         for part in key:
             if type(part) not in _BASIC:
