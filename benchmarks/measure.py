@@ -131,7 +131,13 @@ def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
 
 
 def calibrate(run: Run, limit: float = SLICE) -> int:
-    """How many calls fill a slice of time; the first calls warm up caches and pools."""
+    """How many calls fill a slice of time, found by as many: until then, nothing is measured, in any library.
+
+    The first call is apart, since it may trace and compile, and so tells nothing of the others: it would have the next
+    few taken for the row, in which libraries still learn the arguments, and one that compiles for long measured by a
+    single call.
+    """
+    run(1)
     number = 1
     while (wall := run(number)[0]) < limit and number < MOST:
         number = min(number * 4, MOST)
