@@ -21,7 +21,7 @@ import numpy as np
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
 from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
-from limelight.autograph.python_numbers import as_mixed, code_of, like, tells, zero_like
+from limelight.autograph.python_numbers import as_mixed, code_of, is_array, like, tells, zero_like
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import (
     AssignedIfRun,
@@ -343,6 +343,12 @@ class _Joining(NamedTuple):
             return a
         if not is_value(a) or not is_value(b):
             raise self._differ(described(a), described(b), _remedy(a, b, path), path)
+        if tells.codes and (is_array(a) or is_array(b)):
+            raise ControlFlowError(
+                f"{shown(path)} is {described(a)} {self.words.true} and {described(b)} {self.words.false}, and a tensor "
+                f"decides {self.words.whole}: what comes out of a graph is a tensor. Write ll.constant(array) before, so "
+                f"that it is one in all runs{self.where or source_line.here()}"
+            )
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 import limelight as ll
+from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, refusal
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
@@ -54,6 +55,11 @@ class SymbolicArray(SymbolicTensor):
     """Stands for an array of NumPy's, or for what is computed of such alone."""
 
     __slots__ = ()
+
+    @property
+    def number_type(self) -> Any:
+        """The type of NumPy's numbers that this stands for; None for an array with axes."""
+        return self.dtype.type if self.shape == () else None
 
     def _as_own(self) -> Tensor:
         """This as a tensor, as `ll.constant` makes one of an array."""
@@ -160,6 +166,8 @@ def _as_numpy_says(
         casts: when it computes in the dtype of its result: "always", "to floats", or never.
         by_elements: whether sizes make no difference to the dtype.
     """
+    if any(type(x) is MixedNumber for x in args):
+        raise refusal("is a tensor in others, and meets an array of NumPy's", "ll.constant(array)")
     if not _of_arrays_alone((*args, *kwargs.values())):
         return ours(*args, **kwargs)
     try:
@@ -184,8 +192,10 @@ def _like(made: Any, said: Any) -> Any:
 
 def _cast(x: Any, kind: np.dtype[Any], casts: str) -> Any:
     """An operand of integers in the dtype of a result that has another kind, as NumPy casts it before it computes."""
-    if not isinstance(x, SymbolicArray | np.ndarray) or x.dtype == kind:
+    if not isinstance(x, SymbolicArray | SymbolicNumber | np.ndarray) or x.dtype == kind:
         return x
+    if isinstance(x, SymbolicNumber):
+        return x.astype(kind)
     if x.dtype.kind == kind.kind and casts != "always":
         return x
     return x.astype(kind) if isinstance(x, np.ndarray) else _as_array(SymbolicTensor.astype(x, kind))
@@ -194,7 +204,7 @@ def _cast(x: Any, kind: np.dtype[Any], casts: str) -> Any:
 def _of_arrays_alone(given: Any) -> bool:
     if isinstance(given, tuple | list):
         return all(map(_of_arrays_alone, given))
-    return isinstance(given, (SymbolicArray, *_PLAIN))
+    return isinstance(given, (SymbolicArray, SymbolicNumber, *_PLAIN))
 
 
 def _samples(given: Any, by_elements: bool) -> Any:
@@ -205,6 +215,8 @@ def _samples(given: Any, by_elements: bool) -> Any:
         return type(given)([_samples(x, by_elements) for x in given])
     if by_elements and isinstance(given, np.ndarray):
         return np.ones((1,) * given.ndim, given.dtype)
+    if isinstance(given, SymbolicNumber):
+        return given.kind(1)
     if not isinstance(given, SymbolicArray):
         return given
     sizes = [1 if by_elements or size is None else size for size in given.shape]
