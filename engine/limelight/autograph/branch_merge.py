@@ -343,7 +343,7 @@ class _Joining(NamedTuple):
             return a
         if not is_value(a) or not is_value(b):
             raise self._differ(described(a), described(b), _remedy(a, b, path), path)
-        if tells.codes and (is_array(a) or is_array(b)):
+        if tells.codes and is_array(a) != is_array(b):
             raise ControlFlowError(
                 f"{shown(path)} is {described(a)} {self.words.true} and {described(b)} {self.words.false}, and a tensor "
                 f"decides {self.words.whole}: what comes out of a graph is a tensor. Write ll.constant(array) before, so "

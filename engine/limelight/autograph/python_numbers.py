@@ -142,6 +142,17 @@ def is_array(x: Any) -> bool:
     return (isinstance(x, np.ndarray) or _is_stand_in(x)) and bool(x.ndim)
 
 
+array_stand_ins: Final[list[Any]] = []
+"""The class whose instances stand for arrays in cells, which a package above registers."""
+
+
+def as_array(x: Any, *made_of: Any) -> Any:
+    """`x`, made of these values, as what stands for an array where all of them are arrays of NumPy's."""
+    if tells.codes and array_stand_ins and type(x) is SymbolicTensor and made_of and all(map(is_array, made_of)):
+        x.__class__ = array_stand_ins[0]
+    return x
+
+
 def without_number(x: Any) -> Any:
     """`x` as the tensor that a function of limelight's makes of it; whatever stands for no number as it is."""
     return _another(SymbolicTensor, x) if type(x) in (SymbolicNumber, MixedNumber) else x
@@ -192,9 +203,9 @@ def _is_unsure(x: Any) -> bool:
 
 
 def like(x: Any, *values: Any) -> Any:
-    """`x` as a number where all of the `values` that it is made of are numbers of one type."""
+    """`x` as a number, or an array, where all of the `values` that it is made of are numbers of one type, or arrays."""
     kind = one_kind(*values)
-    return x if kind is None else as_number(x, kind, sources_of(*values), is_unsure(*values))
+    return as_array(x, *values) if kind is None else as_number(x, kind, sources_of(*values), is_unsure(*values))
 
 
 def picked(x: Any, condition: Any, one: Any, other: Any) -> Any:
@@ -233,7 +244,7 @@ def in_loop(leaves: Sequence[Any], begin: Mapping[int, Any], codes: Mapping[int,
     return [
         as_mixed(x, leaves[codes[at]])
         if at in codes
-        else x
+        else as_array(x, begin.get(at))
         if kind is None
         else as_number(x, kind, frozenset([(loop, at)]))
         for at, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
@@ -276,7 +287,7 @@ def after_loop(
         if at in codes
         else as_number(x, kinds[at], around, at in unsure)
         if at in numbers
-        else x
+        else as_array(x, begin.get(at), after.get(at))
         for at, x in enumerate(results)
     ]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 import limelight as ll
-from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, refusal
+from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, array_stand_ins, refusal
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
@@ -124,6 +124,9 @@ class SymbolicArray(SymbolicTensor):
             return of_numpy(self, func, types, args, kwargs)
 
         return _as_numpy_says(func, ours, args, kwargs, _CASTS.get(func.__name__, ""))
+
+
+array_stand_ins.append(SymbolicArray)
 
 
 def stand_for_array(traced: Any) -> None:
