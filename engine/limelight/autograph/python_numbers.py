@@ -298,7 +298,11 @@ def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callabl
 
     def operate(self: SymbolicNumber | MixedNumber, *others: Any) -> Any:
         operands = (*others, self) if swapped else (self, *others)
-        if others and tells.codes:
+        if not tells.codes:  # results of functions are tensors: it is enough to know what stays a number
+            made, by_value = tensors(self, *others), name == "pow" and isinstance(operands[1], Tensor)
+            kind = None if by_value or name in _ROUNDING else _result_kind(python, operands)
+            return made if kind is None else as_number(made, kind, sources_of(self, *others))
+        if others:
             if _is_stand_in(others[0]):
                 return NotImplemented  # its own method does what NumPy does
             _refuse_others(name, operands)
@@ -377,7 +381,7 @@ def _cast(x: Any, kind: Any, wanted: Any) -> Any:
 def _refuse_two_dtypes(name: str, made: Any, operands: tuple[Any, ...]) -> None:
     """Raises ControlFlowError where the result has another dtype in runs that have a number than in those with a tensor."""
     other = next((x.dtype for x in operands if type(x) is SymbolicTensor), None)
-    if tells.codes and other is not None and name not in _COMPARISONS and made.dtype != other:
+    if other is not None and name not in _COMPARISONS and made.dtype != other:
         mixed = next(x.dtype for x in operands if type(x) is MixedNumber)
         if mixed != other:
             raise refusal(f"in some runs is in others a {mixed} tensor, and meets a {other} one", "a tensor of one dtype")
