@@ -384,7 +384,7 @@ def _refuse_two_dtypes(name: str, made: Any, operands: tuple[Any, ...]) -> None:
     if other is not None and name not in _COMPARISONS and made.dtype != other:
         mixed = next(x.dtype for x in operands if type(x) is MixedNumber)
         if mixed != other:
-            raise refusal(f"in some runs is in others a {mixed} tensor, and meets a {other} one", "a tensor of one dtype")
+            raise refusal(f"is a {mixed} tensor in other runs, and meets a {other} one", "a tensor of one dtype")
 
 
 def _result_kind(python: Callable[..., Any], operands: tuple[Any, ...]) -> Any:

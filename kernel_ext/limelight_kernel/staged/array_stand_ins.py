@@ -170,7 +170,7 @@ def _as_numpy_says(
         by_elements: whether sizes make no difference to the dtype.
     """
     if any(type(x) is MixedNumber for x in args):
-        raise refusal("is a tensor in others, and meets an array of NumPy's", "ll.constant(array)")
+        raise refusal("is a tensor in other runs, and meets an array of NumPy's", "ll.constant(array)")
     if not _of_arrays_alone((*args, *kwargs.values())):
         return ours(*args, **kwargs)
     try:
