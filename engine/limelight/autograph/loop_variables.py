@@ -389,9 +389,8 @@ class Carried:
             after = self._parts.get(at)
             if is_array(begin.get(at)) != is_array(after) and (is_array(after) or not self._runs_always):
                 raise ControlFlowError(
-                    f"{shown(path)} is an array of NumPy's before or after some rounds of {self._what} and a tensor after "
-                    "others, and a tensor decides how many there are: what comes out of a graph is a tensor. Write "
-                    f"ll.constant(array) before, so that it is one in all runs{source_line.here()}"
+                    f"{shown(path)} is an array of NumPy's after some runs of {self._what} and a tensor after others: "
+                    f"what a graph returns is of one kind. Write ll.constant(array) before{source_line.here()}"
                 )
         mixed = mixed_in_loop(begin, self._parts, id(self), self._runs_always)
         paths = {path for at, path in enumerate(self.paths) if at in mixed and not is_flag(path)}

@@ -45,9 +45,9 @@ def _type(*args: Any) -> Any:
         return type(*args)
     if type(args[0]) is MixedNumber:
         raise ControlFlowError(
-            "`type` is asked of what is a Python number in some runs, and in others a tensor or another kind of number, "
-            "which is unknown while tracing; write isinstance(x, float), or begin with a tensor, as ll.constant(...), so "
-            "that it is one in all"
+            "`type` is asked of what is a Python number in some runs, and in others a tensor or another kind of "
+            "number, which is unknown while tracing; write isinstance(x, float), or begin with a tensor, as "
+            "ll.constant(...), so that it is one in all"
         )
     return type(examples(args[0])[0])
 

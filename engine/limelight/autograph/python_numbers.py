@@ -34,8 +34,14 @@ Source: TypeAlias = "tuple[int, int]"
 
 _PYTHON: Final[dict[Any, Any]] = {bool: np.dtype(np.bool_), int: np.dtype(np.int32), float: np.dtype(np.float32)}
 _KINDS: Final[dict[Any, str]] = {
-    **{bool: "b", int: "iu", float: "f"},
-    **{np.bool_: "b", np.int32: "iu", np.int64: "iu", np.float32: "f", np.float64: "f"},
+    bool: "b",
+    int: "iu",
+    float: "f",
+    np.bool_: "b",
+    np.int32: "iu",
+    np.int64: "iu",
+    np.float32: "f",
+    np.float64: "f",
 }
 _CODES: Final[tuple[Any, ...]] = (None, *_KINDS)
 """What a code means: a tensor, or a number of that type, Python's or NumPy's."""
@@ -151,6 +157,11 @@ def as_array(x: Any, *made_of: Any) -> Any:
     if tells.codes and array_stand_ins and type(x) is SymbolicTensor and made_of and all(map(is_array, made_of)):
         x.__class__ = array_stand_ins[0]
     return x
+
+
+def is_input_array(x: Any) -> bool:
+    """Whether `x` stands for an array among the inputs, rather than for one that the graph computes."""
+    return _is_stand_in(x) and x._value.node is None
 
 
 def without_number(x: Any) -> Any:
@@ -337,7 +348,10 @@ def _refuse_others(name: str, operands: tuple[Any, ...]) -> None:
         if isinstance(x, complex):
             raise refusal("meets a complex number", "ll.constant(x)")
         if isinstance(x, list | tuple | str | bytes) and name == "mul":
-            raise refusal(f"repeats a {type(x).__name__}, whose length a graph cannot leave open", "a number of its own")
+            raise refusal(
+                f"repeats a {type(x).__name__}, whose length a graph cannot leave open",
+                "a number that no tensor decides",
+            )
 
 
 def refusal(what: str, instead: str) -> ControlFlowError:
@@ -379,7 +393,7 @@ def _cast(x: Any, kind: Any, wanted: Any) -> Any:
 
 
 def _refuse_two_dtypes(name: str, made: Any, operands: tuple[Any, ...]) -> None:
-    """Raises ControlFlowError where the result has another dtype in runs that have a number than in those with a tensor."""
+    """Raises ControlFlowError where the result has one dtype in runs with a number, and another with a tensor."""
     other = next((x.dtype for x in operands if type(x) is SymbolicTensor), None)
     if other is not None and name not in _COMPARISONS and made.dtype != other:
         mixed = next(x.dtype for x in operands if type(x) is MixedNumber)
@@ -411,7 +425,7 @@ def _result_code(name: str, python: Callable[..., Any], operands: tuple[Any, ...
 
 
 def _of_power(code: Any, exponent: Any) -> Any:
-    """The code of a power: with a negative exponent that of ints is a float. Powers in int32 refuse such by themselves."""
+    """The code of a power: of ints with a negative exponent it is a float. In int32 such powers raise by themselves."""
     whole, floating = _CODES.index(int), _CODES.index(float)
     if not isinstance(exponent, Tensor):
         return code + (code == whole).astype(int32) * (floating - whole) if exponent < 0 else code
@@ -458,11 +472,19 @@ def _functions(name: str) -> Callable[..., Any]:
 
 
 _UFUNCS: Final = {
-    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv"},
-    **{"remainder": "mod", "power": "pow", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "lshift"},
-    **{"right_shift": "rshift", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"},
-    **{"equal": "eq", "not_equal": "ne"},
+    ufunc: name
+    for name, ufunc in zip(
+        (*_BINARY, *_COMPARISONS),
+        (
+            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "bitwise_and"),
+            *("bitwise_or", "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal"),
+            *("less", "less_equal", "greater", "greater_equal"),
+        ),
+        strict=True,
+    )
 }
+"""NumPy's names of Python's operators."""
+
 _REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 

@@ -79,7 +79,7 @@ class Way(NamedTuple):
         return owner if isinstance(owner, list | dict) else MISSING
 
 
-_VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 
 
 class _EachRun:

@@ -16,7 +16,9 @@ import numpy as np
 
 import limelight as ll
 from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, array_stand_ins, refusal
+from limelight.core.dispatch import apply
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
+from limelight.core.op import get
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
 
@@ -76,7 +78,7 @@ class SymbolicArray(SymbolicTensor):
 
     def copy(self, order: str = "C") -> Any:
         """Another array of the same numbers."""
-        return _as_array(self._as_own())
+        return _as_array(apply(get("identity"), (self._as_own(),)))
 
     def flatten(self, order: str = "C") -> Any:
         """A copy of one axis."""
