@@ -252,7 +252,7 @@ _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
     "sqlite3.Connection": lambda value: (value.total_changes,),
     "sqlite3.Cursor": lambda value: (value.lastrowid,),
     "_csv.writer": lambda value: (value.dialect,),  # it hides the file
-    **dict.fromkeys(("csv.DictWriter", "configparser.ConfigParser"), _attributes),
+    "csv.DictWriter": _attributes,
 }
 """What objects of Python's own library hold that change by their methods, by the names of their classes."""
 
