@@ -21,7 +21,16 @@ import numpy as np
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
 from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
-from limelight.autograph.python_numbers import as_mixed, code_of, is_array, is_input_array, like, tells, zero_like
+from limelight.autograph.python_numbers import (
+    Blank,
+    as_mixed,
+    code_of,
+    is_array,
+    is_input_array,
+    like,
+    tells,
+    zero_like,
+)
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import (
     AssignedIfRun,
@@ -343,7 +352,7 @@ class _Joining(NamedTuple):
             return a
         if not is_value(a) or not is_value(b):
             raise self._differ(described(a), described(b), _remedy(a, b, path), path)
-        if tells.codes and (is_array(a) or is_array(b)):
+        if tells.codes and (is_array(a) or is_array(b)) and not isinstance(a, Blank) and not isinstance(b, Blank):
             self._refuse_arrays(a, b, path)
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
@@ -451,7 +460,8 @@ def blank_of(ran: Ran, leaf: Any) -> Any:
     if zero is not None or not is_value(leaf):
         return leaf if zero is None else zero
     like = ran.tensor(leaf)
-    return np.zeros([size or 0 for size in like.shape], like.dtype)  # sizes that are unknown while tracing are 0
+    zeros = np.zeros([size or 0 for size in like.shape], like.dtype)
+    return zeros.view(Blank) if zeros.ndim else zeros  # sizes that are unknown while tracing are 0
 
 
 def fits(number: Any, dtype: Any) -> bool:

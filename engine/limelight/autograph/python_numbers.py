@@ -143,9 +143,13 @@ def kind_of(x: Any) -> Any:
     return x.kind if type(x) is SymbolicNumber else type(x) if type(x) in _KINDS else None
 
 
+class Blank(np.ndarray[Any, Any]):
+    """Zeros for a variable that has no value yet, which nobody reads: neither an array of the user's nor a tensor."""
+
+
 def is_array(x: Any) -> bool:
     """Whether `x` is, or stands for, an array of NumPy's with axes."""
-    return (isinstance(x, np.ndarray) or _is_stand_in(x)) and bool(x.ndim)
+    return (isinstance(x, np.ndarray) or _is_stand_in(x)) and not isinstance(x, Blank) and bool(x.ndim)
 
 
 array_stand_ins: Final[list[Any]] = []
@@ -154,7 +158,8 @@ array_stand_ins: Final[list[Any]] = []
 
 def as_array(x: Any, *made_of: Any) -> Any:
     """`x`, made of these values, as what stands for an array where all of them are arrays of NumPy's."""
-    if tells.codes and array_stand_ins and type(x) is SymbolicTensor and made_of and all(map(is_array, made_of)):
+    known = [one for one in made_of if not isinstance(one, Blank)]
+    if tells.codes and array_stand_ins and type(x) is SymbolicTensor and known and all(map(is_array, known)):
         x.__class__ = array_stand_ins[0]
     return x
 
