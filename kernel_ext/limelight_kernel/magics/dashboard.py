@@ -49,7 +49,8 @@ class DashboardMagic(LimelightMagic):
             %dashboard --reset
             %dashboard --close
 
-        In JupyterLab it stands beside the notebook. A second %dashboard shows other things in the one that is open.
+        Where no function is called so, the words open, reset and close do what they say. In JupyterLab it stands beside
+        the notebook. A second %dashboard shows other things in the one that is open.
         The page remembers for each notebook which views it had, where it stood, and which tab was open; entries in the
         command palette open it, and each of its views.
 
