@@ -20,7 +20,6 @@ from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call
 from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
 
-
 LEVELS = ("trace", "pass", "passes", "run", "backward")
 NO_STEPS = {
     "trace": "Tracing has recorded nothing.",

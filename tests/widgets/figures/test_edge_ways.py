@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -30,7 +31,7 @@ def a_step(seed: int) -> Picture:
 
 def on_the_way(points, across):
     """Points of the curve that is drawn through `points`, and all of its straight parts."""
-    for (x, y), (to_x, to_y) in zip(points, points[1:], strict=False):
+    for (x, y), (to_x, to_y) in pairwise(points):
         middle = ((x + to_x) / 2, (y + to_y) / 2)
         controls = [(middle[0], y), (middle[0], to_y)] if across else [(x, middle[1]), (to_x, middle[1])]
         straight = x == to_x or y == to_y

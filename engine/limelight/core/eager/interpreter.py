@@ -260,7 +260,7 @@ def counted_call(outputs: Sequence[Any], devices: Sequence[Device], seconds: flo
         seconds: how long its plan ran.
         peak: the plan's memory (`executors.base.Peak`).
     """
-    if all([device is CPU0 for device in devices]):
+    if devices.count(CPU0) == len(devices):
         live_buffers.counted_results(outputs, seconds, peak.nbytes, peak.exact)
         return
     device_counts.ran(devices[0].short, seconds, peak.nbytes, peak.exact, True)
