@@ -32,6 +32,8 @@ def base(data: Any) -> Any:
 
 def block_bytes(buffer: Any) -> int:
     """The bytes that its allocator has given for a buffer: on a GPU whole blocks of CuPy's pool, else its elements."""
+    if isinstance(buffer, np.ndarray):  # NumPy's `data` raises for bfloat16, which has no buffer protocol
+        return buffer.nbytes
     memory = getattr(getattr(buffer, "data", None), "mem", None)
     return int(getattr(buffer, "nbytes", 0) if memory is None else memory.size)
 
