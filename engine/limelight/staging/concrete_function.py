@@ -357,7 +357,7 @@ class ConcreteFunction:
         results = run(*payloads)
         outputs = list(map(wrap, results, run.output_devices))
         counted_call(outputs, run.output_devices, time.perf_counter() - start, run.memory())
-        return self._outputs.rebuild(outputs)
+        return outputs[0] if self._outputs.bare else self._outputs.rebuild(outputs)
 
     def runs_payloads(self, count: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""
