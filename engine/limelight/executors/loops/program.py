@@ -105,29 +105,34 @@ class _Writer:
             last: the last item of each buffer.
         """
         items, where = self._items, self._where
-        if not all(type(item) is Instruction for item in items):
+        if any(type(item) is Run or (type(item) is Mark and item.name != "guard") for item in items):
             self._look_ahead(last)
-        ending: dict[int, list[Buffer]] = {}
+        ending: list[list[Buffer]] = [[] for _ in items]
         for buffer, i in last.items():
             if buffer not in where:
-                ending.setdefault(i, []).append(buffer)
+                ending[i].append(buffer)
         tuples: list[tuple[Any, ...]] = []
-        for i, item in enumerate(items):
+        give_back, nbytes = self._arena.give_back, self._nbytes
+        for item, dying in zip(items, ending, strict=True):
             words: list[int] = []
-            if type(item) is Instruction and item[2][0] >= SMALLEST:
-                self._take_over(item, ending.get(i, []))
-            for x in item.operands:
-                at = where.get(x[0]) or self._new(x[0])
-                words += (at[0], at[1] + x[1])
-            if type(item) is Instruction:
-                tuples.append((item[0], tuple(words), item[2], item[3], item[4]))
-            elif type(item) is Run:
-                tuples.append(self._run(item))
-            elif item.name != "label":
-                tuples.append(self._mark(item, words))
-            if i in ending:
-                for buffer in ending[i]:
-                    self._arena.give_back(self._nbytes(buffer), where[buffer][1])
+            if type(item) is Instruction:  # nearly always, and then as little as can be is done
+                loop, operands, dims, steps, axes = item
+                if dims[0] >= SMALLEST:
+                    self._take_over(item, dying)
+                for x in operands:
+                    place, offset = where.get(x[0]) or self._new(x[0])
+                    words += (place, offset + x[1])
+                tuples.append((loop, tuple(words), dims, steps, axes))
+            else:
+                for x in item.operands:
+                    place, offset = where.get(x[0]) or self._new(x[0])
+                    words += (place, offset + x[1])
+                if type(item) is Run:
+                    tuples.append(self._run(item))
+                elif item.name != "label":
+                    tuples.append(self._mark(item, words))
+            for buffer in dying:
+                give_back(nbytes(buffer), where[buffer][1])
         return tuples
 
     def _take_over(self, one: Instruction, dying: list[Buffer]) -> None:
@@ -149,7 +154,7 @@ class _Writer:
         return self._scratch.get(buffer) or buffer.nbytes
 
     def _new(self, buffer: Buffer) -> tuple[int, int]:
-        assert buffer.is_made, "an input that no node of the stretch has"
+        assert buffer.value is None, "an input that no node of the stretch has"
         at = self._where[buffer] = (self._place, self._arena.take(self._nbytes(buffer)))
         return at
 

@@ -49,11 +49,12 @@ class Template(NamedTuple):
 
     def fits(self, node: Node) -> bool:
         """Whether the graph says of a node's results what its instructions make."""
-        for value, (shape, dtype) in zip(node.outputs, self.types, strict=True):
-            spec: Any = value.spec
-            if spec.shape != shape or spec.dtype is not dtype:
-                return False
-        return True
+        types = self.types
+        if len(types) == 1:  # nearly always
+            spec: Any = node.outputs[0].spec
+            return spec.shape == types[0][0] and spec.dtype is types[0][1]
+        specs: list[Any] = [value.spec for value in node.outputs]
+        return all(x.shape == shape and x.dtype is dtype for x, (shape, dtype) in zip(specs, types, strict=True))
 
     def applied(self, views: Sequence[View], to: Instructions) -> list[View]:
         """Appends the instructions for these operands; returns the results."""
@@ -86,9 +87,10 @@ def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: i
 _known: Final[dict[Any, Template]] = {}
 
 
-def known(key: Any) -> Template | None:
-    """The template of a pattern, if there is one."""
-    return _known.get(key)
+def known(node: Node, key: Any) -> Template | None:
+    """The template of a node, by its pattern, if there is one that fits the node's results."""
+    template = _known.get(key)
+    return template if template is not None and template.fits(node) else None
 
 
 def keep(key: Any, node: Node, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> None:
