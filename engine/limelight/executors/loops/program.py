@@ -120,13 +120,13 @@ class _Writer:
                 if dims[0] >= SMALLEST:
                     self._take_over(item, dying)
                 for x in operands:
-                    place, offset = where.get(x[0]) or self._new(x[0])
-                    words += (place, offset + x[1])
+                    at = where.get(x[0]) or self._new(x[0])
+                    words += (at[0], at[1] + x[1])
                 tuples.append((loop, tuple(words), dims, steps, axes))
             else:
                 for x in item.operands:
-                    place, offset = where.get(x[0]) or self._new(x[0])
-                    words += (place, offset + x[1])
+                    at = where.get(x[0]) or self._new(x[0])
+                    words += (at[0], at[1] + x[1])
                 if type(item) is Run:
                     tuples.append(self._run(item))
                 elif item.name != "label":
@@ -151,7 +151,7 @@ class _Writer:
                 return
 
     def _nbytes(self, buffer: Buffer) -> int:
-        return self._scratch.get(buffer) or buffer.nbytes
+        return (self._scratch and self._scratch.get(buffer)) or buffer.nbytes
 
     def _new(self, buffer: Buffer) -> tuple[int, int]:
         assert buffer.value is None, "an input that no node of the stretch has"
