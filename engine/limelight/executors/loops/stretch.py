@@ -145,7 +145,8 @@ class Stretch:
             value for value in dict.fromkeys([value for _, value, _ in self.assignments.list]) if value not in kept
         ]
         if not left and self._are_all_used(made, uses):
-            inside, keep, instructions = self.nodes, range(len(self._instructions.list)), self._instructions.list
+            instructions = self._instructions.list
+            inside, keep = self.nodes, list(range(len(instructions)))
         else:
             inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
             keep = self._needed_instructions([self.views[value].buffer for value in results], inside)
@@ -198,7 +199,7 @@ class Stretch:
             wanted.update(origin(x) for x in node.inputs if x in inside)
         return left[::-1], [value for value in made if value in wanted]
 
-    def _needed_instructions(self, buffers: Iterable[Buffer], inside: Sequence[Node]) -> Sequence[int]:
+    def _needed_instructions(self, buffers: Iterable[Buffer], inside: Sequence[Node]) -> list[int]:
         """The numbers of the instructions that these buffers need, and the guards of these nodes."""
         needed = set(buffers)
         keep: list[int] = []
@@ -275,7 +276,7 @@ class FinishedStretch:
         left: list[Node],
         results: list[Value],
         instructions: list[AnyInstruction],
-        keep: Sequence[int],
+        keep: list[int],
     ) -> None:
         self.nodes = nodes
         self.left = left
