@@ -26,14 +26,22 @@ class Buffer:
         row: what it is a part of, for a row of a loop: another part in each step.
     """
 
-    __slots__ = ("array", "nbytes", "row", "same", "value")
+    __slots__ = ("__dict__", "nbytes")
+
+    value: Any = None
+    array: Any = None
+    row: Row | None = None
+    same: Buffer | None = None
+    """The buffer that it turned out to be a part of: see `root`."""
 
     def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
         self.nbytes = nbytes
-        self.value = value
-        self.array = array
-        self.row = row
-        self.same: Buffer | None = None  # the buffer that it turned out to be a part of: see `root`
+        if value is not None:  # most buffers have none of these, and are made by the thousand
+            self.value = value
+        if array is not None:
+            self.array = array
+        if row is not None:
+            self.row = row
 
     @property
     def is_made(self) -> bool:

@@ -22,11 +22,12 @@ from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.open_loops import ROOM, OpenLoopOp, with_open_loops
 from limelight.executors.loops.shape_specialisations import ShapeSpecialisations, is_here, may_have_tables
-from limelight.executors.loops.stretch import FinishedStretch
+from limelight.executors.loops.stretch import FinishedStretch, StretchPart
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
 from limelight.executors.plan import codegen, plan
 from limelight.graph.ir import Graph, Node
+from limelight.ops.create.literal import constant_op
 
 
 def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
@@ -42,7 +43,7 @@ def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> R
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
         whole = with_open_loops(placed.graph)
-        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
+        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
         run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
@@ -55,7 +56,7 @@ def code(graph: Graph) -> list[tuple[Node, str]]:
     """Each node with the instructions of the table that runs it, or the plan's line and why it is in no table."""
     placed = place(graph, (), None, build)
     whole = with_open_loops(placed.graph)
-    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
+    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
     lines: list[tuple[Node, str]] = []
     for part in codegen.emit(stretched.graph):
         for node, line in part.code():
@@ -85,14 +86,15 @@ class _Otherwise:
     It is made when it is first needed. What is wrong with an operand is said there in the plan's words.
     """
 
-    def __init__(self, stretch: FinishedStretch, whole: Graph) -> None:
-        self._stretch = stretch
+    def __init__(self, part: StretchPart, whole: Graph) -> None:
+        self._part = part
         self._whole = whole
 
     @cached_property
     def _run(self) -> Callable[..., tuple[Any, ...]]:
-        assigned = assigned_before(self._whole, self._stretch.nodes[0])
-        return plan.build(self._stretch.graph(self._whole), assigned=assigned)
+        first = next(node for node in self._part.nodes if node.op is not constant_op)
+        assigned = assigned_before(self._whole, first)
+        return plan.build(self._part.graph(self._whole), assigned=assigned)
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
         return self._run(*payloads)

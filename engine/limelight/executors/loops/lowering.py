@@ -60,12 +60,8 @@ def lowered_as_before(node: Node, operands: Sequence[View], to: Instructions) ->
     """`lowered` for a node whose pattern is known, in a tenth of the time; None for others."""
     if node.device is not None and node.device is not CPU0:
         return None
-    return _by_template(node, operands, templates.pattern(node, operands), to)
-
-
-def _by_template(node: Node, operands: Sequence[View], pattern: Any, to: Instructions) -> list[View] | None:
-    template = templates.known(pattern)
-    return template.applied(operands, to) if template is not None and template.fits(node) else None
+    template = templates.known(node, templates.pattern(node, operands))
+    return None if template is None else template.applied(operands, to)
 
 
 def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lowering) -> list[View]:
@@ -75,8 +71,8 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
     pattern = templates.pattern(node, operands)
-    results = _by_template(node, operands, pattern, to)
-    return _lowered_anew(node, operands, pattern, to, calls) if results is None else results
+    template = templates.known(node, pattern)
+    return _lowered_anew(node, operands, pattern, to, calls) if template is None else template.applied(operands, to)
 
 
 def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instructions, calls: Lowering) -> list[View]:
