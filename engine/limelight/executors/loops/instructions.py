@@ -14,19 +14,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from limelight.executors.loops import native_loops
-from limelight.executors.loops.layout import (
-    Buffer,
-    Sizes,
-    View,
-    broadcast_shape,
-    broadcast_strides,
-    collapsed,
-    contiguous,
-    is_contiguous,
-    iteration_order,
-    strides_in_order,
-)
+from limelight.executors.loops import layout, native_loops
+from limelight.executors.loops.layout import Buffer, Sizes, View
 
 _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts, dates, and types of other libraries
 _HALF: Final = 23
@@ -198,7 +187,7 @@ class Instructions:
 
     def copy(self, x: View, to: View) -> None:
         """Writes the elements of `x` to a view, whose shape they are broadcast to."""
-        there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
+        there = x._replace(shape=to.shape, strides=layout.broadcast_strides(x, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
     def _over_elements(
@@ -215,20 +204,20 @@ class Instructions:
     def _over_axes(
         self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool
     ) -> View:
-        shape = broadcast_shape(*[x.shape for x in operands])
+        shape = layout.broadcast_shape(*[x.shape for x in operands])
         if len(shape) > MOST_AXES:
             raise NotLowered("it has too many axes")
-        strides = [x.strides if x.shape == shape else broadcast_strides(x, shape) for x in operands]
+        strides = [x.strides if x.shape == shape else layout.broadcast_strides(x, shape) for x in operands]
         order = tuple(range(len(shape)))
         if not all(x.is_contiguous for x in operands):
             if any(stride < 0 for own in strides for stride in own):
                 raise NotLowered("an operand runs backwards")
-            order = iteration_order(strides, len(shape))
+            order = layout.iteration_order(strides, len(shape))
         if out is None:
             out = new_array(shape, dtype, order)
         else:
             _check_out(out, operands, shape, dtype)
-        sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
+        sizes, steps = layout.collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
         if exact:
             _put_longest_last(sizes, steps)
         axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
@@ -253,7 +242,7 @@ class Instructions:
         if initial is None:
             start = 1
             here = View(x.buffer, x.offset, (first, last), (n * last * x.dtype.itemsize, x.dtype.itemsize), x.dtype)
-            self.copy(here, View(out.buffer, 0, (first, last), contiguous((first, last), x.dtype.itemsize), x.dtype))
+            self.copy(here, View(out.buffer, 0, (first, last), layout.contiguous((first, last), x.dtype.itemsize), x.dtype))
         else:
             self.copy(self.constant(np.array(initial, x.dtype)), out)
         if n > start:
@@ -306,10 +295,10 @@ class Instructions:
         stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         (m, n), p = x.shape[-2:], y.shape[-1]
         xs, ys = (_stack_strides(view, stack) for view in (x, y))
-        if iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
+        if layout.iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
             raise NotLowered("its stack is not in C order")
         out = new_array((*stack, m, p), x.dtype)
-        sizes, rows = collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
+        sizes, rows = layout.collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
         steps = (*rows[-1], *x.strides[-2:], *y.strides[-2:], *out.strides[-2:])
         axes = [word for size, row in zip(sizes[:-1], rows[:-1], strict=True) for word in (size, *row)]
         loop = _matmul_loop(x.dtype)
@@ -344,7 +333,7 @@ def check_dtype(dtype: np.dtype[Any]) -> None:
 def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) -> View:
     """A view of a new buffer, its axes in memory in C order or another one."""
     check_dtype(dtype)
-    strides = contiguous(shape, dtype.itemsize) if order is None else strides_in_order(shape, order, dtype.itemsize)
+    strides = layout.contiguous(shape, dtype.itemsize) if order is None else layout.strides_in_order(shape, order, dtype.itemsize)
     nbytes = dtype.itemsize * math.prod(shape)
     if not nbytes:
         raise NotLowered("it has no elements")
@@ -413,16 +402,16 @@ def _as_matrix(x: View, row: bool) -> View | None:
     item = x.dtype.itemsize
     if len(x.shape) == 1:
         shape = (1, x.shape[0]) if row else (x.shape[0], 1)
-        return x._replace(shape=shape, strides=contiguous(shape, item)) if x.is_contiguous else None
+        return x._replace(shape=shape, strides=layout.contiguous(shape, item)) if x.is_contiguous else None
     if len(x.shape) != 2:
         raise NotLowered("`dot` of more than two axes")
     m, n = x.shape
     if x.is_contiguous:
-        return x._replace(strides=contiguous(x.shape, item))
-    if is_contiguous((n, m), x.strides[::-1], item):
+        return x._replace(strides=layout.contiguous(x.shape, item))
+    if layout.is_contiguous((n, m), x.strides[::-1], item):
         return x._replace(strides=(item, m * item))
     return None
 
 
 def _stack_strides(x: View, stack: Sizes) -> Sizes:
-    return broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)
+    return layout.broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)

@@ -205,3 +205,12 @@ def reshaped_strides(view: View, shape: Sizes) -> Sizes | None:
         strides += contiguous(tuple(shape[j0 : j + 1]), group[-1][1])
         i, j = i + 1, j + 1
     return tuple(strides) + (strides[-1] if strides else itemsize,) * (len(shape) - len(strides))
+
+
+def row_of(view: View, reverse: bool) -> View:
+    """The row of an array in each step."""
+    shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
+    extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    last = (view.shape[0] - 1) * stride
+    row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
+    return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)
