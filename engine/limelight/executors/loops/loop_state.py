@@ -6,6 +6,7 @@ was drawn before the table began, in program order: so a table draws nothing, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias, final
@@ -19,6 +20,8 @@ from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous, ro
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Node
+from limelight.ops.random._draws import moved_and_scaled
+from limelight.ops.random.standard_draws import mask_of
 
 
 @final
@@ -52,16 +55,16 @@ class Draw(NamedTuple):
         generator: the number of the generator.
         kernel: called with the generator's payload and `arguments`.
         arguments: what else it takes.
-        shape: of a draw.
-        as_one: the arguments with which one call makes many draws, for a shape in front of that; None where it cannot.
+        method: of NumPy's generator, which draws the same into a row, or into many at once; None where it is another.
+        finish: makes of what `method` has drawn what the kernel returns, in all rows at once.
     """
 
     input: int
     generator: int
     kernel: Any
     arguments: tuple[Any, ...]
-    shape: Sizes
-    as_one: Any
+    method: str | None
+    finish: Any
 
 
 class Repeated(NamedTuple):
@@ -72,8 +75,14 @@ class Repeated(NamedTuple):
 
 
 AnyDraw: TypeAlias = Draw | Repeated
-_AS_ONE: Final = frozenset(["random_normal", "random_uniform", "random_exponential"])
-"""Draws of floating numbers, each number from the next bits: one call for many steps takes the same bits as many."""
+_METHODS: Final = {
+    "random_normal": "standard_normal",
+    "random_uniform": "random",
+    "random_exponential": "standard_exponential",
+    "random_bernoulli": "random",
+    "dropout_mask": "random",
+}
+"""What these draw first: numbers of float32 or float64, each from the next bits, whether by one call or by many."""
 
 
 class Draws:
@@ -110,11 +119,10 @@ class Draws:
         spec = node.outputs[0].spec
         assert isinstance(spec, TensorSpec)
         known: Any = spec.shape
-        arguments, as_one, shape, dtype = _arguments(node, operands, known, spec.dtype)
+        draw, dtype = _draw_of(node, operands, known, spec.dtype)
         check_dtype(dtype)
-        sizes = (*[steps for steps, _, _ in loops], *shape)
-        view = new_input(sizes, dtype)
-        loops[-1][1].append(Draw(len(self.tensors), generator, _kernel(node), arguments, shape, as_one))
+        view = new_input((*[steps for steps, _, _ in loops], *known), dtype)
+        loops[-1][1].append(draw._replace(input=len(self.tensors), generator=generator))
         self.tensors.append(view)
         for _, _, rows in loops:
             view = row_of(view, False)
@@ -124,57 +132,84 @@ class Draws:
     def make(self, generators: Sequence[Any], steps: int) -> list[Any]:
         """Draws what so many steps do; the tensors, each of the full size, are anything behind that."""
         arrays: list[Any] = [np.empty(x.shape, x.dtype) for x in self.tensors]
-        if len(self.items) == 1 and isinstance(self.items[0], Draw) and self.items[0].as_one is not None:
-            (draw,) = self.items
-            arrays[0][:steps] = draw.kernel(generators[draw.generator], *draw.as_one((steps, *draw.shape)))
+        if not arrays or not steps:
+            return arrays
+        drawn = [x[:steps] for x in arrays]
+        flat = all(isinstance(item, Draw) and item.method is not None for item in self.items)
+        if flat:
+            self._make_flat(generators, drawn)
         else:
             for step in range(steps):
-                _draw(self.items, generators, [x[step] if x.ndim > 1 else x[step : step + 1] for x in arrays])
+                _draw(self.items, generators, [x[step, ...] for x in drawn])
         return arrays
+
+    def _make_flat(self, generators: Sequence[Any], drawn: Sequence[Any]) -> None:
+        """The same where NumPy's generators draw into rows."""
+        draws = [item for item in self.items if isinstance(item, Draw)]
+        calls = [_into_row(getattr(generators[x.generator].generator, x.method or ""), drawn[x.input]) for x in draws]
+        if len(draws) == 1:
+            calls[0](out=drawn[0])
+        else:
+            rows = [iter(drawn[x.input].reshape(len(drawn[0]), -1)) for x in draws]
+            for step in zip(*rows, strict=True):
+                for call, row in zip(calls, step, strict=True):
+                    call(out=row)
+        for draw in draws:
+            draw.finish(drawn[draw.input])
+
+
+def _into_row(method: Any, array: Any) -> Any:
+    return method if array.dtype == np.float64 else functools.partial(method, dtype=np.float32)
 
 
 def _draw(items: Sequence[AnyDraw], generators: Sequence[Any], rows: Sequence[Any]) -> None:
-    """Makes the draws of a step, into rows of which those of numbers have an axis."""
+    """Makes the draws of a step into its rows."""
     for item in items:
         if isinstance(item, Draw):
             rows[item.input][...] = item.kernel(generators[item.generator], *item.arguments)
-        else:
-            for step in range(item.steps):
-                inside = [x if i not in _inputs(item) else _row(x, step) for i, x in enumerate(rows)]
-                _draw(item.draws, generators, inside)
-
-
-def _row(x: Any, step: int) -> Any:
-    return x[step] if x.ndim > 1 else x[step : step + 1]
+            continue
+        inputs = _inputs(item)
+        for step in range(item.steps):
+            _draw(item.draws, generators, [x[step, ...] if i in inputs else x for i, x in enumerate(rows)])
 
 
 def _inputs(item: AnyDraw) -> set[int]:
     return {item.input} if isinstance(item, Draw) else {i for one in item.draws for i in _inputs(one)}
 
 
-def _kernel(node: Node) -> Any:
-    return _uniform_below if node.op.name == "random_bernoulli" else node.op.kernel_on("numpy")
-
-
-def _uniform_below(source: Any, shape: Sizes) -> Any:
+def _uniform(source: Any, shape: Sizes) -> Any:
     """What a bernoulli draw compares with its probabilities."""
     return source.generator.random(shape)
 
 
-def _arguments(node: Node, operands: Sequence[View], shape: Sizes, dtype: Any) -> tuple[Any, Any, Sizes, Any]:
-    """What its kernel takes besides the generator, the same for many draws at once or None, shape and dtype."""
-    name, params = node.op.name, tuple(node.params)
+def _draw_of(node: Node, operands: Sequence[View], shape: Sizes, dtype: Any) -> tuple[Draw, Any]:
+    """The draw of a node, and the dtype of its rows."""
+    name, params, kernel = node.op.name, tuple(node.params), node.op.kernel_on("numpy")
+    method = _METHODS.get(name) if dtype in (np.float32, np.float64) else None
     if name == "random_bernoulli":
-        return (shape,), lambda sizes: (sizes,), shape, np.dtype(np.float64)
+        return Draw(0, 0, _uniform, (shape,), "random", _as_drawn), np.dtype(np.float64)
     if name == "dropout_mask":  # of the operand it asks for shape and dtype alone
-        zero = np.zeros((), dtype)
-        return (np.broadcast_to(zero, shape), *params), lambda sizes: (np.broadcast_to(zero, sizes), *params), shape, dtype
-    if any(x.buffer.array is None for x in operands):
-        raise NotLowered("it draws by parameters that are computed")
+        finish = functools.partial(_mask, rate=params[0]) if dtype == np.float32 else None
+        like = np.broadcast_to(np.zeros((), dtype), shape)
+        return Draw(0, 0, kernel, (like, *params), method if finish else None, finish), dtype
     if operands:
-        return (*[_array(x) for x in operands], *params), None, shape, dtype
-    as_one = (lambda sizes: (*params[:-1], sizes)) if name in _AS_ONE and params[-1] == shape else None
-    return params, as_one, shape, dtype
+        if any(x.buffer.array is None for x in operands):
+            raise NotLowered("it draws by parameters that are computed")
+        return Draw(0, 0, kernel, (*map(_array, operands), *params), None, None), dtype
+    finish = None if method is None else functools.partial(_placed, location=params[0], scale=params[1], dtype=dtype)
+    return Draw(0, 0, kernel, params, method, finish), dtype
+
+
+def _as_drawn(drawn: Any) -> None:
+    pass
+
+
+def _placed(drawn: Any, location: float, scale: float, dtype: Any) -> None:
+    moved_and_scaled(drawn, location, scale, dtype)
+
+
+def _mask(drawn: Any, rate: float) -> None:
+    drawn[...] = mask_of(drawn, rate)
 
 
 def _array(x: View) -> Any:

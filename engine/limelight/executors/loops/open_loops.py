@@ -18,7 +18,7 @@ from limelight.core.op import Op
 from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops.control_flow import carry_on, holding, initial_places, leave, moving_rows, stacked
 from limelight.executors.loops.instructions import Instructions, NotLowered, Repetition
-from limelight.executors.loops.layout import View, row_of
+from limelight.executors.loops.layout import Buffer, View, row_of
 from limelight.executors.loops.loop_state import Cell, new_input, repeated
 from limelight.executors.loops.lowering import Lowering, lowered_function, unfit
 from limelight.executors.loops.program import table
@@ -147,7 +147,7 @@ class _Runs:
         self._limit = node.params[3] if loop.condition is not None else None
         self._specs = [value.spec for value in node.inputs]
         self._kernel = functools.partial(_with_params, node.op.kernel_on("numpy"), node.params)
-        self._tables: dict[int, Any] = {}
+        self._tables: dict[tuple[int, Layout], Any] = {}
         self._expected = ROOM[1]  # steps of a run, by what the last one has made
 
     def __call__(self, *data: Any) -> tuple[Any, ...]:
@@ -157,18 +157,23 @@ class _Runs:
             results = None
         return self._kernel(data) if results is None else results
 
-    def table(self, room: int) -> Any:
+    def table(self, room: int, layout: Layout = ()) -> Any:
         """The table that makes up to `room` steps. Raises NotLowered where there is none."""
-        made = self._tables.get(room)
+        made = self._tables.get((room, layout))
         if made is None:
+            if len(self._tables) >= MOST_LAYOUTS * len(ROOM):
+                raise NotLowered("its operands have ever new layouts")
             with collector_paused():
-                made = self._tables[room] = self._table(room)
+                made = self._tables[room, layout] = self._table(room, layout)
         return made
 
-    def _table(self, room: int) -> Any:
+    def _table(self, room: int, layout: Layout) -> Any:
         to = Instructions()
         n, m = self._loop.n, self._loop.m
-        inputs = [input_for(spec, room if n <= i < n + m else None) for i, spec in enumerate(self._specs)]
+        strides = [*[None] * (n + m), *(layout or [None] * (len(self._specs) - n - m))]
+        inputs = [
+            input_for(spec, room if n <= i < n + m else None, strides[i]) for i, spec in enumerate(self._specs)
+        ]
         most = new_input((), np.dtype(np.int64))
         arrays = [TracedArray(view, to) for view in (*inputs, most)]
         results = steps(self._loop, arrays[:-1], arrays[-1], room, to)
@@ -176,12 +181,12 @@ class _Runs:
             raise NotLowered("its rows are large")
         return table([*inputs, most], [x.view for x in results], to.list, refuse)
 
-    def _room(self, steps: int) -> int:
+    def _room(self, steps: int, layout: Layout) -> int:
         """The room of the table for so many steps."""
         fitting = next((room for room in ROOM if room >= steps), ROOM[-1])
         for room in ROOM[: ROOM.index(fitting) + 1][::-1]:
             try:
-                self.table(room)
+                self.table(room, layout)
             except NotLowered:
                 continue
             return room
@@ -191,6 +196,7 @@ class _Runs:
         """The results; None for a loop without steps, whose rows have sizes that the kernel knows."""
         n, m, reverse = self._loop.n, self._loop.m, self._loop.reverse
         carry, scanned, captures = data[:n], data[n : n + m], data[n + m :]
+        layout = layout_of(captures)
         total = self._limit
         if m:
             total = len(scanned[0])
@@ -200,10 +206,10 @@ class _Runs:
         done = 0
         while total is None or done < total:
             left = self._expected if total is None else total - done
-            room = self._room(min(left, self._expected) if m == 0 else left)
+            room = self._room(min(left, self._expected) if m == 0 else left, layout)
             most = room if total is None else min(room, total - done)
             rows = [part(x, done, most, room, reverse) for x in scanned]
-            results = self.table(room)(*carry, *rows, *captures, np.int64(most))
+            results = self.table(room, layout)(*carry, *rows, *captures, np.int64(most))
             count = int(results[n])
             carry = results[:n]
             if count:
@@ -273,14 +279,41 @@ def steps(
     return [*carried[: n + 1], *[TracedArray(stack, to) for stack in stacks]]
 
 
-def input_for(spec: Spec, rows: int | None) -> View:
-    """What stands for an operand; for a scanned one, with so many rows."""
+Layout = tuple[tuple[int, ...] | None, ...]
+"""For each capture of a loop its strides, or None for C order: a transposed matrix stays one in each step."""
+MOST_LAYOUTS: Final = 4
+
+
+def layout_of(captures: Sequence[Any]) -> Layout:
+    """The layout of captures; what is no array has none."""
+    return tuple([None if _in_c_order(x) else x.strides for x in captures])
+
+
+def _in_c_order(x: Any) -> bool:
+    flags = getattr(x, "flags", None)
+    return flags is None or flags.c_contiguous
+
+
+def input_for(spec: Spec, rows: int | None, strides: Any = None) -> View:
+    """What stands for an operand.
+
+    Args:
+        spec: that of the operand.
+        rows: the number of rows of a scanned one.
+        strides: of one that is not in C order.
+    """
     if not isinstance(spec, TensorSpec):
         raise NotLowered("it takes something that is no array")
     shape: Any = spec.shape if rows is None else (rows, *spec.shape[1:])
     if reason := unfit(TensorSpec(shape, spec.dtype)):
         raise NotLowered(reason)
-    return new_input(shape, spec.dtype)
+    view = new_input(shape, spec.dtype)
+    if strides is None:
+        return view
+    if min(strides) < 0:
+        raise NotLowered("an operand runs backwards")
+    extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    return view._replace(buffer=Buffer(extent, value=shape), strides=strides)
 
 
 def part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:

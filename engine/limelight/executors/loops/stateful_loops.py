@@ -23,10 +23,13 @@ from limelight.executors.loops.instructions import Instructions, NotLowered
 from limelight.executors.loops.loop_state import Cell, Draws, Generator, changed_cells, new_input
 from limelight.executors.loops.open_loops import (
     LARGEST,
+    MOST_LAYOUTS,
     ROOM,
+    Layout,
     OpenLoop,
     Refused,
     input_for,
+    layout_of,
     part,
     refuse,
     rows_made,
@@ -127,7 +130,7 @@ class _Runs:
         self._storages = [
             i for i, spec in enumerate(specs) if isinstance(spec, VariableSpec) and i not in self._generators
         ]
-        self._tables: dict[int, tuple[Any, Draws]] = {}
+        self._tables: dict[tuple[int, Layout], tuple[Any, Draws]] = {}
         known = self._known_steps()
         self.rooms = ROOM if known is None else tuple(sorted({min(room, max(known, 1)) for room in ROOM}))
         self._pace = 1  # steps that take the time that is allowed
@@ -144,17 +147,20 @@ class _Runs:
         sizes = [getattr(spec, "shape", (None,))[0] for spec in scanned]
         return next((size for size in (*sizes, self._length) if size is not None), None)
 
-    def table(self, room: int) -> tuple[Any, Draws]:
+    def table(self, room: int, layout: Layout = ()) -> tuple[Any, Draws]:
         """The table that makes up to `room` steps, and its draws. Raises NotLowered where there is none."""
-        made = self._tables.get(room)
+        made = self._tables.get((room, layout))
         if made is None:
+            if len(self._tables) >= MOST_LAYOUTS * len(ROOM):
+                raise NotLowered("its operands have ever new layouts")
             with collector_paused():
-                made = self._tables[room] = self._table(room)
+                made = self._tables[room, layout] = self._table(room, layout)
         return made
 
-    def _table(self, room: int) -> tuple[Any, Draws]:
+    def _table(self, room: int, layout: Layout) -> tuple[Any, Draws]:
         to, draws, loop = Instructions(), Draws(room), self._loop
         n, m = loop.n, loop.m
+        strides = [*[None] * (n + m), *(layout or [None] * len(self._node.inputs))]
         inputs: list[Any] = []
         operands: list[Any] = []
         for i, value in enumerate(self._node.inputs):
@@ -162,7 +168,7 @@ class _Runs:
                 operands.append(Generator(self._generators.index(i), draws))
                 continue
             spec = value.spec.value if isinstance(value.spec, VariableSpec) else value.spec
-            inputs.append(input_for(spec, room if n <= i < n + m else None))
+            inputs.append(input_for(spec, room if n <= i < n + m else None, strides[i]))
             array = TracedArray(inputs[-1], to)
             operands.append(Cell(array) if i in self._storages else array)
         most = new_input((), np.dtype(np.int64))
@@ -173,9 +179,8 @@ class _Runs:
         if sum(x.buffer.nbytes for x in (*results, *draws.tensors)) > LARGEST and room > self.rooms[0]:
             raise NotLowered("its rows are large")
         place = self._place_of_input
-        writes = [
-            Write(place(operands.index(cell)), len(made) + k, True) for k, cell in enumerate(cells)
-        ]  # each computed from what it had
+        numbers = {x: i for i, x in enumerate(operands) if type(x) is Cell}
+        writes = [Write(place(numbers[cell]), len(made) + k, True) for k, cell in enumerate(cells)]
         return table(every, results, to.list, refuse, [place(i) for i in self._storages], writes), draws
 
     def _place_of_input(self, i: int) -> int:
@@ -194,10 +199,11 @@ class _Runs:
             return self._rest(data, data, self._length)
         limit = self._length if self._is_while else total
         carry, done, made = data[:n], 0, []
+        layout = layout_of(data[n + m :])
         while limit is None or done < limit:
             try:
-                room, wanted = self._wanted(done, limit)
-                carry, count, stacks = self._some(carry, data, done, room, wanted)
+                room, wanted = self._wanted(done, limit, layout)
+                carry, count, stacks = self._some(carry, data, done, wanted, self.table(room, layout), room)
             except Refused:
                 return self._joined(made, self._rest((*carry, *data[n:]), data, limit, done), done)
             done += count
@@ -211,28 +217,38 @@ class _Runs:
         live = (np.ones(done, np.bool_),) if self._keeps_rows else ()
         return (*carry, *live, *self._stacks(made))
 
-    def _wanted(self, done: int, limit: int | None) -> tuple[int, int]:
+    def _wanted(self, done: int, limit: int | None, layout: Layout) -> tuple[int, int]:
         """The room of the next table, and how many steps it is to make. Raises Refused where there is none."""
         left = self._expected - done if limit is None else limit - done
         wanted = min(self._pace, left) if left > 0 else self._pace
         while self.rooms:
             room = next((room for room in self.rooms if room >= wanted), self.rooms[-1])
             try:
-                self.table(room)
+                self.table(room, layout)
             except NotLowered:  # with so much room its rows are large
                 self.rooms = tuple([one for one in self.rooms if one < room])
                 continue
             return room, min(wanted, room)
         raise Refused
 
-    def _some(self, carry: Any, data: Any, done: int, room: int, wanted: int) -> tuple[Any, int, tuple[Any, ...]]:
+    def _some(
+        self, carry: Any, data: Any, done: int, wanted: int, made: tuple[Any, Draws], room: int
+    ) -> tuple[Any, int, tuple[Any, ...]]:
         """Makes up to `wanted` steps; the carried values, their number, and the rows of each stack.
+
+        Args:
+            carry: the values that are carried now.
+            data: the operands of the loop.
+            done: how many steps were made before.
+            wanted: how many are to be made.
+            made: the table, and its draws.
+            room: the number of steps that the table has room for.
 
         Raises:
             Refused: nothing was done; the plan has to make the steps.
         """
         n, m, reverse = self._loop.n, self._loop.m, self._loop.reverse
-        run, draws = self.table(room)
+        run, draws = made
         rows = [part(x, done, wanted, room, reverse) for x in data[n : n + m]]
         captures = [x for i, x in enumerate(data[n + m :], n + m) if i not in self._generators]
         generators = [data[i] for i in self._generators]
