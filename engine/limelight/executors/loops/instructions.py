@@ -276,16 +276,20 @@ class Instructions:
     def dot(self, x: View, y: View) -> View:
         """`x.dot(y)` of vectors and matrices, by the loop of `matmul`: both call the same functions of BLAS."""
         _check_product(x, y)
-        left = _as_matrix(x, row=True)
-        right = _as_matrix(y, row=False)
-        if left is None or right is None:
-            raise NotLowered("BLAS would be given a copy")
+        left = _as_matrix(x, row=True) or self._matrix_copied(x)
+        right = _as_matrix(y, row=False) or self._matrix_copied(y)
         (m, n), (_, p) = left.shape, right.shape
         out = new_array(x.shape[:-1] + y.shape[1:], x.dtype)
         item = x.dtype.itemsize
         steps = (0, 0, 0, *left.strides, *right.strides, p * item, item)
         self.list.append(Instruction(_matmul_loop(x.dtype), (left, right, out), (1, m, n, p), steps, ()))
         return out
+
+    def _matrix_copied(self, x: View) -> View:
+        """The copy of a matrix that `dot` gives to BLAS (`cblas_matrixproduct` in NumPy's cblasfuncs.c)."""
+        if min(x.shape) == 1 or len(x.shape) == 1:
+            raise NotLowered("BLAS would be given a vector that is not in C order")
+        return self.copied(x)
 
     def matmul(self, x: View, y: View) -> View:
         """`numpy.matmul` of stacks of matrices."""
@@ -306,13 +310,16 @@ class Instructions:
         return out
 
     def concatenated(self, views: Sequence[View], axis: int) -> View:
-        """`numpy.concatenate` of contiguous arrays of one dtype."""
-        if not all(x.is_contiguous and x.dtype == views[0].dtype for x in views):
-            raise NotLowered("its operands differ in dtype or order of memory")
+        """`numpy.concatenate` of arrays of one dtype."""
+        if not all(x.dtype == views[0].dtype for x in views):
+            raise NotLowered("its operands differ in dtype")
         rank = len(views[0].shape)
+        plain = all(x.is_contiguous for x in views)
+        order = None if plain else layout.joined_order([(x.shape, x.strides) for x in views])
         axis %= rank
         total = sum(x.shape[axis] for x in views)
-        out = new_array(tuple([total if i == axis else n for i, n in enumerate(views[0].shape)]), views[0].dtype)
+        shape = tuple([total if i == axis else n for i, n in enumerate(views[0].shape)])
+        out = new_array(shape, views[0].dtype, order)
         offset = 0
         for x in views:
             self.copy(x, View(out.buffer, offset, x.shape, out.strides, x.dtype))
