@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias, final
@@ -177,6 +178,7 @@ class Instructions:
 
     def astype(self, x: View, dtype: np.dtype[Any]) -> View:
         """A copy in another dtype, in the order of memory that x has."""
+        x = _low_bytes(x, dtype)
         return self._over_elements(_copy_loop(x.dtype, dtype), (x,), dtype, None)
 
     def copied(self, x: View) -> View:
@@ -187,6 +189,7 @@ class Instructions:
 
     def copy(self, x: View, to: View) -> None:
         """Writes the elements of `x` to a view, whose shape they are broadcast to."""
+        x = _low_bytes(x, to.dtype)
         there = x._replace(shape=to.shape, strides=layout.broadcast_strides(x, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
@@ -345,6 +348,12 @@ def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) ->
     if not nbytes:
         raise NotLowered("it has no elements")
     return View(Buffer(nbytes), 0, shape, strides, dtype)
+
+
+def _low_bytes(x: View, dtype: np.dtype[Any]) -> View:
+    """Integers as shorter ones: their low bytes, which come first."""
+    is_shorter = x.dtype.kind in "iu" and dtype.kind in "iu" and dtype.itemsize < x.dtype.itemsize
+    return x._replace(dtype=dtype) if is_shorter and sys.byteorder == "little" else x
 
 
 def _copy_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Any:

@@ -135,31 +135,44 @@ class Draws:
         if not arrays or not steps:
             return arrays
         drawn = [x[:steps] for x in arrays]
-        flat = all(isinstance(item, Draw) and item.method is not None for item in self.items)
-        if flat:
-            self._make_flat(generators, drawn)
+        draws = [item for item in self.items if isinstance(item, Draw)]
+        if len(draws) == len(self.items):
+            _make_flat(draws, generators, drawn)
         else:
             for step in range(steps):
                 _draw(self.items, generators, [x[step, ...] for x in drawn])
         return arrays
 
-    def _make_flat(self, generators: Sequence[Any], drawn: Sequence[Any]) -> None:
-        """The same where NumPy's generators draw into rows."""
-        draws = [item for item in self.items if isinstance(item, Draw)]
-        calls = [_into_row(getattr(generators[x.generator].generator, x.method or ""), drawn[x.input]) for x in draws]
-        if len(draws) == 1:
-            calls[0](out=drawn[0])
-        else:
-            rows = [iter(drawn[x.input].reshape(len(drawn[0]), -1)) for x in draws]
-            for step in zip(*rows, strict=True):
-                for call, row in zip(calls, step, strict=True):
-                    call(out=row)
-        for draw in draws:
+
+def _make_flat(draws: Sequence[Draw], generators: Sequence[Any], drawn: Sequence[Any]) -> None:
+    """Makes draws, each once a step, into these tensors."""
+    calls = [_into_row(draw, generators[draw.generator], drawn[draw.input]) for draw in draws]
+    if len(draws) == 1 and draws[0].method is not None:
+        calls[0](out=drawn[draws[0].input])
+    else:
+        rows = [iter(_with_rows(drawn[draw.input])) for draw in draws]
+        for step in zip(*rows, strict=True):
+            for call, row in zip(calls, step, strict=True):
+                call(out=row)
+    for draw in draws:
+        if draw.method is not None:
             draw.finish(drawn[draw.input])
 
 
-def _into_row(method: Any, array: Any) -> Any:
-    return method if array.dtype == np.float64 else functools.partial(method, dtype=np.float32)
+def _with_rows(drawn: Any) -> Any:
+    return drawn.reshape(len(drawn), 1) if drawn.ndim == 1 else drawn
+
+
+def _into_row(draw: Draw, generator: Any, drawn: Any) -> Any:
+    """A function that draws into a row, `out`; rows of single numbers have an axis."""
+    if draw.method is None:
+        return functools.partial(_kernel_into, draw, generator)
+    method = getattr(generator.generator, draw.method)
+    return method if drawn.dtype == np.float64 else functools.partial(method, dtype=np.float32)
+
+
+def _kernel_into(draw: Draw, generator: Any, out: Any) -> None:
+    out[...] = draw.kernel(generator, *draw.arguments)
 
 
 def _draw(items: Sequence[AnyDraw], generators: Sequence[Any], rows: Sequence[Any]) -> None:
