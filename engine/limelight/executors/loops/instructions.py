@@ -245,7 +245,9 @@ class Instructions:
         if initial is None:
             start = 1
             here = View(x.buffer, x.offset, (first, last), (n * last * x.dtype.itemsize, x.dtype.itemsize), x.dtype)
-            self.copy(here, View(out.buffer, 0, (first, last), layout.contiguous((first, last), x.dtype.itemsize), x.dtype))
+            self.copy(
+                here, View(out.buffer, 0, (first, last), layout.contiguous((first, last), x.dtype.itemsize), x.dtype)
+            )
         else:
             self.copy(self.constant(np.array(initial, x.dtype)), out)
         if n > start:
@@ -343,7 +345,11 @@ def check_dtype(dtype: np.dtype[Any]) -> None:
 def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) -> View:
     """A view of a new buffer, its axes in memory in C order or another one."""
     check_dtype(dtype)
-    strides = layout.contiguous(shape, dtype.itemsize) if order is None else layout.strides_in_order(shape, order, dtype.itemsize)
+    strides = (
+        layout.contiguous(shape, dtype.itemsize)
+        if order is None
+        else layout.strides_in_order(shape, order, dtype.itemsize)
+    )
     nbytes = dtype.itemsize * math.prod(shape)
     if not nbytes:
         raise NotLowered("it has no elements")

@@ -276,7 +276,7 @@ def with_effect(node: Node, operands: Sequence[Any], to: Instructions) -> View:
         drawn = state.draws.drawn(node, state.number, others)
         if name != "random_bernoulli":
             return drawn
-        less: Any = np.less(TracedArray(drawn, to), TracedArray(others[0], to))  # type: ignore[call-overload]
+        less: Any = np.less(TracedArray(drawn, to), TracedArray(others[0], to))
         return less.view  # type: ignore[no-any-return]  # a View
     if type(state) is not Cell:
         raise NotLowered("it has an effect")

@@ -111,9 +111,7 @@ def _as_traced(x: Any, to: Instructions) -> TracedArray:
     return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
 
 
-def lowered_function(
-    function: Any, arguments: Sequence[Any], to: Instructions, calls: Lowering
-) -> list[TracedArray]:
+def lowered_function(function: Any, arguments: Sequence[Any], to: Instructions, calls: Lowering) -> list[TracedArray]:
     """Appends the instructions of a function that a node calls; returns its results.
 
     Args:
@@ -160,7 +158,7 @@ def _with_effect(node: Node, operands: Sequence[Any], to: Instructions) -> View:
 
 
 def _traced(kernel: Callable[[], Any]) -> Any:
-    """What a kernel makes of arrays that are not there. Raises NotLowered where it raises: that is for the run to do."""
+    """What a kernel makes of arrays that are not there. Raises NotLowered where it raises, which the run shall do."""
     try:
         return kernel()
     except NotLowered:

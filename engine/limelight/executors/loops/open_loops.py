@@ -171,9 +171,7 @@ class _Runs:
         to = Instructions()
         n, m = self._loop.n, self._loop.m
         strides = [*[None] * (n + m), *(layout or [None] * (len(self._specs) - n - m))]
-        inputs = [
-            input_for(spec, room if n <= i < n + m else None, strides[i]) for i, spec in enumerate(self._specs)
-        ]
+        inputs = [input_for(spec, room if n <= i < n + m else None, strides[i]) for i, spec in enumerate(self._specs)]
         most = new_input((), np.dtype(np.int64))
         arrays = [TracedArray(view, to) for view in (*inputs, most)]
         results = steps(self._loop, arrays[:-1], arrays[-1], room, to)

@@ -1,4 +1,4 @@
-"""Loops whose steps assign variables or draw numbers: tables make some steps at a time, and between them others look on.
+"""Loops whose steps assign variables or draw numbers: tables make some steps at a time, and others look on between.
 
 A table computes the variables' values and assigns them at its end; the numbers that its steps draw are drawn before it
 begins, in program order. It makes as many steps as take some milliseconds: so other threads see what a loop assigns,
@@ -198,7 +198,8 @@ class _Runs:
         if any(len(x) != total for x in data[n : n + m]):
             return self._rest(data, data, self._length)
         limit = self._length if self._is_while else total
-        carry, done, made = data[:n], 0, []
+        carry, done = data[:n], 0
+        made: list[tuple[Any, ...]] = []
         layout = layout_of(data[n + m :])
         while limit is None or done < limit:
             try:
@@ -253,18 +254,19 @@ class _Runs:
         captures = [x for i, x in enumerate(data[n + m :], n + m) if i not in self._generators]
         generators = [data[i] for i in self._generators]
         held = [(data[i], data[i].array) for i in self._storages]
-        marks = [one.mark() for one in generators]
+        before = [one.mark() for one in generators]
+        after: list[Any] = [None] * len(generators)
         start = perf_counter()
         try:
             drawn = draws.make(generators, wanted)
+            after = [one.mark() for one in generators]
             results = run(*carry, *rows, *captures, *drawn, np.int64(wanted))
         except BaseException:
             if not held or all(one.array is array for one, array in held):  # nothing was assigned
-                _go_back(generators, marks)
+                _take_back(generators, before, after)
             raise
         count = int(results[n])
-        if count < wanted:
-            _go_back(generators, marks)
+        if count < wanted and _take_back(generators, before, after):
             draws.make(generators, count)
         self._note_time(perf_counter() - start, wanted)
         stacks = results[n + 1 : n + 1 + self._stack_count]
@@ -308,6 +310,10 @@ class _Runs:
         return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*ordered, strict=True)]
 
 
-def _go_back(generators: Sequence[Any], marks: Sequence[Any]) -> None:
-    for generator, mark in zip(generators, marks, strict=True):
-        generator.go_back(mark)
+def _take_back(generators: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Has the generators draw the same once more, unless others have drawn from one; whether they do."""
+    if not all(mark is None or x.is_at(mark) for x, mark in zip(generators, after, strict=True)):
+        return False
+    for x, mark in zip(generators, before, strict=True):
+        x.return_to(mark)
+    return True

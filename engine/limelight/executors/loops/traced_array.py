@@ -167,7 +167,7 @@ class TracedArray(NDArrayOperatorsMixin):
             x, shape = x.reshape(-1), (1,) * self.ndim if keepdims else ()
             return x._place_of(extremum, 0, False).reshape(shape)
         n, axis = x.shape[axis], axis % x.ndim
-        is_there = numbers.equal(x, extremum.reduce(x, axis=axis, keepdims=True))  # type: ignore[call-overload]
+        is_there = numbers.equal(x, extremum.reduce(x, axis=axis, keepdims=True))
         if self.dtype.kind == "f":
             is_there = numbers.logical_or(is_there, numbers.not_equal(x, x))
         places = np.arange(n).reshape([n if i == axis else 1 for i in range(x.ndim)])

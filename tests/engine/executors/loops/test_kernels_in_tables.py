@@ -1,4 +1,4 @@
-"""What kernels do that NumPy has no inner loop for, in tables: places of extrema, casts, joined and multiplied parts."""
+"""What kernels do without an inner loop of NumPy, in tables: places of extrema, casts, parts joined and multiplied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def with_ties_and_nan() -> Any:
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("x", [X, with_ties_and_nan(), (X > 0.0).astype("i1"), (X * 3.0).astype("i4"), X.transpose(2, 0, 1)])
+@pytest.mark.parametrize(
+    "x", [X, with_ties_and_nan(), (X > 0.0).astype("i1"), (X * 3.0).astype("i4"), X.transpose(2, 0, 1)]
+)
 def test_places_of_extrema(x: Any, axis: int | None) -> None:
     def function(x: Any) -> Any:
         return [of(x, axis, keepdims=keep) for of in (ll.argmax, ll.argmin) for keep in (False, True)]

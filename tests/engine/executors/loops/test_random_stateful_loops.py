@@ -14,7 +14,7 @@ import limelight as ll
 from limelight.executors import base
 from limelight.executors.loops import open_loops, stateful_loops
 
-PROGRAMS = int(os.environ.get("LIMELIGHT_STATEFUL", "12"))
+PROGRAMS = int(os.environ.get("LIMELIGHT_STATEFUL", "5"))
 """Programs; by hand a few thousand."""
 SHAPE = (3, 2)
 

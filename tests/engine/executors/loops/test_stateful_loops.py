@@ -1,4 +1,4 @@
-"""Loops whose steps assign variables or draw numbers, by tables: values, streams and state are the plan's to the bit."""
+"""Loops whose steps assign variables or draw numbers, by tables: values, streams, state are the plan's to the bit."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class State:
 
 def training(s: State, x: Any, n: Any) -> Any:
     """Gradient descent with momentum."""
+
     def step(i: Any, loss: Any) -> Any:
         with ll.GradientTape() as tape:
             loss = ll.mean((x @ s.v.read_value().T - 1.0) ** 2) + s.w * s.w
@@ -298,3 +299,15 @@ def test_a_variable_that_is_given_twice() -> None:
         run(v, v, ll.constant(X))
         found.append([v.numpy().tobytes(), w.numpy().tobytes()])
     assert found[0] == found[1]
+
+
+def test_draws_are_taken_back_unless_others_drew() -> None:
+    one, other = (ll.random.Generator(i)._data for i in (1, 2))
+    before = [one.mark(), other.mark()]
+    first = one.generator.normal(size=3)
+    after = [one.mark(), other.mark()]
+    assert stateful_loops._take_back([one, other], before, after)
+    assert one.generator.normal(size=3).tobytes() == first.tobytes()
+    other.generator.normal(size=3)  # by another thread
+    assert not stateful_loops._take_back([one, other], before, after)
+    assert one.is_at(after[0])
