@@ -54,6 +54,10 @@ class TracedArray(NDArrayOperatorsMixin):
         return self.view.size
 
     @property
+    def itemsize(self) -> int:
+        return self.view.dtype.itemsize
+
+    @property
     def T(self) -> TracedArray:
         return self.transpose()
 

@@ -57,6 +57,10 @@ def test_shorter_integers() -> None:
     both(function, numbers)
 
 
+def test_functions_of_scipy() -> None:
+    both(lambda x: [ll.nn.gelu(x) * 2.0, ll.erf(x), ll.lgamma(x) + ll.digamma(x)], X)
+
+
 def test_parts_of_matrices_are_multiplied_as_copies() -> None:
     def function(x: Any, w: Any) -> Any:
         x = ll.tanh(x)
