@@ -20,6 +20,7 @@ from limelight.executors.loops.instructions import Instructions, NotLowered, new
 from limelight.executors.loops.layout import Sizes, View, broadcast_strides, reshaped_strides
 
 _SCALARS: Final = (bool, int, float, complex)
+_SHORT_AXIS: Final = 32
 _RAISES: Final = frozenset([np.power])  # for integers: a loop that needs Python
 
 
@@ -171,6 +172,9 @@ class TracedArray(NDArrayOperatorsMixin):
             x, shape = x.reshape(-1), (1,) * self.ndim if keepdims else ()
             return x._place_of(extremum, 0, False).reshape(shape)
         n, axis = x.shape[axis], axis % x.ndim
+        if n < _SHORT_AXIS and axis == x.ndim - 1 and x.size > n * n:  # loops along the others are fewer
+            turned = self._new(self.to.copied(x.transpose((axis, *range(axis))).view))
+            return turned._place_of(extremum, 0, False).reshape((*x.shape[:-1], *((1,) if keepdims else ())))
         is_there = numbers.equal(x, extremum.reduce(x, axis=axis, keepdims=True))
         if self.dtype.kind == "f":
             is_there = numbers.logical_or(is_there, numbers.not_equal(x, x))
