@@ -113,6 +113,19 @@ class Source:
         with _lock:
             self.generator, self._children = np.random.Generator(bits), children
 
+    def is_at(self, mark: tuple[Any, int]) -> bool:
+        """Whether nobody has drawn from it since it was at a mark."""
+        state, other = self.mark()[0], mark[0]
+        counters = np.array_equal(state["state"]["counter"], other["state"]["counter"])
+        return counters and all(state[name] == other[name] for name in ("buffer_pos", "has_uint32", "uinteger"))
+
+    def return_to(self, mark: tuple[Any, int]) -> None:
+        """Draws from a mark of its own once more. Splits stay made: nobody is handed a generator twice."""
+        with _lock:
+            bits = self.generator.bit_generator
+            with bits.lock:
+                bits.state = mark[0]
+
     def note_fork(self) -> None:
         """To be called before a process forks, if its child is to `differ_from_parent`."""
         self._forks += 1
