@@ -29,8 +29,8 @@ if importlib.util.find_spec("jax") is not None:
 
 import limelight as ll
 from limelight.executors import base
+from limelight_programs import PROGRAMS, Program
 from measure import fair_environment
-from programs import PROGRAMS, Program
 
 SLICES = 15
 AIMS = {

@@ -134,7 +134,7 @@ def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
 
 
 def _both_clocks() -> Any:
-    """The clock and the time of all processors as one number: a timer of `timeit` returns one, of which it subtracts."""
+    """The clock, and the time of all processors: as one number, since `timeit` subtracts what its timer returns."""
     return complex(time.perf_counter(), time.process_time())
 
 
@@ -274,7 +274,8 @@ def interleave(
             answer = workers[home].measure(library.name, row, min(left, patience))
             if answer is None:
                 stopped[home] = TIME_IS_OVER if left <= patience else f"{row.name} took more than {patience:.0f} s"
-                found.missing |= {} if key in found.wall else {key: stopped[home]}
+                if key not in found.wall:
+                    found.missing[key] = stopped[home]
             elif isinstance(answer, str):
                 found.failed[key] = answer
             else:

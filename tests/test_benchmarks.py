@@ -334,7 +334,7 @@ def test_a_task_is_trained_and_its_memory_counted(stage, module):
 
 
 def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
-    resnet, operations = module("resnet"), module("resnet50").OPERATIONS["limelight"]()
+    resnet, operations = module("resnet50_program"), module("resnet50").OPERATIONS["limelight"]()
     parameters = resnet.parameters()
     assert sum(p.size for p in parameters) == 25_557_032  # without running averages
     assert sum(p.ndim in (2, 4) for p in parameters) == 50 + 4  # and the projections of four stages

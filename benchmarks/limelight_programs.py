@@ -246,7 +246,7 @@ PROGRAMS: dict[str, Program] = {
     "L2HMC step, 10 samples": l2hmc(10),
     "L2HMC step, 200 samples": l2hmc(200),
     "MLP step": mlp,
-    "wide MLP step": functools.partial(mlp, (256,) * 9, 64),
+    "wide MLP step": functools.partial(mlp, (256,) * 5, 64),
     "embedding and classes": classifier,
     "transformer step": transformer,
     "Adam on an MLP": adam,
