@@ -134,7 +134,7 @@ def _tensorflow() -> program.Operations:
 OPERATIONS = {"limelight": _limelight, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow}
 TASK = training.Task(program.loss, program.parameters, program.batch, OPERATIONS, 1e-6, _torch_array)
 LIBRARIES = [library for library in training.libraries(TASK) if library.name != "variables"]
-EVALUATION = evaluation.Evaluation("resnet50", LIBRARIES, ROWS, QUICK, BARS, rounds=3, sizes=SIZES)
+EVALUATION = evaluation.Evaluation("resnet50", LIBRARIES, ROWS, QUICK, BARS, rounds=3, minutes=8, sizes=SIZES)
 
 
 if __name__ == "__main__":

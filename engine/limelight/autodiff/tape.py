@@ -269,9 +269,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                 stack = below.nodes[-1].stack
                 place = (stack[0] if stack else None), 0
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
-            _ = devices.in_use() and self._devices.note(uid, op, out)
-            if dispatch.tapes_told and events.wanted(events.Recorded):
-                self._emit(inputs)
+            if dispatch.tapes_told or devices.in_use():
+                self._note(op, inputs, out)
             return out
         return self._cut(op, attrs, inputs, out)
 
@@ -569,6 +568,13 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
     def __repr__(self) -> str:
         state = "recording" if self.active else "used" if self._used and not self.persistent else "idle"
         return f"<GradientTape {self.id}: {state}, {len(self._entries)} entries>"
+
+    def _note(self, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
+        """What few want to know of an entry: where its op ran, and that there is one."""
+        if devices.in_use():
+            self._devices.note(out._uid, op, out)
+        if dispatch.tapes_told and events.wanted(events.Recorded):
+            self._emit(inputs)
 
     def _emit(self, inputs: tuple[Any, ...]) -> None:
         entry = fields_of(self._entries[-1])
