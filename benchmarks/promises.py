@@ -116,7 +116,9 @@ def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]
     for group, other in ((f"{STEPS:,} steps", STAYING), ("a call", EAGER), ("a pattern", EAGER)):
         members = [row for row in rows if row.group == group]
         if group == "a pattern":
-            members = sorted(members, key=lambda row: -(ratio(measured.wall, row.name, STAGED, other) or 0.0))[:WORST]
+            members = sorted(members, key=lambda row: -(ratio(measured.processor, row.name, STAGED, other) or 0.0))[
+                :WORST
+            ]
         clocks = {"clock": measured.wall, "processors": measured.processor}
         head = [f"{group}, {members[0].unit}" if members else group]
         head += [f"{name}, {clock}" for clock in clocks for name in (STAGED, other, "ratio")]

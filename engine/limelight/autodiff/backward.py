@@ -319,13 +319,13 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
 
 def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
-    if type(g) is SparseGradient:
-        return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)
-    if g is not None and type(g) is not Tensor and devices.in_use():  # in a trace the inference of devices knows
+    if g is not None:
+        if type(g.values if type(g) is SparseGradient else g) is Tensor:
+            return g if g.device is of._device else g.to(of._device)
+        if not devices.in_use():
+            return g
         place = getattr(of, "device", None)  # what stands for a variable in a graph that is rebuilt does not know
         return g if place is None or g.device is place else g.to(place)
-    if g is not None:
-        return g if type(g) is not Tensor or g._device is of._device else g.to(of._device)
     if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
         return None
     return filled(0, of)
