@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.autodiff import op_devices
+from limelight.autodiff.op_devices import OpDevices, scope_of
 from limelight.autodiff.tape_entries import source_of
 from limelight.core import device_scopes, devices, dispatch, name_scopes, nest, shapes
 from limelight.core.collector import collector_paused
@@ -108,7 +108,7 @@ def _seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched
 
 
 def pull(
-    entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool, places: Places = None
+    entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool, ran: OpDevices
 ) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
@@ -118,8 +118,9 @@ def pull(
         wanted: the uids of the sources.
         roots: what was watched to begin with: where all of them are wanted, every path leads to one of these.
         keep: else entries go as they are done with, and so does what they saved.
-        places: the devices on which the ops ran, and the ops of their gradients are to run; None where there is one.
+        ran: the devices on which the ops ran, and the ops of their gradients are to run.
     """
+    places = ran.of(entries, keep) if ran else None
     if roots <= wanted:
         masks = [mask if (mask := entry[0].mask) >= 0 else _watched_inputs(entry) for entry in entries]
     else:
@@ -141,7 +142,7 @@ def _walk(
         if places is None:
             _pull_one(entry, grads, masks[index], wanted)
         else:
-            with op_devices.scope(places[index]):
+            with scope_of(places[index]):
                 _pull_one(entry, grads, masks[index], wanted)
 
 
@@ -165,7 +166,7 @@ def _walk_at_lines(
                 known = stacks[key] = _gradient_place(entry, caller)
             _, scope, line.stack = known
             if scope or places is not None:
-                at = nullcontext() if places is None else op_devices.scope(places[index])
+                at = nullcontext() if places is None else scope_of(places[index])
                 with at, name_scopes.gradient_scope(scope):
                     _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
             else:
@@ -320,7 +321,9 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
 def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
     if g is not None:
-        if type(g.values if type(g) is SparseGradient else g) is Tensor:
+        if type(g) is Tensor:
+            return g if g._device is of._device else g.to(of._device)
+        if type(g) is SparseGradient and type(g.values) is Tensor:
             return g if g.device is of._device else g.to(of._device)
         if not devices.in_use():
             return g

@@ -51,7 +51,7 @@ class OpDevices(dict[int, Any]):
         return place if place is None or isinstance(place, Device) else device_of(place)
 
 
-def scope(place: Device | None) -> AbstractContextManager[Any]:
+def scope_of(place: Device | None) -> AbstractContextManager[Any]:
     """The scope for the gradient of an op that ran there."""
     return _NOWHERE if place is None else device_scopes.device(place)
 

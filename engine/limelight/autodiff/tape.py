@@ -476,8 +476,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                 not grads or missing_gradients.listeners or not self._watched.issuperset(names)
             ):
                 self._edges_left = [edge_of(entry, keep=False) for entry in self._entries]
-            entries, places = self._recorded()
-            backward.pull(entries, grads, set(names), self._roots, self.persistent, places)
+            entries = self._entries if self.persistent else self._release_entries()
+            backward.pull(entries, grads, set(names), self._roots, self.persistent, self._devices)
             gradients = [
                 backward.deliver(grads.get(uid) if uid else None, x, unconnected_gradients)
                 for uid, x in zip(names, wanted, strict=True)
@@ -495,11 +495,11 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         backward.check("source", sources)
         self._start_answer("jacobian", targets, sources)
         names = [uid_of(x) for x in sources]
-        entries, places = self._recorded()
+        entries = self._entries if self.persistent else self._release_entries()
 
         def pull(target: Any, g: Any) -> list[Any]:
             grads = backward.seed_gradients([target], [g], self._watched)
-            backward.pull(entries, grads, set(names), self._roots, True, places)
+            backward.pull(entries, grads, set(names), self._roots, True, self._devices)
             return [
                 backward.deliver(grads.get(uid) if uid else None, x, "none")
                 for uid, x in zip(names, sources, strict=True)
@@ -534,11 +534,6 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                 "leave the block first unless you want higher orders from this tape",
                 stacklevel=3,
             )
-
-    def _recorded(self) -> tuple[list[TapeEntry], backward.Places]:
-        """The entries, to be walked over, and the devices of their ops."""
-        entries = self._entries if self.persistent else self._release_entries()
-        return entries, self._devices.of(entries, self.persistent) if self._devices else None
 
     def _release_entries(self) -> list[TapeEntry]:
         """The entries, which the tape itself forgets."""
