@@ -11,7 +11,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -262,7 +262,7 @@ def report(module) -> ModuleType:
     return module("report")
 
 
-EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory")
+EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory", "promises")
 
 
 @pytest.mark.parametrize("name", EVALUATIONS)
@@ -349,12 +349,68 @@ def test_a_task_is_trained_and_its_memory_counted(stage, module):
 
 
 def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
-    resnet, operations = module("resnet"), module("resnet50").OPERATIONS["limelight"]()
+    resnet, operations = module("resnet50_program"), module("resnet50").OPERATIONS["limelight"]()
     parameters = resnet.parameters()
     assert sum(p.size for p in parameters) == 25_557_032  # without running averages
     assert sum(p.ndim in (2, 4) for p in parameters) == 50 + 4  # and the projections of four stages
     loss = float(resnet.loss(operations, list(map(ll.constant, parameters)), resnet.batch(2, 32)))
     assert abs(loss - np.log(resnet.CLASSES)) < 2.0
+
+
+class Measuring:
+    """Stands for the process that measures: says what it is told to, and lets the clock run."""
+
+    now = 0.0
+    takes: ClassVar[dict[tuple[str, str], float]] = {}
+
+    def __init__(self, module: str) -> None:
+        pass
+
+    def measure(self, library: str, row: Any, seconds: float) -> tuple[float, float] | None:
+        took = self.takes.get((library, row.name), 1.0)
+        if took == float("inf"):
+            raise KeyboardInterrupt
+        Measuring.now += min(took, seconds)
+        return None if took > seconds else (took, took)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("takes", "options", "measured", "missing"),
+    [
+        ({}, {}, 3 * 4, {}),
+        ({}, {"seconds": 2.5}, 2, {("a", "y"): "was over", ("b", "y"): "was over"}),
+        ({("a", "y"): 100.0}, {"seconds": 9.0}, 2, {("a", "y"): "was over", ("b", "y"): "was over"}),
+        ({("a", "x"): 7.0}, {"patience": 5.0}, 3 * 2, {("a", "x"): "more than 5 s", ("a", "y"): "more than 5 s"}),
+        ({("a", "y"): float("inf")}, {}, 2, {("a", "y"): "interrupted", ("b", "y"): "interrupted"}),
+    ],
+    ids=["all", "in a round", "in a row", "patience", "Ctrl-C"],
+)
+def test_a_run_that_ends_early_keeps_what_there_is(takes, options, measured, missing, module, monkeypatch):
+    measure = module("measure")
+    monkeypatch.setattr(Measuring, "now", 0.0)
+    monkeypatch.setattr(Measuring, "takes", takes)
+    monkeypatch.setattr(measure, "Worker", Measuring)
+    monkeypatch.setattr(measure.time, "monotonic", lambda: Measuring.now)
+    libraries = [measure.Library(name, name, dict) for name in "ab"]
+    rows = [measure.Row(name, "steady state", "") for name in "xy"]
+    found = measure.interleave(libraries, rows, 3, "nowhere", **options)
+    assert sum(map(len, found.wall.values())) == measured
+    assert found.failed == {}
+    assert found.missing.keys() == missing.keys()
+    for key, words in missing.items():
+        assert words in found.missing[key]
+    lines = module("evaluation")._left_out(found)
+    assert len(lines) == len({(key[0], found.missing[key]) for key in missing})
+
+
+def test_sizes_are_measured_one_after_the_other(module):
+    evaluation, measure = module("evaluation"), module("measure")
+    rows = [measure.Row(f"{name} {size}", name, "", size=size) for name in ("first", "steady") for size in (200, 10)]
+    order = [row.name for row in evaluation._by_size([*rows, evaluation.LOSS])]
+    assert order == ["first 200", "steady 200", evaluation.LOSS.name, "first 10", "steady 10"]
 
 
 def test_rounds_are_shown_with_their_spread(report, module):

@@ -18,6 +18,7 @@ import numpy as np
 
 from limelight import forking
 from limelight.core import backends, dtypes
+from limelight.core.backends import is_cupy
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, apply, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
@@ -28,7 +29,6 @@ from limelight.core.spec import known
 from limelight.core.tensor import Tensor, wrap
 from limelight.errors import DTypeError, LimelightError
 from limelight.ops._given_shape import as_shape, defop_with_shape
-from limelight.ops._kernel_parts import is_cupy
 
 WORDS: Final = 14
 """A state is so many 64-bit words: counter (4), key (2), a block of bits (4), how many of its words are used, whether
