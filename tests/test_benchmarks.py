@@ -18,6 +18,7 @@ import pytest
 
 import limelight as ll
 from limelight import events
+from limelight.core import devices
 from limelight.executors.loops import native_loops
 
 ROOT = Path(__file__).parents[1]
@@ -132,7 +133,10 @@ def test_a_cached_call_calls_no_python_function_for_each_leaf(args, kwargs, plan
     f = ll.function(lambda *xs, **more: ll.constant(1.0) + 1.0)
     for _ in range(5):
         f(*args, **kwargs)
-    assert python_calls(lambda: f(*args, **kwargs)) == [name for name in GUARDED if not kwargs or name != "plain_types"]
+    called = python_calls(lambda: f(*args, **kwargs))
+    assert called.count("<listcomp>") <= 1  # which is a function up to Python 3.11
+    called = [name for name in called if name != "<listcomp>"]
+    assert called == [name for name in GUARDED if not kwargs or name != "plain_types"]
     assert f.trace_count == 1
 
 
@@ -183,8 +187,9 @@ def test_a_variable_as_an_operand_is_read_once_by_a_tape(a):
     ],
     ids=["sin", "tanh", "sigmoid", "multiply", "matmul", "number"],
 )
-def test_a_gradient_in_a_trace_takes_calls_in_proportion(body, inline, staged):
+def test_a_gradient_in_a_trace_takes_calls_in_proportion(body, inline, staged, monkeypatch):
     """Python functions for each op, in times of those that its trace takes: `inline` is a tape in the trace."""
+    monkeypatch.setattr(devices, "_in_use", False)  # tapes note more where another test has used another device
     arguments = [ll.constant(np.eye(3, dtype=np.float32))] * 2
 
     def calls(n: int, derived: Callable[..., Any]) -> int:
