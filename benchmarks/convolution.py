@@ -229,7 +229,7 @@ def main() -> None:
     once = [Row("first call", "first", "first", block=True, once=True)]
     peers = [library for library in libraries if library.name not in ROUTES]
     first = interleave(peers, once, 1, "convolution", say).wall
-    samples, _, failed = interleave(libraries, rows, options.rounds, "convolution", say)
+    samples, _, failed, _ = interleave(libraries, rows, options.rounds, "convolution", say)
     print("", *table(samples, [library.name for library in libraries], rows), sep="\n")
     print()
     for name, (seconds,) in sorted((name, found) for (name, _), found in first.items()):

@@ -41,7 +41,7 @@ def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]
 EAGER_ROWS = [row for row in ROWS if row.group in EAGER]
 QUICK = [row for row in EAGER_ROWS if not row.group.startswith("large")]
 EVALUATION = evaluation.Evaluation(
-    "eager", LIBRARIES, EAGER_ROWS, QUICK, BARS, rounds=25, module="rows", tables=tables, draw=report.dots
+    "eager", LIBRARIES, EAGER_ROWS, QUICK, BARS, rounds=25, minutes=4, module="rows", tables=tables, draw=report.dots
 )
 
 

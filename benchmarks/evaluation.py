@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Evaluation(NamedTuple):
     quick: Sequence[Row]  # what a quick run measures
     bars: Sequence[report.Bar] = ()
     rounds: int = 7
+    minutes: float = 6  # after which it shows what there is
     sizes: Sequence[float] = ()  # which can be chosen among
     loss: float | None = None  # of the first step, where it is known
     module: str = ""  # which has LIBRARIES, where that is not the script's own
@@ -42,10 +44,13 @@ def options_of(evaluation: Evaluation, doc: str) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"how often each row is measured (default {evaluation.rounds})")
     parser.add_argument("--peers", help="comma-separated: some of autograd, jax, tensorflow, torch; empty for none")
     parser.add_argument("--only", default="", help="comma-separated: the libraries of these names")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no other round is begun")
+    over = f"after which it shows what there is, and says what is missing (default {evaluation.minutes:g})"
+    parser.add_argument("--minutes", type=float, default=evaluation.minutes, help=over)
+    too_long = "for one row; a library that takes longer is left out from then on"
+    parser.add_argument("--patience", type=float, default=math.inf, metavar="SECONDS", help=too_long)
     if evaluation.sizes:
         shown = ",".join(f"{size:g}" for size in evaluation.sizes)
-        parser.add_argument("--sizes", default=shown, help=f"comma-separated: some of {shown}")
+        parser.add_argument("--sizes", default=shown, help=f"comma-separated: some of {shown}, measured in this order")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for NAME.json and NAME.svg")
     return parser.parse_args()
 
@@ -55,15 +60,21 @@ def run(evaluation: Evaluation, doc: str) -> None:
     options = options_of(evaluation, doc)
     fair_environment()
     libraries = _chosen(evaluation, options)
-    rows = list(evaluation.quick if options.quick else evaluation.rows)
-    if evaluation.sizes and not options.quick:
-        sizes = {float(size) for size in options.sizes.split(",")}
-        rows = [row for row in rows if not row.size or row.size in sizes]
+    rows = list(evaluation.quick) if options.quick else _sized(evaluation, options)
     facts = report.machine(name for library in libraries for name in (library.package, *library.needs))
     print(report.describe(facts))
     _say_what_is_missing(evaluation, libraries)
     rounds = options.rounds or (2 if options.quick else evaluation.rounds)
-    measured = interleave(libraries, rows, rounds, evaluation.module or evaluation.name, _say, 60 * options.minutes)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` ends it as Ctrl-C does
+    measured = interleave(
+        libraries,
+        _by_size(rows),
+        rounds,
+        evaluation.module or evaluation.name,
+        _say,
+        60 * options.minutes,
+        options.patience,
+    )
     facts["load after"] = report.load()
     print(
         "",
@@ -76,6 +87,7 @@ def run(evaluation: Evaluation, doc: str) -> None:
     print("\nBars, by the clock", *verdicts, "\nBars, by the processors' time", *of_processors, sep="\n")
     for (library, row), problem in measured.failed.items():
         print(f"{library} could not do {row}: {problem}")
+    print(*_left_out(measured), sep="\n")
     print(f"load after: {facts['load after']}")
     options.out.mkdir(parents=True, exist_ok=True)
     report.save(options.out / f"{evaluation.name}.json", facts, measured, verdicts)
@@ -85,6 +97,40 @@ def run(evaluation: Evaluation, doc: str) -> None:
         print(f"These libraries ran another program: {differing}")
     if measured.failed or differing:
         sys.exit(1)
+
+
+def _sized(evaluation: Evaluation, options: argparse.Namespace) -> list[Row]:
+    """The rows of the sizes that were asked for, in that order, and those of no size."""
+    if not evaluation.sizes:
+        return list(evaluation.rows)
+    order = [float(size) for size in options.sizes.split(",")]
+    unknown = [f"{size:g}" for size in order if size not in evaluation.sizes]
+    if unknown:
+        there = ", ".join(f"{size:g}" for size in evaluation.sizes)
+        sys.exit(f"no such size: {', '.join(unknown)}; there are {there}")
+    found = [row for row in evaluation.rows if not row.size or row.size in order]
+    return sorted(found, key=lambda row: order.index(row.size) if row.size else len(order))
+
+
+def _by_size(rows: Sequence[Row]) -> list[Row]:
+    """All rows of a size, then those of the next: what there is when the time is over is complete for some sizes.
+
+    The check of the losses, which takes no time, follows the first size.
+    """
+    sizes = list(dict.fromkeys(row.size for row in rows if row.size))
+    found = sorted(rows, key=lambda row: sizes.index(row.size) if row.size else len(sizes))
+    if LOSS in found and sizes:
+        found.remove(LOSS)
+        found.insert(sum(row.size == sizes[0] for row in found), LOSS)
+    return found
+
+
+def _left_out(measured: Measured) -> list[str]:
+    """What nobody measured, a line for each reason and library."""
+    by: dict[tuple[str, str], list[str]] = {}
+    for (library, row), reason in measured.missing.items():
+        by.setdefault((reason, library), []).append(row)
+    return [f"Not measured, as {reason}: {library}: {', '.join(rows)}" for (reason, library), rows in by.items()]
 
 
 def _chosen(evaluation: Evaluation, options: argparse.Namespace) -> list[Library]:

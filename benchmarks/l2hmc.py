@@ -94,7 +94,9 @@ NAMES = {"limelight": _limelight, "torch": _torch, "jax": _jax, "autograd": _aut
 OPERATIONS = {package: functools.partial(_operations, names) for package, names in NAMES.items()}
 TASK = training.Task(sampler.loss, sampler.parameters, sampler.batch, OPERATIONS, 1e-5)
 LIBRARIES = training.libraries(TASK)
-EVALUATION = evaluation.Evaluation("l2hmc", LIBRARIES, ROWS, QUICK, BARS, sizes=SIZES, loss=sampler.EXPECTED_LOSS)
+EVALUATION = evaluation.Evaluation(
+    "l2hmc", LIBRARIES, ROWS, QUICK, BARS, minutes=8, sizes=SIZES, loss=sampler.EXPECTED_LOSS
+)
 
 
 if __name__ == "__main__":

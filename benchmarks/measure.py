@@ -14,11 +14,12 @@ import importlib.util
 import math
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import time
 import timeit
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ MOST = 20_000
 
 Run = Callable[[int], tuple[float, float]]
 """From a number of calls to the seconds they took together: by the clock, and of all processors."""
+TIME_IS_OVER = "the time given was over"
+INTERRUPTED = "the run was interrupted"
 _CHOOSE_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
@@ -60,6 +63,7 @@ class Row(NamedTuple):
     once: bool = False
     finish: bool = False  # wait for the result, where the library computes behind the caller's back
     figure: bool = False
+    whole: bool = False  # long enough to be called once a round, with nothing before it
     setup: str = "pass"  # is run before, and not timed
     size: float = 0  # of the workload: where it stands on a plot, and examples a call
     unit: str = "ms"  # see `report.UNITS`
@@ -120,18 +124,28 @@ def runner(row: Row, words: Mapping[str, Any], finish: str = "{}") -> Run:
 
         return run
     code = finish.format(row.code) if row.finish else row.code
-    timer = timeit.Timer(code, row.setup, globals=dict(words))
+    timer = timeit.Timer(code, row.setup, timer=_both_clocks, globals=dict(words))
 
     def both(number: int) -> tuple[float, float]:
-        start = time.process_time()
-        wall = timer.timeit(number)
-        return wall, time.process_time() - start  # with the setup in it, which looks something up
+        took: Any = timer.timeit(number)
+        return took.real, took.imag
 
     return both
 
 
+def _both_clocks() -> Any:
+    """The clock, and the time of all processors: as one number, since `timeit` subtracts what its timer returns."""
+    return complex(time.perf_counter(), time.process_time())
+
+
 def calibrate(run: Run, limit: float = SLICE) -> int:
-    """How many calls fill a slice of time; the first calls warm up caches and pools."""
+    """How many calls fill a slice of time, found by as many: until then, nothing is measured, in any library.
+
+    The first call is apart, since it may trace and compile, and so tells nothing of the others: it would have the next
+    few taken for the row, in which libraries still learn the arguments, and one that compiles for long measured by a
+    single call.
+    """
+    run(1)
     number = 1
     while (wall := run(number)[0]) < limit and number < MOST:
         number = min(number * 4, MOST)
@@ -154,6 +168,7 @@ class UnreadyError(Exception):
 
 def _serve(module: str, pipe: Connection) -> None:
     """The loop of a measuring process: answers (library, row) with seconds a call, or with an error's text."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the script, which shows what there is
     libraries = {library.name: library for library in importlib.import_module(module).LIBRARIES}
     words: dict[str, Mapping[str, Any]] = {}
     numbers: dict[tuple[str, str], tuple[Run, int]] = {}
@@ -164,7 +179,7 @@ def _serve(module: str, pipe: Connection) -> None:
                 words[name] = _words_of(libraries[name])
             if (name, row.name) not in numbers:
                 run = runner(row, words[name], libraries[name].finish)
-                numbers[name, row.name] = (run, 1 if row.once or row.figure else calibrate(run))
+                numbers[name, row.name] = (run, 1 if row.once or row.figure or row.whole else calibrate(run))
             run, number = numbers[name, row.name]
             gc.collect(1)
             wall, processor = run(number)
@@ -182,20 +197,27 @@ class Worker:
         self._process = context.Process(target=_serve, args=(module, theirs), daemon=True)
         self._process.start()
         theirs.close()
+        self._waited_for = False
 
-    def measure(self, library: str, row: Row) -> tuple[float, float] | str:
-        """Seconds a call, by the clock and of all processors, or why there is no answer."""
+    def measure(self, library: str, row: Row, seconds: float = math.inf) -> tuple[float, float] | str | None:
+        """Seconds a call, by the clock and of all processors, or why there is no answer; None: not in `seconds`."""
         try:
             self._pipe.send((library, row))
+            self._waited_for = True
+            if seconds < math.inf and not self._pipe.poll(max(seconds, 0.0)):
+                return None
             answer: tuple[float, float] | str = self._pipe.recv()
+            self._waited_for = False
         except (EOFError, BrokenPipeError):
             return "its process died"
         return answer
 
     def close(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            self._pipe.send(None)
-        self._process.join(10)
+        """Ends the process: at once where it still measures."""
+        if not self._waited_for:
+            with contextlib.suppress(BrokenPipeError):
+                self._pipe.send(None)
+            self._process.join(10)
         if self._process.is_alive():
             self._process.kill()
 
@@ -205,11 +227,15 @@ Samples = dict[tuple[str, str], list[float]]
 
 
 class Measured(NamedTuple):
-    """What came of the rounds: seconds by the clock, seconds of all processors, and reasons for what could not be."""
+    """What came of the rounds: seconds by the clock, seconds of all processors, and reasons for what could not be.
+
+    `missing` is what nobody tried, or waited for: no failure, but to be said.
+    """
 
     wall: Samples
     processor: Samples
     failed: dict[tuple[str, str], str]
+    missing: dict[tuple[str, str], str]
 
 
 def interleave(
@@ -219,31 +245,64 @@ def interleave(
     module: str,
     say: Callable[[str], None] = str,
     seconds: float = math.inf,
+    patience: float = math.inf,
 ) -> Measured:
-    """Measures everything `rounds` times, the libraries in turn; after so many seconds it begins no other round."""
+    """Measures everything `rounds` times, the libraries in turn.
+
+    Args:
+        libraries: what is measured.
+        rows: in this order.
+        rounds: how often.
+        module: whose LIBRARIES has these.
+        say: is told what is measured next.
+        seconds: after them it ends, in the middle of a round as well, and of a row.
+        patience: seconds for one row; a library that needs more is left out from then on.
+
+    Returns:
+        What there is by then; an interrupt (Ctrl-C) ends it in the same way.
+    """
     end = time.monotonic() + seconds
     homes = {library.name: library.beside or library.name for library in libraries}
     workers = {home: Worker(module) for home in dict.fromkeys(homes.values())}
-    found = Measured({}, {}, {})
+    found = Measured({}, {}, {}, {})
+    stopped: dict[str, str] = {}  # homes whose process is busy with what nobody waits for
     try:
-        for turn in range(rounds):
-            for row in rows:
-                for library in _in_turn(libraries, turn):
-                    key = (library.name, row.name)
-                    lacks = {row.name, row.group} & {*library.lacks} or (row.once and turn)
-                    if lacks or key in found.failed or (turn and time.monotonic() > end):
-                        continue
-                    say(f"round {turn + 1} of {rounds}: {row.name}, {library.name}")
-                    answer = workers[homes[library.name]].measure(library.name, row)
-                    if isinstance(answer, str):
-                        found.failed[key] = answer
-                        continue
-                    for samples, figure in zip((found.wall, found.processor), answer, strict=True):
-                        samples.setdefault(key, []).append(figure)
+        for turn, row, library in _turns(libraries, rows, rounds):
+            key, home = (library.name, row.name), homes[library.name]
+            left = end - time.monotonic()
+            if key in found.failed:
+                continue
+            if left <= 0 or home in stopped:
+                if key not in found.wall:
+                    found.missing[key] = stopped.get(home, TIME_IS_OVER)
+                continue
+            say(f"round {turn + 1} of {rounds}: {row.name}, {library.name}")
+            answer = workers[home].measure(library.name, row, min(left, patience))
+            if answer is None:
+                stopped[home] = TIME_IS_OVER if left <= patience else f"{row.name} took more than {patience:.0f} s"
+                if key not in found.wall:
+                    found.missing[key] = stopped[home]
+            elif isinstance(answer, str):
+                found.failed[key] = answer
+            else:
+                for samples, figure in zip((found.wall, found.processor), answer, strict=True):
+                    samples.setdefault(key, []).append(figure)
+    except KeyboardInterrupt:
+        todo = [(library.name, row.name) for _, row, library in _turns(libraries, rows, 1)]
+        found.missing.update({key: INTERRUPTED for key in todo if key not in found.wall and key not in found.failed})
     finally:
         for worker in workers.values():
             worker.close()
     return found
+
+
+def _turns(libraries: Sequence[Library], rows: Sequence[Row], rounds: int) -> Iterator[tuple[int, Row, Library]]:
+    """What is measured, in order: the round, the row, the library, without what a library has nothing for."""
+    for turn in range(rounds):
+        for row in rows:
+            for library in _in_turn(libraries, turn):
+                if not ({row.name, row.group} & {*library.lacks} or (row.once and turn)):
+                    yield turn, row, library
 
 
 def _in_turn(libraries: Sequence[Library], turn: int) -> Iterable[Library]:

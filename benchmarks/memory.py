@@ -32,7 +32,9 @@ BARS = [
     Bar("staged takes no more than PyTorch", NAMES, "torch", 1.0, ours="limelight loops"),
 ]
 LIBRARIES = resnet50.LIBRARIES
-EVALUATION = evaluation.Evaluation("memory", LIBRARIES, ROWS, [_row(2, resnet50.SMALL)], BARS, rounds=1, sizes=SIZES)
+EVALUATION = evaluation.Evaluation(
+    "memory", LIBRARIES, ROWS, [_row(2, resnet50.SMALL)], BARS, rounds=1, minutes=4, sizes=SIZES
+)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ def verdict(bar: Bar, samples: Samples) -> str:
         value, where = geometric_mean(known.values()), f"the mean of {len(known)} rows"
     else:
         where, value = max(known.items(), key=lambda item: item[1])
+        where += "" if len(known) == len(found) else f"; {len(known)} of {len(found)} rows measured"
     return f"{'PASS' if value <= bar.limit else 'FAIL'}  {bar.text}: {value:.2f} ({where})"
 
 
@@ -101,11 +102,11 @@ def by_library(samples: Samples, libraries: Sequence[Library], rows: Sequence[Ro
     """A line for each library: the median of each row in its unit, with the least and the most where they differ."""
     named = [f"{row.name}, {row.unit}".removesuffix(", ") for row in rows]
     lines = [["", *named]]
-    lines += [[library.name, *[_spread(samples, library, row) for row in rows]] for library in libraries]
+    lines += [[library.name, *[spread(samples, library, row) for row in rows]] for library in libraries]
     return aligned(lines)
 
 
-def _spread(samples: Samples, library: Library, row: Row) -> str:
+def spread(samples: Samples, library: Library, row: Row) -> str:
     found = samples.get((library.name, row.name))
     if not found:
         return "-"
@@ -183,11 +184,13 @@ def describe(facts: dict[str, Any]) -> str:
 def save(file: Path, facts: dict[str, Any], measured: Measured, verdicts: list[str]) -> None:
     """All samples, in seconds a call, as JSON."""
     problems = [{"library": library, "row": row, "problem": text} for (library, row), text in measured.failed.items()]
+    missing = [{"library": library, "row": row, "reason": text} for (library, row), text in measured.missing.items()]
     content = {
         "machine": facts,
         "seconds": _by_row(measured.wall),
         "processor seconds": _by_row(measured.processor),
         "failed": problems,
+        "missing": missing,
         "bars": verdicts,
     }
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -3,8 +3,9 @@
     python benchmarks/resnet50.py [--quick] [--sizes 1,4] [--peers jax,torch] [--out FOLDER]
 
 Images of 224 x 224 in batches of 1 to 32, a thousand classes, a plain gradient step. Every library runs the same
-program (`resnet.py`) with its own convolution, batch normalisation and pooling, on the same numbers, and must find the
-same loss. Examples a second are images; a step returns when its results are there. `--quick` takes images of 64 x 64.
+program (`resnet50_program.py`) with its own convolution, batch normalisation and pooling, on the same numbers, and must
+find the same loss. Examples a second are images; a step returns when its results are there. `--quick` takes images of
+64 x 64.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import evaluation
-import resnet
+import resnet50_program as program
 import training
 from measure import Row
 from report import Bar
@@ -47,10 +48,10 @@ BARS = [
 ]
 
 
-def _limelight() -> resnet.Operations:
+def _limelight() -> program.Operations:
     import limelight as ll
 
-    return resnet.Operations(
+    return program.Operations(
         conv=lambda x, w, stride: ll.nn.conv(x, w, stride, padding=w.shape[0] // 2),
         norm=lambda x, scale, offset: ll.nn.batch_norm_training(x, scale, offset, EPSILON)[0],
         relu=ll.nn.relu,
@@ -60,11 +61,11 @@ def _limelight() -> resnet.Operations:
     )
 
 
-def _torch() -> resnet.Operations:
+def _torch() -> program.Operations:
     import torch
     from torch.nn import functional
 
-    return resnet.Operations(
+    return program.Operations(
         conv=lambda x, w, stride: functional.conv2d(x, w, stride=stride, padding=w.shape[2] // 2),
         norm=lambda x, scale, offset: functional.batch_norm(x, None, None, scale, offset, True, 0.0, EPSILON),
         relu=torch.relu,
@@ -85,7 +86,7 @@ def _torch_array(array: Any) -> Any:
     return x.permute(axes).contiguous(memory_format=torch.channels_last)
 
 
-def _jax() -> resnet.Operations:
+def _jax() -> program.Operations:
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -108,10 +109,10 @@ def _jax() -> resnet.Operations:
     def loss(logits: Any, labels: Any) -> Any:
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
 
-    return resnet.Operations(conv, norm, jax.nn.relu, pool, lambda x: jnp.mean(x, (1, 2)), loss)
+    return program.Operations(conv, norm, jax.nn.relu, pool, lambda x: jnp.mean(x, (1, 2)), loss)
 
 
-def _tensorflow() -> resnet.Operations:
+def _tensorflow() -> program.Operations:
     import tensorflow as tf
 
     def margins(n: int) -> list[list[int]]:
@@ -120,7 +121,7 @@ def _tensorflow() -> resnet.Operations:
     def loss(logits: Any, labels: Any) -> Any:
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
-    return resnet.Operations(
+    return program.Operations(
         conv=lambda x, w, stride: tf.nn.conv2d(x, w, stride, margins(w.shape[0])),
         norm=lambda x, scale, offset: tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=EPSILON)[0],
         relu=tf.nn.relu,
@@ -131,9 +132,9 @@ def _tensorflow() -> resnet.Operations:
 
 
 OPERATIONS = {"limelight": _limelight, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow}
-TASK = training.Task(resnet.loss, resnet.parameters, resnet.batch, OPERATIONS, 1e-6, _torch_array)
+TASK = training.Task(program.loss, program.parameters, program.batch, OPERATIONS, 1e-6, _torch_array)
 LIBRARIES = [library for library in training.libraries(TASK) if library.name != "variables"]
-EVALUATION = evaluation.Evaluation("resnet50", LIBRARIES, ROWS, QUICK, BARS, rounds=3, sizes=SIZES)
+EVALUATION = evaluation.Evaluation("resnet50", LIBRARIES, ROWS, QUICK, BARS, rounds=3, minutes=8, sizes=SIZES)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def tables(measured: Measured, libraries: Sequence[Library], chosen: Sequence[Ro
     return [*report.times(measured.wall, libraries, chosen), "", *report.speedups(measured.wall, libraries, chosen)]
 
 
-EVALUATION = evaluation.Evaluation("staging", LIBRARIES, STAGED, QUICK, BARS, rounds=11, tables=tables)
+EVALUATION = evaluation.Evaluation("staging", LIBRARIES, STAGED, QUICK, BARS, rounds=11, minutes=5, tables=tables)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
 TESTS = "tests/engine/executors/loops"
-SANITIZED_TESTS = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "assignments")
+SANITIZED_TESTS = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "stateful_loops", "assignments")
 COMPILERS = ("cc", "gcc", "clang", "cl")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -11,13 +11,14 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import limelight as ll
 from limelight import events
+from limelight.core import devices
 from limelight.executors.loops import native_loops
 
 ROOT = Path(__file__).parents[1]
@@ -132,7 +133,10 @@ def test_a_cached_call_calls_no_python_function_for_each_leaf(args, kwargs, plan
     f = ll.function(lambda *xs, **more: ll.constant(1.0) + 1.0)
     for _ in range(5):
         f(*args, **kwargs)
-    assert python_calls(lambda: f(*args, **kwargs)) == [name for name in GUARDED if not kwargs or name != "plain_types"]
+    called = python_calls(lambda: f(*args, **kwargs))
+    assert called.count("<listcomp>") <= 1  # which is a function up to Python 3.11
+    called = [name for name in called if name != "<listcomp>"]
+    assert called == [name for name in GUARDED if not kwargs or name != "plain_types"]
     assert f.trace_count == 1
 
 
@@ -183,8 +187,9 @@ def test_a_variable_as_an_operand_is_read_once_by_a_tape(a):
     ],
     ids=["sin", "tanh", "sigmoid", "multiply", "matmul", "number"],
 )
-def test_a_gradient_in_a_trace_takes_calls_in_proportion(body, inline, staged):
+def test_a_gradient_in_a_trace_takes_calls_in_proportion(body, inline, staged, monkeypatch):
     """Python functions for each op, in times of those that its trace takes: `inline` is a tape in the trace."""
+    monkeypatch.setattr(devices, "_in_use", False)  # tapes note more where another test has used another device
     arguments = [ll.constant(np.eye(3, dtype=np.float32))] * 2
 
     def calls(n: int, derived: Callable[..., Any]) -> int:
@@ -262,7 +267,7 @@ def report(module) -> ModuleType:
     return module("report")
 
 
-EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory")
+EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory", "promises")
 
 
 @pytest.mark.parametrize("name", EVALUATIONS)
@@ -349,12 +354,68 @@ def test_a_task_is_trained_and_its_memory_counted(stage, module):
 
 
 def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
-    resnet, operations = module("resnet"), module("resnet50").OPERATIONS["limelight"]()
+    resnet, operations = module("resnet50_program"), module("resnet50").OPERATIONS["limelight"]()
     parameters = resnet.parameters()
     assert sum(p.size for p in parameters) == 25_557_032  # without running averages
     assert sum(p.ndim in (2, 4) for p in parameters) == 50 + 4  # and the projections of four stages
     loss = float(resnet.loss(operations, list(map(ll.constant, parameters)), resnet.batch(2, 32)))
     assert abs(loss - np.log(resnet.CLASSES)) < 2.0
+
+
+class Measuring:
+    """Stands for the process that measures: says what it is told to, and lets the clock run."""
+
+    now = 0.0
+    takes: ClassVar[dict[tuple[str, str], float]] = {}
+
+    def __init__(self, module: str) -> None:
+        pass
+
+    def measure(self, library: str, row: Any, seconds: float) -> tuple[float, float] | None:
+        took = self.takes.get((library, row.name), 1.0)
+        if took == float("inf"):
+            raise KeyboardInterrupt
+        Measuring.now += min(took, seconds)
+        return None if took > seconds else (took, took)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("takes", "options", "measured", "missing"),
+    [
+        ({}, {}, 3 * 4, {}),
+        ({}, {"seconds": 2.5}, 2, {("a", "y"): "was over", ("b", "y"): "was over"}),
+        ({("a", "y"): 100.0}, {"seconds": 9.0}, 2, {("a", "y"): "was over", ("b", "y"): "was over"}),
+        ({("a", "x"): 7.0}, {"patience": 5.0}, 3 * 2, {("a", "x"): "more than 5 s", ("a", "y"): "more than 5 s"}),
+        ({("a", "y"): float("inf")}, {}, 2, {("a", "y"): "interrupted", ("b", "y"): "interrupted"}),
+    ],
+    ids=["all", "in a round", "in a row", "patience", "Ctrl-C"],
+)
+def test_a_run_that_ends_early_keeps_what_there_is(takes, options, measured, missing, module, monkeypatch):
+    measure = module("measure")
+    monkeypatch.setattr(Measuring, "now", 0.0)
+    monkeypatch.setattr(Measuring, "takes", takes)
+    monkeypatch.setattr(measure, "Worker", Measuring)
+    monkeypatch.setattr(measure.time, "monotonic", lambda: Measuring.now)
+    libraries = [measure.Library(name, name, dict) for name in "ab"]
+    rows = [measure.Row(name, "steady state", "") for name in "xy"]
+    found = measure.interleave(libraries, rows, 3, "nowhere", **options)
+    assert sum(map(len, found.wall.values())) == measured
+    assert found.failed == {}
+    assert found.missing.keys() == missing.keys()
+    for key, words in missing.items():
+        assert words in found.missing[key]
+    lines = module("evaluation")._left_out(found)
+    assert len(lines) == len({(key[0], found.missing[key]) for key in missing})
+
+
+def test_sizes_are_measured_one_after_the_other(module):
+    evaluation, measure = module("evaluation"), module("measure")
+    rows = [measure.Row(f"{name} {size}", name, "", size=size) for name in ("first", "steady") for size in (200, 10)]
+    order = [row.name for row in evaluation._by_size([*rows, evaluation.LOSS])]
+    assert order == ["first 200", "steady 200", evaluation.LOSS.name, "first 10", "steady 10"]
 
 
 def test_rounds_are_shown_with_their_spread(report, module):
@@ -404,3 +465,16 @@ def test_nothing_slows_down_the_attributes_of_tensors():
     """With a `__getattr__` of its own, Python would look up `x._data` the slow way: 10 % of `a + b`."""
     assert not hasattr(ll.Tensor, "__getattr__")
     assert ll.Tensor.__getattribute__ is object.__getattribute__
+
+
+def test_calls_are_counted_out_by_those_after_the_first(module: Callable[[str], ModuleType]) -> None:
+    asked = []
+
+    def run(number: int) -> tuple[float, float]:  # the first call traces; a call takes a microsecond after 30 of them
+        before, after = sum(asked), sum(asked) + number
+        asked.append(number)
+        slow = max(0, min(after, 30) - before)
+        return (5.0 if before == 0 else 0.0) + slow * 1e-4 + (number - slow) * 1e-6, 0.0
+
+    assert module("measure").calibrate(run, limit=0.004) == 4000
+    assert asked[0] == 1

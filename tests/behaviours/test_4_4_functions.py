@@ -247,6 +247,35 @@ def test_120_a_pair_built_under_one_scope_serves_another(stage: Callable[..., An
         assert g.device == "cpu:0"
 
 
+@both
+@pytest.mark.parametrize("persistent", [False, True])
+def test_120_each_op_of_a_gradient_runs_where_its_forward_op_did(stage: Callable[..., Any], persistent: bool) -> None:
+    """Also where that took an operand from another device, of which the tape has saved the original."""
+    a, b = ll.Variable(np.eye(3, dtype="float32")), ll.Variable(np.ones((3, 2), "float32"))
+
+    @stage
+    def step(x: Any) -> Any:
+        with ll.GradientTape(persistent=persistent) as tape:
+            with ll.device("cpu:1"):
+                h = ll.tanh(x @ a.read_value())
+            with ll.device("cpu:2"):
+                y = ll.sum(ll.sin(h @ b.read_value()))
+        return tape.gradient(y, [a, b])
+
+    x = ll.ones((4, 3))
+    copies: list[Any] = []
+    with ll.events.listen(copies.append, ll.events.Copied), ll.explain.Placements() as log:
+        gradients = step(x)
+    assert [g.device.short for g in gradients] == ["CPU:0", "CPU:0"]  # where the variables are
+    placed = ll.explain.placements(step) if hasattr(step, "trace_cache") else log
+    text = str(placed)
+    assert "cos on CPU:2" in text
+    assert {line.split(":")[1][0] for line in text.splitlines() if line.startswith("matmul on")} == {"1", "2"}
+    assert "multiply on CPU:0" not in text
+    moved = {(copy.source_device[-5:], copy.target_device[-5:]) for copy in copies if copy.what == "f32[4,3]"}
+    assert moved == {("CPU:0", "CPU:1"), ("CPU:1", "CPU:2"), ("CPU:2", "CPU:1")}
+
+
 # 121 Memory
 
 

@@ -51,6 +51,7 @@ BY_AUTOGRAPH = {
     "names_deleted_in_a_branch",
     "numbers_that_a_tensor_decides",
     "numbers_on_one_path_alone",
+    "numbers_rounded_and_asked",
 }
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 

@@ -7,14 +7,16 @@ each entry as the walk is done with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
 
+from limelight.autodiff.op_devices import OpDevices, scope_of
 from limelight.autodiff.tape_entries import source_of
-from limelight.core import device_scopes, dispatch, name_scopes, nest, shapes
+from limelight.core import device_scopes, devices, dispatch, name_scopes, nest, shapes
 from limelight.core.collector import collector_paused
-from limelight.core.devices import CPU0
+from limelight.core.devices import CPU0, Device
 from limelight.core.op import SAVED, Op, TapeEntry
 from limelight.core.sparse_gradient import SparseGradient
 from limelight.core.tensor import Tensor, as_tensor, constant, wrap
@@ -26,6 +28,8 @@ Gradients = dict[int, Any]
 """Gradients found so far, by uid: tensors, or sparse."""
 Repeat = Callable[[Any, Any, tuple[Any, ...], Any, Any], tuple[Any, ...]]
 """`Interpreter.repeat`."""
+Places = Sequence[Device | None] | None
+"""Of each entry, the device of its op (`op_devices`)."""
 
 
 UNCONNECTED: Final = ("none", "zero")
@@ -103,37 +107,48 @@ def _seed_gradients(targets: Sequence[Any], output_grads: Sequence[Any], watched
     return grads
 
 
-def pull(entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool) -> None:
+def pull(
+    entries: list[TapeEntry], grads: Gradients, wanted: set[int], roots: set[int], keep: bool, ran: OpDevices
+) -> None:
     """Walks the entries backwards, turning gradients of outputs into gradients of inputs.
 
-    `roots` are what was watched to begin with: where all of them are wanted, every recorded path leads to one of these.
-    Unless they are to be kept, entries go as they are done with, and so does what they saved.
+    Args:
+        entries: in the order in which they were recorded.
+        grads: those of the targets; becomes those of the sources.
+        wanted: the uids of the sources.
+        roots: what was watched to begin with: where all of them are wanted, every path leads to one of these.
+        keep: else entries go as they are done with, and so does what they saved.
+        ran: the devices on which the ops ran, and the ops of their gradients are to run.
     """
+    places = ran.of(entries, keep) if ran else None
     if roots <= wanted:
         masks = [mask if (mask := entry[0].mask) >= 0 else _watched_inputs(entry) for entry in entries]
     else:
         masks = _masks_towards(entries, wanted)
     if dispatch.active:  # nobody asks whose line it is, or what part of a graph, when only kernels run
-        with name_scopes.gradient_scope():
-            _walk(entries, masks, grads, wanted, keep, True)
+        with name_scopes.gradient_scope(), collector_paused():
+            _walk_at_lines(entries, masks, grads, wanted, keep, places)
     else:
-        _walk(entries, masks, grads, wanted, keep, False)
+        _walk(entries, masks, grads, wanted, keep, places)
 
 
 def _walk(
-    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, looked_at: bool
+    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, places: Places
 ) -> None:
-    if looked_at:
-        with collector_paused():
-            _walk_at_lines(entries, masks, grads, wanted, keep)
-        return
     for index in range(len(masks) - 1, -1, -1):
         entry = entries[index] if keep else entries.pop()
-        if masks[index]:
+        if not masks[index]:
+            continue
+        if places is None:
             _pull_one(entry, grads, masks[index], wanted)
+        else:
+            with scope_of(places[index]):
+                _pull_one(entry, grads, masks[index], wanted)
 
 
-def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool) -> None:
+def _walk_at_lines(
+    entries: list[TapeEntry], masks: list[int], grads: Gradients, wanted: set[int], keep: bool, places: Places
+) -> None:
     """The same; gradient ops belong to the line of their forward op, and to the one that asks."""
     caller = source_line.user_stack()
     interpreter = dispatch.current()
@@ -150,8 +165,9 @@ def _walk_at_lines(entries: list[TapeEntry], masks: list[int], grads: Gradients,
             if known is None:
                 known = stacks[key] = _gradient_place(entry, caller)
             _, scope, line.stack = known
-            if scope:
-                with name_scopes.gradient_scope(scope):
+            if scope or places is not None:
+                at = nullcontext() if places is None else scope_of(places[index])
+                with at, name_scopes.gradient_scope(scope):
                     _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
             else:
                 _pull_traced(entry, grads, masks[index], wanted, repeat, line.stack)
@@ -304,10 +320,15 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
 
 def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
-    if type(g) is SparseGradient:
-        return g if g.device is of._device or type(g.values) is not Tensor else g.to(of._device)
     if g is not None:
-        return g if type(g) is not Tensor or g._device is of._device else g.to(of._device)
+        if type(g) is Tensor:
+            return g if g._device is of._device else g.to(of._device)
+        if type(g) is SparseGradient and type(g.values) is Tensor:
+            return g if g.device is of._device else g.to(of._device)
+        if not devices.in_use():
+            return g
+        place = getattr(of, "device", None)  # what stands for a variable in a graph that is rebuilt does not know
+        return g if place is None or g.device is place else g.to(place)
     if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
         return None
     return filled(0, of)

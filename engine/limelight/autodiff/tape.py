@@ -26,6 +26,7 @@ from limelight.autodiff import backward, missing_gradients
 from limelight.autodiff.backward import uid_of
 from limelight.autodiff.cut_provenance import CutDescendants, note_cut, note_descendants
 from limelight.autodiff.gradient_cuts import MAX_CUTS, Edge, GradientCut, cut_of, edge_of, ensure_uid
+from limelight.autodiff.op_devices import OpDevices
 from limelight.autodiff.recording_pause import RecordingPause
 from limelight.autodiff.reentrant_tape import call_to_rerun, hidden_outputs, rerun
 from limelight.autodiff.tape_entries import (
@@ -41,8 +42,9 @@ from limelight.autodiff.tape_entries import (
     specs_of,
 )
 from limelight.autodiff.tape_jacobians import Jacobians, Pull
+from limelight.autodiff.tape_members import INTERNAL, Listed
 from limelight.autodiff.tape_scopes import Makers, check_known, makers_below
-from limelight.core import dispatch, dtypes, name_scopes, nest, shapes
+from limelight.core import devices, dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, new_uid
@@ -58,21 +60,7 @@ _ids = itertools.count(1)
 _alive: Final[set[weakref.ref[GradientTape]]] = set()
 
 
-_INTERNAL: Final = frozenset(dir(dispatch.Interpreter)) - frozenset(dir(object)) | {
-    "observe_many",
-    "value_of",
-    "watches",
-}
-
-
-class _Listed(type):
-    """The type of tapes' class: completion offers what a tape is for, without what makes it an interpreter of ops."""
-
-    def __dir__(cls) -> list[str]:
-        return hints.without_internals(cls, type.__dir__(cls), _INTERNAL)
-
-
-class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
+class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
     """A gradient tape: records the ops of its block for reverse-mode differentiation (Baydin et al. 2018, section 3.2).
 
     Ops that depend on something watched are recorded: trainable variables are watched when read, tensors by `watch`. A
@@ -112,6 +100,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         self._roots: set[int] = set()  # those watched to begin with, not for being computed from others
         self._variables: dict[int, Any] = {}
         self._entries: list[TapeEntry] = []
+        self._devices = OpDevices()
         self._reads: dict[Any, Tensor] = {}  # the values of variables that were operands, by storage
         self._cuts: deque[GradientCut] = deque(maxlen=MAX_CUTS)
         self._cut_descendants: CutDescendants = {}  # what comes of the results of cuts
@@ -280,8 +269,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
                 stack = below.nodes[-1].stack
                 place = (stack[0] if stack else None), 0
             self._entries.append((recipe, uid, data.shape, dtype, *place, *saved, *names))
-            if dispatch.tapes_told and events.wanted(events.Recorded):
-                self._emit(inputs)
+            if dispatch.tapes_told or devices.in_use():
+                self._note(op, inputs, out)
             return out
         return self._cut(op, attrs, inputs, out)
 
@@ -400,6 +389,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
                 names[i] = ensure_uid(outs[i])
         self._watched.update([uid for uid in names if uid])
         place = placed(_getframe(2))
+        if devices.in_use():
+            self._devices.note(next(filter(None, names), 0), op, outs[0] if outs else None)
         if op.multiple:
             self._entries.append((recipe, names, shapes, kinds, *place, *saved, *uids))
         else:
@@ -486,7 +477,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
             ):
                 self._edges_left = [edge_of(entry, keep=False) for entry in self._entries]
             entries = self._entries if self.persistent else self._release_entries()
-            backward.pull(entries, grads, set(names), self._roots, self.persistent)
+            backward.pull(entries, grads, set(names), self._roots, self.persistent, self._devices)
             gradients = [
                 backward.deliver(grads.get(uid) if uid else None, x, unconnected_gradients)
                 for uid, x in zip(names, wanted, strict=True)
@@ -508,7 +499,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
 
         def pull(target: Any, g: Any) -> list[Any]:
             grads = backward.seed_gradients([target], [g], self._watched)
-            backward.pull(entries, grads, set(names), self._roots, True)
+            backward.pull(entries, grads, set(names), self._roots, True, self._devices)
             return [
                 backward.deliver(grads.get(uid) if uid else None, x, "none")
                 for uid, x in zip(names, sources, strict=True)
@@ -570,11 +561,18 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=_Listed):
         return sum(record.saved_bytes for record in self.entries)
 
     def __dir__(self) -> list[str]:
-        return hints.without_internals(type(self), object.__dir__(self), _INTERNAL)
+        return hints.without_internals(type(self), object.__dir__(self), INTERNAL)
 
     def __repr__(self) -> str:
         state = "recording" if self.active else "used" if self._used and not self.persistent else "idle"
         return f"<GradientTape {self.id}: {state}, {len(self._entries)} entries>"
+
+    def _note(self, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
+        """What few want to know of an entry: where its op ran, and that there is one."""
+        if devices.in_use():
+            self._devices.note(out._uid, op, out)
+        if dispatch.tapes_told and events.wanted(events.Recorded):
+            self._emit(inputs)
 
     def _emit(self, inputs: tuple[Any, ...]) -> None:
         entry = fields_of(self._entries[-1])

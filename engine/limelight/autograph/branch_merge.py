@@ -21,7 +21,16 @@ import numpy as np
 from limelight.autograph import user_lines
 from limelight.autograph.context import changes_next, staged_block
 from limelight.autograph.local_containers import Changed, Held, age, contents, fill, given_back, made_within, now
-from limelight.autograph.python_numbers import as_mixed, code_of, like, tells, zero_like
+from limelight.autograph.python_numbers import (
+    Blank,
+    as_mixed,
+    code_of,
+    is_array,
+    is_input_array,
+    like,
+    tells,
+    zero_like,
+)
 from limelight.autograph.reachable_state import Outer
 from limelight.autograph.undefined_variables import (
     AssignedIfRun,
@@ -343,6 +352,8 @@ class _Joining(NamedTuple):
             return a
         if not is_value(a) or not is_value(b):
             raise self._differ(described(a), described(b), _remedy(a, b, path), path)
+        if tells.codes and (is_array(a) or is_array(b)) and not isinstance(a, Blank) and not isinstance(b, Blank):
+            self._refuse_arrays(a, b, path)
         x = self.true.tensor(a, _adapted(a, b))
         y = self.false.tensor(b, _adapted(b, a))
         if x.dtype != y.dtype:
@@ -351,6 +362,19 @@ class _Joining(NamedTuple):
             raise self._differ(str(x.spec), str(y.spec), "write ll.reshape or ll.broadcast_to in one of them", path)
         self.outputs.append(_Pair(x, y))
         return _Mark(len(self.outputs) - 1, (a, b), None if x.ndim or not tells.codes else self._code(a, b))
+
+    def _refuse_arrays(self, a: Any, b: Any, path: str) -> None:
+        """Raises ControlFlowError where a cell would have an array of NumPy's in some runs only, or another one."""
+        if is_array(a) != is_array(b):
+            what, write = "an array of NumPy's on one path and a tensor on the other", "ll.constant(array) before"
+        elif is_input_array(a) or is_input_array(b):
+            what, write = "an input's array itself on one path, and another on the other", "array.copy() there"
+        else:
+            return
+        raise ControlFlowError(
+            f"{shown(path)} is {what}, and a tensor decides {self.words.whole}: what a graph returns is new, and of "
+            f"one kind. Write {write}{self.where or source_line.here()}"
+        )
 
     def _code(self, a: Any, b: Any) -> int | None:
         """The output that says which of two scalars are numbers; None where both are, of one type, or neither is."""
@@ -436,7 +460,8 @@ def blank_of(ran: Ran, leaf: Any) -> Any:
     if zero is not None or not is_value(leaf):
         return leaf if zero is None else zero
     like = ran.tensor(leaf)
-    return np.zeros([size or 0 for size in like.shape], like.dtype)  # sizes that are unknown while tracing are 0
+    zeros = np.zeros([size or 0 for size in like.shape], like.dtype)
+    return zeros.view(Blank) if zeros.ndim else zeros  # sizes that are unknown while tracing are 0
 
 
 def fits(number: Any, dtype: Any) -> bool:

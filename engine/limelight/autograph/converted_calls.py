@@ -10,18 +10,17 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
 
-from limelight.autograph import iterables, mutation_guards
+from limelight.autograph import iterables, mutation_guards, number_builtins
 from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
 from limelight.autograph.local_containers import links, made, passing
 from limelight.autograph.logical_operators import all_, any_, decides
-from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, as_number, examples, picked, tells
+from limelight.autograph.python_numbers import as_number, picked, without_number
 from limelight.autograph.transpiler import MARK, converted
 from limelight.core.dispatch import apply
 from limelight.core.eager.operands import prepare
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import ControlFlowError
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
 
@@ -48,7 +47,7 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         if overload is None and kind is type:
             function = as_converted(function)
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
-        args = tuple(map(_argument, args))
+        args = tuple([without_number(_argument(x)) for x in args])  # `ll.constant(n)` of a number is a tensor
     else:
         function = as_converted(function)
     if any(type(x) is list or type(x) is dict for x in args):
@@ -167,33 +166,6 @@ def _extreme(sign: Callable[[Any, Any], Any], original: Callable[..., Any]) -> C
     return extreme
 
 
-@in_place_of_python
-def _isinstance(x: Any, kinds: Any) -> bool:
-    """In cells, of what stands for a number: as the plain code answers, if that does not depend on the run."""
-    if not tells.codes or type(x) not in (SymbolicNumber, MixedNumber):
-        return isinstance(x, kinds)
-    found = {isinstance(example, kinds) for example in examples(x)}
-    if len(found) > 1:
-        raise _kind_unknown("isinstance")
-    return found.pop()
-
-
-@in_place_of_python
-def _type(*args: Any) -> Any:
-    if len(args) != 1 or not tells.codes or type(args[0]) not in (SymbolicNumber, MixedNumber):
-        return type(*args)
-    if type(args[0]) is MixedNumber:
-        raise _kind_unknown("type")
-    return type(examples(args[0])[0])
-
-
-def _kind_unknown(asks: str) -> ControlFlowError:
-    return ControlFlowError(
-        f"`{asks}` is asked of what is a Python number in some runs, and in others a tensor or another kind of number, "
-        "which is unknown while tracing; begin with a tensor, as ll.constant(...), so that it is one in all"
-    )
-
-
 _ITERATE: Final = (builtins.all, builtins.any)
 """What they go over may be a generator: only going over it shows whether tensors are in it."""
 
@@ -207,6 +179,5 @@ _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.max: _extreme(operator.gt, builtins.max),
     builtins.all: all_,
     builtins.any: any_,
-    builtins.isinstance: _isinstance,
-    builtins.type: _type,
+    **number_builtins.OVERLOADS,
 }

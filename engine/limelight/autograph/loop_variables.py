@@ -30,7 +30,7 @@ from limelight.autograph.branch_merge import (
 from limelight.autograph.container_aliases import link, lonely
 from limelight.autograph.context import changes_next, here, restore_on_error, staged_block, widen
 from limelight.autograph.local_containers import Changed, Changes, contents, fill, made_within, now
-from limelight.autograph.python_numbers import after_loop, code_of, in_loop, mixed_in_loop, tells
+from limelight.autograph.python_numbers import Blank, after_loop, code_of, in_loop, is_array, mixed_in_loop, tells
 from limelight.autograph.reachable_state import reachable
 from limelight.autograph.reserved_names import added
 from limelight.autograph.undefined_variables import (
@@ -385,6 +385,15 @@ class Carried:
     def _adopt_mixed(self) -> None:
         """Has the loop made again if variables are Python numbers after some iterations, and not after all."""
         begin = self._number_slots()
+        for at, path in enumerate(self.paths):
+            after = self._parts.get(at)
+            if isinstance(begin.get(at), Blank):
+                continue
+            if is_array(begin.get(at)) != is_array(after) and (is_array(after) or not self._runs_always):
+                raise ControlFlowError(
+                    f"{shown(path)} is an array of NumPy's after some runs of {self._what} and a tensor after others: "
+                    f"what a graph returns is of one kind. Write ll.constant(array) before{source_line.here()}"
+                )
         mixed = mixed_in_loop(begin, self._parts, id(self), self._runs_always)
         paths = {path for at, path in enumerate(self.paths) if at in mixed and not is_flag(path)}
         if paths - self._mixed:

@@ -17,7 +17,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -26,14 +26,25 @@ from limelight.core.dtypes import default_for, int32
 from limelight.core.eager.operands import prepare
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, constant, new_uid
+from limelight.errors import ControlFlowError
 from limelight.staging.symbolic import SymbolicTensor
 
 Source: TypeAlias = "tuple[int, int]"
 """A tensor that a loop carries: the loop, and its place among those."""
 
-_KINDS: Final[dict[Any, str]] = {bool: "b", int: "iu", float: "f"}
+_PYTHON: Final[dict[Any, Any]] = {bool: np.dtype(np.bool_), int: np.dtype(np.int32), float: np.dtype(np.float32)}
+_KINDS: Final[dict[Any, str]] = {
+    bool: "b",
+    int: "iu",
+    float: "f",
+    np.bool_: "b",
+    np.int32: "iu",
+    np.int64: "iu",
+    np.float32: "f",
+    np.float64: "f",
+}
 _CODES: Final[tuple[Any, ...]] = (None, *_KINDS)
-"""What a code means: a tensor, or a number of that type."""
+"""What a code means: a tensor, or a number of that type, Python's or NumPy's."""
 
 _SMALL: Final = 1 << 12  # added once in a round, half a million rounds stay within an int32
 _LARGE: Final = 1 << 30
@@ -41,6 +52,10 @@ _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and
 _GROWING: Final = frozenset(["mul", "pow", "lshift"])
 _COMPARISONS: Final = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNARY: Final = ("neg", "pos", "abs", "invert")
+_TO_INT: Final = frozenset(["floor", "ceil", "trunc"])
+"""Give ints of tensors as well."""
+
+_ROUNDING: Final = ("round", *sorted(_TO_INT))
 
 
 class _Tells(threading.local):
@@ -80,7 +95,8 @@ class MixedNumber(SymbolicTensor):
 
 def as_number(x: Any, kind: Any, sources: frozenset[Source] = frozenset(), unsure: bool = False) -> Any:
     """`x` as what stands for a number of the type `kind`; `x` itself if it is no symbolic scalar of such a dtype."""
-    if type(x) not in (SymbolicTensor, SymbolicNumber) or x.dtype.kind not in _KINDS.get(kind, "") or x.shape != ():
+    scalar = type(x) in (SymbolicTensor, SymbolicNumber, MixedNumber) and x.shape == ()
+    if not scalar or x.dtype.kind not in _KINDS.get(kind, ""):
         return x
     made = _another(SymbolicNumber, x)
     made.kind, made.sources, made.unsure = kind, sources, unsure
@@ -120,14 +136,61 @@ def decoded(tensor: Any, code: Any) -> Any:
 
 
 def kind_of(x: Any) -> Any:
-    """The type of the Python number that `x` is or stands for; None for anything else."""
+    """The type of the number that `x` is or stands for, Python's or NumPy's; None for anything else."""
+    if _is_stand_in(x):
+        kind = getattr(x, "number_type", None)
+        return kind if kind in _KINDS else None
     return x.kind if type(x) is SymbolicNumber else type(x) if type(x) in _KINDS else None
+
+
+class Blank(np.ndarray[Any, Any]):
+    """Zeros for a variable that has no value yet, which nobody reads: neither an array of the user's nor a tensor."""
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is, or stands for, an array of NumPy's with axes."""
+    return (isinstance(x, np.ndarray) or _is_stand_in(x)) and not isinstance(x, Blank) and bool(x.ndim)
+
+
+array_stand_ins: Final[list[Any]] = []
+"""The class whose instances stand for arrays in cells, which a package above registers."""
+
+
+def as_array(x: Any, *made_of: Any) -> Any:
+    """`x`, made of these values, as what stands for an array where all of them are arrays of NumPy's."""
+    known = [one for one in made_of if not isinstance(one, Blank)]
+    if tells.codes and array_stand_ins and type(x) is SymbolicTensor and known and all(map(is_array, known)):
+        x.__class__ = array_stand_ins[0]
+    return x
+
+
+def is_input_array(x: Any) -> bool:
+    """Whether `x` stands for an array among the inputs, rather than for one that the graph computes."""
+    return _is_stand_in(x) and x._value.node is None
+
+
+def without_number(x: Any) -> Any:
+    """`x` as the tensor that a function of limelight's makes of it; whatever stands for no number as it is."""
+    return _another(SymbolicTensor, x) if type(x) in (SymbolicNumber, MixedNumber) else x
 
 
 def examples(x: Any) -> list[Any]:
     """Of each type that a run may have for `x`, which stands for a number, one value."""
-    kinds = list(_KINDS) if type(x) is MixedNumber else [kind_of(x)]
-    return [*([x] if type(x) is MixedNumber else []), *[kind(1) for kind in kinds]]
+    kinds = [kind for kind in _KINDS if _can_hold(x.dtype, kind)] if type(x) is MixedNumber else [kind_of(x)]
+    return [*([without_number(x)] if type(x) is MixedNumber else []), *[kind(1) for kind in kinds]]
+
+
+def _can_hold(dtype: Any, kind: Any) -> bool:
+    return bool(kind in _PYTHON or np.dtype(kind) == dtype)
+
+
+def by_kind(x: Any, asked: Callable[[Any], bool]) -> Any:
+    """What `asked` answers of `x`, which stands for a number: as a Python bool that a run decides, where it does."""
+    found = {asked(example) for example in examples(x)}
+    if len(found) == 1:
+        return found.pop()
+    kinds = [without_number(x), *[kind(1) for kind in _KINDS]]
+    return as_number(constant([asked(one) for one in kinds])[x.code], bool, sources_of(x))
 
 
 def one_kind(*values: Any) -> Any:
@@ -156,9 +219,9 @@ def _is_unsure(x: Any) -> bool:
 
 
 def like(x: Any, *values: Any) -> Any:
-    """`x` as a number where all of the `values` that it is made of are numbers of one type."""
+    """`x` as a number, or an array, where all of the `values` that it is made of are numbers of one type, or arrays."""
     kind = one_kind(*values)
-    return x if kind is None else as_number(x, kind, sources_of(*values), is_unsure(*values))
+    return as_array(x, *values) if kind is None else as_number(x, kind, sources_of(*values), is_unsure(*values))
 
 
 def picked(x: Any, condition: Any, one: Any, other: Any) -> Any:
@@ -166,6 +229,8 @@ def picked(x: Any, condition: Any, one: Any, other: Any) -> Any:
     codes = code_of(one), code_of(other)
     if (type(codes[0]) is type(codes[1]) is int and codes[0] == codes[1]) or not tells.codes:
         return like(x, one, other)
+    if any(type(a) is SymbolicTensor and a.dtype != x.dtype for a in (one, other)):
+        raise refusal(f"is compared with a tensor of another dtype than {x.dtype}", "a tensor of one dtype")
     where = get("where")
     return as_mixed(
         x, apply(where, prepare(where, (condition, *[constant(code, int32) for code in codes]))), one, other
@@ -175,7 +240,9 @@ def picked(x: Any, condition: Any, one: Any, other: Any) -> Any:
 def zero_like(x: Any) -> Any:
     """A Python number that can stand where `x` has not been assigned; None if `x` is no number of the usual dtype."""
     kind = kind_of(x)
-    if kind is None or (type(x) is SymbolicNumber and x.dtype != default_for(kind())):
+    if kind is None:
+        return None
+    if isinstance(x, SymbolicTensor) and x.dtype != (default_for(kind()) if kind in _PYTHON else np.dtype(kind)):
         return None
     return kind()
 
@@ -193,7 +260,7 @@ def in_loop(leaves: Sequence[Any], begin: Mapping[int, Any], codes: Mapping[int,
     return [
         as_mixed(x, leaves[codes[at]])
         if at in codes
-        else x
+        else as_array(x, begin.get(at))
         if kind is None
         else as_number(x, kind, frozenset([(loop, at)]))
         for at, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
@@ -236,83 +303,209 @@ def after_loop(
         if at in codes
         else as_number(x, kinds[at], around, at in unsure)
         if at in numbers
-        else x
+        else as_array(x, begin.get(at), after.get(at))
         for at, x in enumerate(results)
     ]
 
 
 def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
     method = f"__{'r' if swapped else ''}{name}__"
-    tensors: Callable[..., Any] = getattr(SymbolicTensor, method)
+    tensors: Callable[..., Any] = getattr(SymbolicTensor, method, None) or _whole(name)
 
     def operate(self: SymbolicNumber | MixedNumber, *others: Any) -> Any:
-        made = tensors(self, *others)
         operands = (*others, self) if swapped else (self, *others)
-        if MixedNumber in map(type, operands):
+        if not tells.codes:  # results of functions are tensors: it is enough to know what stays a number
+            made, by_value = tensors(self, *others), name == "pow" and isinstance(operands[1], Tensor)
+            kind = None if by_value or name in _ROUNDING else _result_kind(python, operands)
+            return made if kind is None else as_number(made, kind, sources_of(self, *others))
+        if others:
+            if _is_stand_in(others[0]):
+                return NotImplemented  # its own method does what NumPy does
+            _refuse_others(name, operands)
+        alike = _in_one_dtype(name, python, operands)
+        made = tensors(*(reversed(alike) if swapped else alike))
+        if made is NotImplemented:
+            return made
+        if MixedNumber in map(type, operands) and name not in _TO_INT:
+            _refuse_two_dtypes(name, made, operands)
             return as_mixed(made, _result_code(name, python, operands), *operands)
-        kind = _result_kind(name, python, operands)
+        kind = int if name in _TO_INT else _result_kind(python, operands)
         if kind is None:
             return made
-        return as_number(made, kind, sources_of(self, *others), _may_differ(name, kind, self, others))
+        if kind is int and made.dtype.kind == "f":  # what was rounded
+            made = made.astype(int32)
+        return as_number(made, kind, sources_of(self, *others), _may_differ(name, kind, made, operands))
 
     operate.__name__ = method
     return operate
 
 
-def _result_kind(name: str, python: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+def _is_stand_in(x: Any) -> bool:
+    """Whether `x` is a tensor that stands for something else, as an array of NumPy's in a cell, and knows how."""
+    return isinstance(x, SymbolicTensor) and type(x) not in (SymbolicTensor, SymbolicNumber, MixedNumber)
+
+
+def _refuse_others(name: str, operands: tuple[Any, ...]) -> None:
+    """Raises ControlFlowError where Python would give neither a number nor a tensor."""
+    for x in operands:
+        if isinstance(x, np.ndarray):
+            raise refusal("meets an array of NumPy's", "ll.constant(array)")
+        if isinstance(x, complex):
+            raise refusal("meets a complex number", "ll.constant(x)")
+        if isinstance(x, list | tuple | str | bytes) and name == "mul":
+            raise refusal(
+                f"repeats a {type(x).__name__}, whose length a graph cannot leave open",
+                "a number that no tensor decides",
+            )
+
+
+def refusal(what: str, instead: str) -> ControlFlowError:
+    """The error where a number that a tensor decides does what a graph cannot do for numbers."""
+    return ControlFlowError(
+        f"a Python number that a tensor decides {what}: the result would be neither a number nor a tensor, and a graph "
+        f"has nothing else. Write {instead} in its place, or do it in a cell below, without %%stage"
+    )
+
+
+def _in_one_dtype(name: str, python: Callable[..., Any], operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands, with numbers in the dtype in which Python, or the tensor beside them, would take them."""
+    tensors = [x for x in operands if isinstance(x, Tensor) and type(x) is not SymbolicNumber]
+    if tensors:
+        return tuple([_weakly(x, tensors[0].dtype) for x in operands])
+    rule = operator.add if name in _COMPARISONS else python
+    kind = _result_kind(rule, operands)
+    if name in _ROUNDING or kind is None:
+        return operands
+    if kind is int and any(kind_of(x) is float for x in operands):
+        return operands
+    wanted = _PYTHON.get(kind) or np.dtype(kind)
+    return tuple([_cast(x, kind, wanted) for x in operands])
+
+
+def _weakly(x: Any, dtype: Any) -> Any:
+    """A number that meets a tensor takes on its dtype, as Python's own do; not a float that meets integers."""
+    if type(x) is not SymbolicNumber or x.kind not in _PYTHON or x.dtype == dtype or x.kind is bool:
+        return x
+    return x.astype(dtype) if dtype.kind in ("fcV" if x.kind is float else "fcViu") else x
+
+
+def _cast(x: Any, kind: Any, wanted: Any) -> Any:
+    if isinstance(x, np.generic):
+        return x.astype(wanted)
+    if not isinstance(x, SymbolicNumber):
+        return kind(x) if type(x) is bool and kind in _PYTHON else x
+    return x if x.dtype.kind == wanted.kind and kind in _PYTHON else x.astype(wanted)
+
+
+def _refuse_two_dtypes(name: str, made: Any, operands: tuple[Any, ...]) -> None:
+    """Raises ControlFlowError where the result has one dtype in runs with a number, and another with a tensor."""
+    other = next((x.dtype for x in operands if type(x) is SymbolicTensor), None)
+    if other is not None and name not in _COMPARISONS and made.dtype != other:
+        mixed = next(x.dtype for x in operands if type(x) is MixedNumber)
+        if mixed != other:
+            raise refusal(f"is a {mixed} tensor in other runs, and meets a {other} one", "a tensor of one dtype")
+
+
+def _result_kind(python: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """What Python says that the type of the result is; None where a tensor takes part, or the values decide."""
     if any(kind_of(x) is None for x in operands):
         return None
-    if name == "pow" and type(operands[1]) is SymbolicNumber:
-        return None
     try:
-        return type(python(*[x.kind(1) if type(x) is SymbolicNumber else x for x in operands]))
+        kind = type(python(*[x.kind(1) if type(x) is SymbolicNumber else x for x in operands]))
     except (ArithmeticError, TypeError, ValueError):
         return None
+    return kind if kind in _KINDS else None
 
 
 def _result_code(name: str, python: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """The code of the result of an operator, by those of its operands."""
-    codes = [code_of(x) for x in operands]
-    table = _result_codes(python, len(codes))
-    by_value = name == "pow" and isinstance(operands[1], Tensor)  # 2 ** -1 is a float
-    if by_value or any(type(code) is int and _CODES[code] is None for code in codes) or not any(table):
+    digits = operands[1:] if name == "round" else ()
+    codes = [code_of(x) for x in operands[: len(operands) - len(digits)]]
+    table = _result_codes(python, len(codes), *digits)
+    if any(type(code) is int and _CODES[code] is None for code in codes) or not any(table):
         return 0
     place = functools.reduce(lambda place, code: place * len(_CODES) + code, codes)
-    return constant(table, int32)[place]
+    code = constant(table, int32)[place]
+    return _of_power(code, operands[1]) if name == "pow" else code
+
+
+def _of_power(code: Any, exponent: Any) -> Any:
+    """The code of a power: of ints with a negative exponent it is a float. In int32 such powers raise by themselves."""
+    whole, floating = _CODES.index(int), _CODES.index(float)
+    if not isinstance(exponent, Tensor):
+        return code + (code == whole).astype(int32) * (floating - whole) if exponent < 0 else code
+    negative = apply(get("logical_and"), (SymbolicTensor.__lt__(exponent, 0), code == whole))
+    return code + negative.astype(int32) * (floating - whole)
 
 
 @functools.lru_cache
-def _result_codes(python: Callable[..., Any], count: int) -> tuple[int, ...]:
-    return tuple([_code_for(python, kinds) for kinds in itertools.product(_CODES, repeat=count)])
+def _result_codes(python: Callable[..., Any], count: int, *more: Any) -> tuple[int, ...]:
+    return tuple([_code_for(python, kinds, more) for kinds in itertools.product(_CODES, repeat=count)])
 
 
-def _code_for(python: Callable[..., Any], kinds: tuple[Any, ...]) -> int:
+def _code_for(python: Callable[..., Any], kinds: tuple[Any, ...], more: tuple[Any, ...]) -> int:
     if None in kinds:
         return 0
     try:
-        kind = type(python(*[kind(1) for kind in kinds]))
-    except TypeError:
+        kind = type(python(*[kind(1) for kind in kinds], *more))
+    except (ArithmeticError, TypeError, ValueError):
         return 0
     return _CODES.index(kind) if kind in _CODES else 0
 
 
-def _may_differ(name: str, kind: Any, number: Any, others: tuple[Any, ...]) -> bool:
-    if kind is float or is_unsure(number, *others):
+def _may_differ(name: str, kind: Any, made: Any, operands: tuple[Any, ...]) -> bool:
+    if kind not in _PYTHON:
+        return bool(made.dtype != np.dtype(kind)) or is_unsure(*operands)
+    if kind is float or is_unsure(*operands):
         return True
     if kind is bool or name not in ("add", "sub", "mul", "pow", "lshift"):
-        return False
-    return name in _GROWING or any(type(x) is SymbolicNumber or abs(x) > _SMALL for x in others)
+        return name in _ROUNDING and any(kind_of(x) is not int for x in operands[:1])
+    numbers = [type(x) is SymbolicNumber for x in operands]
+    return name in _GROWING or all(numbers) or any(not isinstance(x, Tensor) and abs(x) > _SMALL for x in operands)
+
+
+def _whole(name: str) -> Callable[..., Any]:
+    """What `math.floor` and its like call, of tensors."""
+    return lambda x: apply(get(name), (x,)) if x.dtype.kind == "f" else x.astype(int32)
 
 
 def _functions(name: str) -> Callable[..., Any]:
+    if name in _ROUNDING:
+        return round if name == "round" else cast("Callable[..., Any]", getattr(math, name))
     function: Callable[..., Any] = getattr(operator, f"__{name}__")
     return function
 
 
-for _name in (*_BINARY, *_COMPARISONS, *_UNARY):
-    for _class in (SymbolicNumber, MixedNumber):
+_UFUNCS: Final = {
+    ufunc: name
+    for name, ufunc in zip(
+        (*_BINARY, *_COMPARISONS),
+        (
+            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "bitwise_and"),
+            *("bitwise_or", "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal"),
+            *("less", "less_equal", "greater", "greater_equal"),
+        ),
+        strict=True,
+    )
+}
+"""NumPy's names of Python's operators."""
+
+_REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _array_ufunc(self: SymbolicTensor, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+    """What NumPy asks for `np.float32(2) * n`, where its operators stand on the left, and for its functions."""
+    name = _UFUNCS.get(ufunc.__name__)
+    if not tells.codes or how != "__call__" or options:
+        return SymbolicTensor.__array_ufunc__(self, ufunc, how, *inputs, **options)  # type: ignore[attr-defined]
+    if name is None or len(inputs) != 2 or not isinstance(inputs[0], np.generic | np.ndarray):
+        raise refusal(f"is given to np.{ufunc.__name__}", f"ll.{ufunc.__name__}(...), which gives a tensor,")
+    return getattr(self, f"__{_REFLECTED.get(name) or 'r' + name}__")(inputs[0])
+
+
+for _class in (SymbolicNumber, MixedNumber):
+    _class.__array_ufunc__ = _array_ufunc  # type: ignore[union-attr]
+    for _name in (*_BINARY, *_COMPARISONS, *_UNARY, *_ROUNDING):
         setattr(_class, f"__{_name}__", _of(_name, _functions(_name)))
-for _name in _BINARY:
-    for _class in (SymbolicNumber, MixedNumber):
+    for _name in _BINARY:
         setattr(_class, f"__r{_name}__", _of(_name, _functions(_name), swapped=True))

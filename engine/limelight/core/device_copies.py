@@ -65,6 +65,11 @@ class Budget:
             self.left -= nbytes
             return True
 
+    def give_back(self, nbytes: int) -> None:
+        """Of a copy that was not made."""
+        with _counting:
+            self.left += nbytes
+
 
 class Rules(NamedTuple):
     """What happens to copies that nobody asked for, and how many bytes may be copied in all (None: any number)."""
@@ -172,9 +177,14 @@ def from_host(array: np.ndarray[Any, Any], to: Device) -> Any:
 
 def _timed(move: events.Copied, make: Callable[[], Any]) -> Any:
     """What `make` gives; the copy is checked against the rules before, and noted after, with its time."""
-    _check(move)
+    taken = _check(move)
     start = time.perf_counter()
-    result = make()
+    try:
+        result = make()
+    except BaseException:  # an interrupt, too
+        if taken is not None:
+            taken.give_back(move.nbytes)
+        raise
     event = replace(move, seconds=time.perf_counter() - start, time=time.perf_counter())
     _recent.append(event)
     if events.wanted(events.Copied):
@@ -186,11 +196,14 @@ def _spec_of(data: Any) -> str:
     return str(known(tuple(data.shape), data.dtype)) if hasattr(data, "dtype") else type(data).__name__
 
 
-def _check(move: events.Copied) -> None:
-    """Raises DeviceError for a copy that is about to be made, or warns, where the rules of this place say so."""
+def _check(move: events.Copied) -> Budget | None:
+    """Raises DeviceError for a copy that is about to be made, or warns, where the rules of this place say so.
+
+    Returns the budget from which its bytes were taken.
+    """
     implicit, budget = rules.get()
     if implicit == ALLOW and budget is None:
-        return
+        return None
     asked = move.cause in EXPLICIT
     called = f"`{move.tensor}`, {move.what}" if move.tensor else move.what
     moved = (
@@ -200,12 +213,20 @@ def _check(move: events.Copied) -> None:
     once = f'copy it once, before: {x} = {x}.to("{move.target_device}")'
     if implicit == ERROR and not asked:
         raise DeviceError(f"{moved.format('would be')}, and copies are forbidden here; {once}")
-    if budget is not None and move.cause != PRINTED and not budget.take(move.nbytes):
+    if move.cause == PRINTED:
+        budget = None
+    if budget is not None and not budget.take(move.nbytes):
         left = f"of the {budget.most:,} bytes that may be copied here {budget.left:,} are left"
         raise DeviceError(f"{moved.format('would be')}, and {left}; {once}")
     line = move.source or source_line.user_line()
     if implicit == WARN and not asked and line is not None:
-        warn_at(line, f"{moved.format('is')}; {once}{source_line.at(line)}", DeviceCopyWarning)
+        try:
+            warn_at(line, f"{moved.format('is')}; {once}{source_line.at(line)}", DeviceCopyWarning)
+        except DeviceCopyWarning:  # a filter has made an error of it
+            if budget is not None:
+                budget.give_back(move.nbytes)
+            raise
+    return budget
 
 
 def forget_copies() -> None:

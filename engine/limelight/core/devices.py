@@ -191,6 +191,11 @@ def set_virtual_devices(CPU: int) -> None:
     _local[:] = [*cpus[:CPU], *(Device("CPU", i) for i in range(len(cpus), CPU)), *others]
 
 
+def in_use() -> bool:
+    """Whether anything may be on another device than CPU:0."""
+    return _in_use
+
+
 def mark_in_use() -> None:
     """Called when a tensor is first put on a device other than CPU:0: from now on devices may not vanish."""
     global _in_use

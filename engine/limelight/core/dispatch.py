@@ -205,7 +205,7 @@ def set_base(interpreter: Interpreter) -> None:
 def apply(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...] = ()) -> Any:
     """Runs `op` under the innermost interpreter of this thread."""
     stack = local.stack
-    if len(active) > len(kept):
+    if len(active) > len(kept) + len(tapes_told):  # views that count, or hear of tapes, are nothing that could be over
         block = stack[-1].block or stack.block
         if block is None or not ((block.inside and block.inside[block.frame.f_lasti]) or not block.is_over):
             heal()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core import device_copies, devices
+from limelight.core.backends import is_of_cupy
 from limelight.core.devices import CPU0, Device
 from limelight.user_code import source_line
 
@@ -28,7 +29,7 @@ def by_host(kernel: Callable[..., Any], cause: str) -> Callable[..., Any]:
 
     def run(xp: Any, *arguments: Any) -> Any:
         gpu, line = _current(xp), source_line.user_line()
-        given = [device_copies.copied(x, gpu, CPU0, cause, line) if _is_there(x) else x for x in arguments]
+        given = [device_copies.copied(x, gpu, CPU0, cause, line) if is_of_cupy(x) else x for x in arguments]
         results = kernel(np, *given)
         if isinstance(results, tuple):
             return tuple([device_copies.copied(np.asarray(r), CPU0, gpu, cause, line) for r in results])
@@ -44,7 +45,3 @@ def to_gpu(xp: Any, array: Any, cause: str) -> Any:
 
 def _current(xp: Any) -> Device:
     return devices.find(f"GPU:{xp.cuda.Device().id}")
-
-
-def _is_there(x: Any) -> bool:
-    return hasattr(x, "get") and hasattr(x, "dtype")

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from limelight.core import backends, shapes, value_checks
 from limelight.core.shapes import Shape
 from limelight.errors import ArgumentError, AxisError, OutOfBoundsError
 
 Key = tuple[Any, ...]
+_UINT64: Final = np.dtype(np.uint64)
+_LARGEST: Final = 2**63 - 1
 
 
 @functools.lru_cache(maxsize=4096)
@@ -102,13 +106,24 @@ def pick(x: Any, key: Key, positions: Any) -> Any:
         check_positions(x.shape, filled(key, values))
     try:
         return x[filled(key, values)]
-    except IndexError:
+    except (IndexError, OverflowError):  # a uint64 may be too large for NumPy to look for
         dynamic_shape(x.shape, key, values)
         raise
 
 
-def _outside(position: Any, size: int) -> Any:
-    return (position < -size) | (position >= size)
+def outside(places: Any, first: int, size: int) -> Any:
+    """Which of the places, an array, are not from `first` to `size - 1`."""
+    if places.dtype.kind == "u":  # JAX would take -1 beside a uint64 for 2**64 - 1
+        return places >= size
+    return (places < first) | (places >= size)
+
+
+def signed_places(places: Any) -> Any:
+    """Places that NumPy may index with: of uint64 it casts those from 2**63 on to negative ones, from the end.
+
+    They become 2**63 - 1, which no axis has. Stand-ins for arrays (executors.loops) do the same in their table.
+    """
+    return np.minimum(places, _LARGEST).astype(np.int64) if places.dtype == _UINT64 else places
 
 
 def check_positions(shape: Shape, index: Any) -> None:
@@ -120,7 +135,7 @@ def check_positions(shape: Shape, index: Any) -> None:
         size = shape[axis]
         assert size is not None, "an array has all its sizes"
         if value_checks.is_traced(part):
-            value_checks.any_wrong(part, functools.partial(_outside, part, size))
+            value_checks.any_wrong(part, functools.partial(outside, part, -size, size))
         elif not isinstance(part, slice):
             within(shape, axis, part)
         axis += 1

@@ -8,7 +8,7 @@ alive. Who needs totals alone keeps a tally (`device_counts`). Without either no
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,8 @@ def base(data: Any) -> Any:
 
 def block_bytes(buffer: Any) -> int:
     """The bytes that its allocator has given for a buffer: on a GPU whole blocks of CuPy's pool, else its elements."""
+    if isinstance(buffer, np.ndarray):  # NumPy's `data` raises for bfloat16, which has no buffer protocol
+        return buffer.nbytes
     memory = getattr(getattr(buffer, "data", None), "mem", None)
     return int(getattr(buffer, "nbytes", 0) if memory is None else memory.size)
 
@@ -108,22 +110,59 @@ def counted(handle: Any, data: Any, seconds: float) -> Any:
     """
     buffer = data if type(data) is np.ndarray and data.base is None else base(data)
     key = id(buffer)
-    nbytes = 0 if key in _live else int(getattr(buffer, "nbytes", 0))
-    now = bytes_alive[CPU0] = bytes_alive.get(CPU0, 0) + nbytes
+    now = 0
+    if key not in _live:
+        try:
+            life = _Life(buffer, _freed)
+        except TypeError:
+            life = _Life(handle, _freed)
+        life.key, life.device = key, CPU0
+        nbytes = life.nbytes = buffer.nbytes if type(buffer) is np.ndarray else int(getattr(buffer, "nbytes", 0))
+        _live[key] = life
+        now = bytes_alive[CPU0] = bytes_alive.get(CPU0, 0) + nbytes
     for tally in tallies:
         counts = tally.cpu0
         counts.ops += 1
         counts.seconds += seconds
         if now > counts.peak:  # noqa: PLR1730  (`max` is one call more)
             counts.peak = now
-    if key not in _live:
+    return handle
+
+
+def counted_results(handles: Sequence[Any], seconds: float, most: int, exact: bool) -> None:
+    """The same for the results of a staged call on CPU:0.
+
+    Args:
+        handles: the tensors that it gave.
+        seconds: how long its plan ran.
+        most: bytes of intermediates and results that it held at once, by its plan.
+        exact: whether that is known.
+    """
+    now = bytes_alive.get(CPU0, 0)
+    peak = now + most
+    for handle in handles:
+        data = handle._data
+        buffer = data if type(data) is np.ndarray and data.base is None else base(data)
+        key = id(buffer)
+        if key in _live:
+            continue
+        nbytes = int(getattr(buffer, "nbytes", 0))
         try:
             life = _Life(buffer, _freed)
         except TypeError:
             life = _Life(handle, _freed)
         life.key, life.device, life.nbytes = key, CPU0, nbytes
         _live[key] = life
-    return handle
+        now = bytes_alive[CPU0] = bytes_alive.get(CPU0, 0) + nbytes  # read anew: others may have died meanwhile
+        if now > peak:  # noqa: PLR1730  (as above)
+            peak = now
+    for tally in tallies:
+        counts = tally.cpu0
+        counts.calls += 1
+        counts.seconds += seconds
+        counts.exact &= exact
+        if peak > counts.peak:  # noqa: PLR1730  (`max` is one call more)
+            counts.peak = peak
 
 
 def followed() -> bool:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.core.backends import is_of_cupy
+
 _AS_BITS: Final = np.dtype(np.int64)
 _SMALL: Final = frozenset(map(np.dtype, (np.bool_, np.int8, np.int16, np.uint8, np.uint16)))
 
@@ -41,7 +43,7 @@ def change_at(xp: Any, how: str, out: Any, key: Any, values: Any) -> None:
 
 def is_parallel(x: Any) -> bool:
     """Whether `x` is an array of CuPy, on which places that are named several times have no order."""
-    return hasattr(x, "get")
+    return is_of_cupy(x)
 
 
 def last_named(xp: Any, shape: tuple[int, ...], key: Any) -> Any:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.core import dtypes, repeated_places, shapes, value_checks
-from limelight.core.index_expression import Key, basic_shape, native
+from limelight.core.index_expression import Key, basic_shape, native, outside, signed_places
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, VariableSpec
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -73,6 +75,10 @@ def _scatter_kernel(change: str) -> Callable[..., Any]:
             return place.add(-values if change == "subtract" else values) if change != "set" else place.set(values)
         if repeated_places.is_parallel(new):
             _check_rows(indices, len(new))
+        elif indices.dtype == np.uint64:
+            if isinstance(indices, np.ndarray | np.generic):  # which says what was given; stand-ins for arrays are not
+                _check_rows(indices, len(new))
+            indices = signed_places(indices)
         repeated_places.change_at(xp, change, new, indices, values)
         return new
 
@@ -81,7 +87,7 @@ def _scatter_kernel(change: str) -> Callable[..., Any]:
 
 def _check_rows(indices: Any, n: int) -> None:
     """Raises IndexError for a row that is not there: JAX would leave it out, and CuPy count it from the end."""
-    if value_checks.any_wrong(indices, lambda: (indices < -n) | (indices >= n)):
+    if value_checks.any_wrong(indices, lambda: outside(indices, -n, n)):
         raise IndexError(f"a row is out of bounds for axis 0 with size {n}")
 
 

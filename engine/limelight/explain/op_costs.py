@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from limelight.core import dispatch
+from limelight.core.backends import to_host
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import restored
@@ -136,7 +137,7 @@ def _looked_at(outputs: Sequence[Any]) -> tuple[int, int, float | None]:
     nans = infinities = 0
     squares: float | None = None
     for output in outputs:
-        array = output.get() if hasattr(output, "get") and hasattr(output, "dtype") else output
+        array = to_host(output)
         kind = getattr(getattr(array, "dtype", None), "kind", "")
         if kind not in "fcV" or not kind or not hasattr(array, "shape"):
             continue

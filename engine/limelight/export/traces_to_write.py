@@ -267,7 +267,7 @@ def _arguments(signature: Any) -> tuple[Any, ...]:
 
 
 def _of_shapes(signature: Any) -> Any:
-    """The signature of a module's call with specs for shapes, as `Module.build` takes them: no call is of bare sizes."""
+    """The signature of a module's call with specs for shapes, as `Module.build` takes them."""
     if _is_shape(signature) or not isinstance(signature, tuple):
         return spec_of(signature) if _is_shape(signature) else signature
     return tuple([spec_of(x) if _is_shape(x) else x for x in signature])

@@ -38,14 +38,14 @@ NONE = Effects(frozenset(), frozenset(), frozenset())
 def effects_of(node: Node) -> Effects:
     """The effects of one node, those of the functions that it calls included. A draw writes to its generator."""
     effect = node.op.effect
+    if effect == WRITES:
+        written = [value for value in node.inputs if isinstance(value.spec, VariableSpec)]
+        return Effects(frozenset(), frozenset(written), frozenset())
     if node.op.higher_order:
         return _of_functions(node)
     if effect is None:
         return NONE
     target = frozenset(node.inputs[:1])
-    if effect == WRITES:
-        written = [value for value in node.inputs if isinstance(value.spec, VariableSpec)]
-        return Effects(frozenset(), frozenset(written), frozenset())
     if effect == "read":
         return Effects(target, frozenset(), frozenset())
     if effect == "write" or (effect == "random" and all(isinstance(value.spec, VariableSpec) for value in target)):

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.backends import to_host
 from limelight.core.dtypes import DType
 from limelight.core.op import Op, defop
 from limelight.core.spec import TensorSpec, known
@@ -61,7 +62,7 @@ class TableRef:
 
 
 def _host(x: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(x.get() if hasattr(x, "get") else x)
+    return np.asarray(to_host(x))
 
 
 def _keys(xs: Sequence[Any], texts: Texts | None) -> tuple[list[Any], tuple[int, ...], list[Any]]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
+from limelight.core.backends import is_cupy
 from limelight.ops._shape_rules import SHORT, Axis
 
 add_reduce: Final[Any] = np.add.reduce
@@ -64,11 +65,6 @@ def sum_over(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
 def stable_argsort(xp: Any, x: Any, axis: int = -1) -> Any:
     """The places that sort `x`, those of equal elements in order: CuPy knows no other way, nor the word for it."""
     return xp.argsort(x, axis=axis) if is_cupy(xp) else xp.argsort(x, axis=axis, stable=True)
-
-
-def is_cupy(xp: Any) -> bool:
-    """Whether an array library is CuPy."""
-    return getattr(xp, "__name__", "") == "cupy"
 
 
 def wide(x: Any) -> Any:

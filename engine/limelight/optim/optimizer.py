@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from limelight.core import device_scopes, dispatch, dtypes, module_calls
 from limelight.core.autograph_hook import maybe_converted
+from limelight.core.devices import CPU0
 from limelight.core.dtypes import DType
 from limelight.core.shapes import compatible
 from limelight.core.sparse_gradient import SparseGradient
@@ -197,14 +198,22 @@ class Optimizer(Module):
         self.step.assign_add(1)
         if (calls := module_calls.calls_around()) is None:
             for gradient, variable in pairs:
-                self._update(gradient, variable, rate, done)
+                self._update_there(gradient, variable, rate, done)
             return
         calls.name_paths(self._own_paths(calls.now.name if calls.now else type(self).__name__))
         for gradient, variable in pairs:
             path = calls.path_of(variable) or variable.name
             calls.name_paths({slot._uid: f"{path}/{name}" for name, slot in self.slots_of(variable).items()})
             update = (gradient, variable, rate, done)
-            module_calls.within(variable, self._update, update, kind="variable", name=path)
+            module_calls.within(variable, self._update_there, update, kind="variable", name=path)
+
+    def _update_there(self, gradient: Gradient, variable: Variable, rate: Any, done: Tensor) -> None:
+        """`_update` on the variable's device: the rate and the count, which are numbers, would draw it to theirs."""
+        if variable._device is CPU0:
+            self._update(gradient, variable, rate, done)
+            return
+        with device_scopes.device(variable._device):
+            self._update(gradient, variable, rate, done)
 
     def _own_paths(self, name: str) -> dict[int, str]:
         """What the counter and the rate are called in the graph of a trace, by uid."""

@@ -113,8 +113,8 @@ class Discrete(Stream):
                 rows = shapes.show(given.shape[:-1])
                 raise ShapeError(
                     f"random.categorical: the logits have rows, {rows}, and {shape!r} is no shape of theirs; for "
-                    f"{shape!r} draws of each row write categorical(logits, ({shape!r}, *logits.shape[:-1])), one row of "
-                    f"draws after another, or categorical(logits[..., None, :], (*logits.shape[:-1], {shape!r}))"
+                    f"{shape!r} draws of each row write categorical(logits, ({shape!r}, *logits.shape[:-1])), one row "
+                    f"of draws after another, or categorical(logits[..., None, :], (*logits.shape[:-1], {shape!r}))"
                 )
             given = broadcast_parameter(given, given.dtype, self._with_classes(shape, given))
         return distributions.categorical(self, given)

@@ -36,6 +36,7 @@ from limelight.staging.call_gradient import call
 from limelight.staging.deferred import Deferred
 from limelight.staging.direct_call import Direct, direct_call
 from limelight.staging.graph_function import GraphFunction
+from limelight.staging.guards import HITS
 from limelight.staging.key import Key
 from limelight.staging.key_parts import VariablePart
 from limelight.staging.structured_outputs import Outputs
@@ -92,6 +93,7 @@ class ConcreteFunction:
         self.trace_seconds = 0.0
         self.made_at = time.time()
         self._outputs = outputs
+        self._rebuild: Callable[[Sequence[Any]], Any] | None = None  # made by `_rebuilder`
         self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]
         self._capture_names = [getattr(x, "name", None) for x in captures]
         self._capture_uids = [x._uid if isinstance(x, Resource) else 0 for x in captures]
@@ -336,7 +338,15 @@ class ConcreteFunction:
         results = run(*payloads)
         if self._outputs.bare:
             return wrap(results[0], run.output_devices[0])
-        return self._outputs.rebuild(list(map(wrap, results, run.output_devices)))
+        rebuild = self._rebuild or self._rebuilder()
+        return rebuild(list(map(wrap, results, run.output_devices)))
+
+    def _rebuilder(self) -> Callable[[Sequence[Any]], Any]:
+        """What puts results together; code of its own from as many hits on as a guard is worth."""
+        if self.counter[0] < HITS:
+            return self._outputs.rebuild
+        self._rebuild = self._outputs.compiled(self.name)
+        return self._rebuild
 
     def run_counted(self, payloads: list[Any]) -> Any:
         """The same while views count what runs, and nothing else is active: one record of the call, no event."""
@@ -347,7 +357,7 @@ class ConcreteFunction:
         results = run(*payloads)
         outputs = list(map(wrap, results, run.output_devices))
         counted_call(outputs, run.output_devices, time.perf_counter() - start, run.memory())
-        return self._outputs.rebuild(outputs)
+        return outputs[0] if self._outputs.bare else self._outputs.rebuild(outputs)
 
     def runs_payloads(self, count: int) -> bool:
         """Whether `run_payloads` will do for any call with so many payloads that leads here, now and later."""

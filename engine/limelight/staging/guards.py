@@ -221,7 +221,7 @@ class _Writer:
             if len(alike) == 1 and all(
                 len(part) == 3 for _, part in pairs
             ):  # a fourth item is a device, or an identity
-                self._loop(expression, first, pairs)
+                self._loop(expression, children, pairs)
                 return
             self._leaves = itertools.chain(pairs, self._leaves)
         if children:
@@ -230,21 +230,23 @@ class _Writer:
             for local, child in zip(locals_, children, strict=True):
                 self._walk(local, child)
 
-    def _loop(self, expression: str, first: Any, pairs: Sequence[tuple[Any, Part]]) -> None:
-        name = self._local()
-        self._lines += [f"{name} = []", f"{name}u = []", f"for x in {expression}:"]
-        start = len(self._lines)
+    def _loop(self, expression: str, children: Sequence[Any], pairs: Sequence[tuple[Any, Part]]) -> None:
+        """One comprehension, which counts those that fit: a loop that appends takes a tenth more."""
+        name, first = self._local(), children[0]
         leaf, part = pairs[0]
         if isinstance(part, TensorPart):
-            self._tensor("x", first, leaf, part)
+            element, payload, fits = "x", *self._tensor_fits("x", "d", first, leaf, part)
+            given = expression
         else:
             for one, its in pairs:
                 self._number(one, one, its)
-            self._is_variable("x", first)
-            self._lines.append(f"{name}u.append(x._uid)")
-            self._uids.append(f"*{name}u")
-        self._lines.append(f"{name}.append({self._payloads.pop()})")
-        self._lines[start:] = [f"    {line}" for line in self._lines[start:]]
+            # each beside its own spec: equal ones of different variables are not the same object
+            specs = self._constant(tuple([one.spec for one in children]))
+            element, given = "x, s", f"zip({expression}, {specs})"
+            payload, fits = "x._data", self._variable_fits("x", "s", first)
+            self._uids.append(f"*[x._uid for x in {expression}]")
+        self._lines.append(f"{name} = [{payload} for {element} in {given} if {fits}]")
+        self._refuse_if(f"len({name}) != {len(children)}")
         self._payloads.append(f"*{name}")
 
     def _leaf(self, expression: str, x: Any) -> None:
@@ -256,7 +258,7 @@ class _Writer:
             self._tensor(expression, x, leaf, part)
         elif isinstance(part, VariablePart):
             self._number(x, leaf, part)
-            self._is_variable(expression, x)
+            self._variable(expression, x)
             self._uids.append(f"{expression}._uid")
         elif isinstance(part, ValuePart):
             self._value(expression, x, part)
@@ -264,28 +266,28 @@ class _Writer:
             self._object(expression, x, part)
 
     def _tensor(self, expression: str, x: Any, leaf: Any, part: TensorPart) -> None:
-        if type(x) is Tensor and leaf is x and x._device is CPU0:
-            data = f"d{next(self._counter)}"
-            self._refuse_if(f"type({expression}) is not Tensor or {expression}._device is not CPU0")
-            self._lines.append(f"{data} = {expression}._data")
-            self._is_array(data, x._data)
-            self._payloads.append(data)
-        elif type(x) is np.ndarray and type(leaf) is Tensor and leaf.dtype is x.dtype:
-            self._refuse_if(f"type({expression}) is not ndarray")
-            self._is_array(expression, x)
-            self._payloads.append(f"array({expression})")  # a copy: the caller may change his own
-        elif isinstance(x, np.generic) and type(leaf) is Tensor and leaf.dtype is x.dtype:
-            self._refuse_if(f"type({expression}) is not {self._constant(type(x))}")
-            self._payloads.append(f"array({expression})")
-        else:
-            raise _NoGuardError
+        payload, fits = self._tensor_fits(expression, f"d{next(self._counter)}", x, leaf, part)
+        self._refuse_if(f"not ({fits})")
+        self._payloads.append(payload)
 
-    def _is_array(self, expression: str, array: Any) -> None:
+    def _tensor_fits(self, expression: str, data: str, x: Any, leaf: Any, part: TensorPart) -> tuple[str, str]:
+        """The payload of a tensor, or an array, and whether it is of the type that it was; `data` is a free name."""
+        if type(x) is Tensor and leaf is x and x._device is CPU0:
+            here = f"type({expression}) is Tensor and {expression}._device is CPU0"
+            return data, f"{here} and {self._is_array(f'({data} := {expression}._data)', data, x._data)}"
+        if type(x) is np.ndarray and type(leaf) is Tensor and leaf.dtype is x.dtype:
+            # a copy: the caller may change his own
+            return (
+                f"array({expression})",
+                f"type({expression}) is ndarray and {self._is_array(expression, expression, x)}",
+            )
+        if isinstance(x, np.generic) and type(leaf) is Tensor and leaf.dtype is x.dtype:
+            return f"array({expression})", f"type({expression}) is {self._constant(type(x))}"
+        raise _NoGuardError
+
+    def _is_array(self, first: str, again: str, array: Any) -> str:
         """Equal types that are not the same object take the way by the key."""
-        shape = repr(tuple(array.shape))
-        self._refuse_if(
-            f"{expression}.dtype is not {self._constant_once(array.dtype)} or {expression}.shape != {shape}"
-        )
+        return f"{first}.dtype is {self._constant_once(array.dtype)} and {again}.shape == {tuple(array.shape)!r}"
 
     def _constant_once(self, x: Any) -> str:
         """A constant that occurs at many places."""
@@ -300,13 +302,13 @@ class _Writer:
             raise _NoGuardError
         self._n_variables += 1
 
-    def _is_variable(self, expression: str, x: Any) -> None:
-        spec = self._constant_once(x.spec)
-        self._refuse_if(
-            f"type({expression}) is not {self._constant_once(type(x))} or {expression}._device is not CPU0 or "
-            f"({expression}.spec is not {spec} and {expression}.spec != {spec})"
-        )
+    def _variable(self, expression: str, x: Any) -> None:
+        self._refuse_if(f"not ({self._variable_fits(expression, self._constant_once(x.spec), x)})")
         self._payloads.append(f"{expression}._data")
+
+    def _variable_fits(self, expression: str, spec: str, x: Any) -> str:
+        alike = f"({expression}.spec is {spec} or {expression}.spec == {spec})"
+        return f"type({expression}) is {self._constant_once(type(x))} and {expression}._device is CPU0 and {alike}"
 
     def _value(self, expression: str, x: Any, part: ValuePart) -> None:
         kind = type(x)

@@ -7,8 +7,8 @@ graph does, its trace holds it weakly.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,45 @@ class Outputs(NamedTuple):
         for again, first in self.sharing.leaves.items():
             leaves[again] = leaves[first]
         return rebuilt(self.structure, leaves, self.sharing)
+
+    def compiled(self, name: str) -> Callable[[Sequence[Any]], Any]:
+        """Code that does the same as `rebuild`, in an eighth of its time; `name` is the function's, for profilers."""
+        if self.sharing.containers or len(self.static) > _MOST:
+            return self.rebuild
+        names: dict[str, Any] = {"packed": nest.packed}
+        given = [f"x{i}" for i in range(self.static.count(_TENSOR))]
+        remaining = iter(given)
+        leaves = []
+        for i, leaf in enumerate(self.static):
+            names[f"g{i}"] = leaf
+            leaves.append(next(remaining) if leaf is _TENSOR else "None" if leaf is None else f"g{i}()")
+        for again, first in self.sharing.leaves.items():
+            leaves[again] = leaves[first]
+        result = _expression(self.structure, iter(leaves), names)
+        code = f"def rebuilt(tensors):\n    {''.join([f'{x}, ' for x in given])}{'= tensors' if given else 'pass'}\n"
+        exec(compile(f"{code}    return {result}\n", f"<result of {name}>", "exec"), names)  # of our own words
+        function: Callable[[Sequence[Any]], Any] = names.pop("rebuilt")
+        return function
+
+
+_MOST: Final = 500
+"""Leaves up to which a result has code of its own."""
+
+
+def _expression(structure: Structure, leaves: Iterator[str], names: dict[str, Any]) -> str:
+    """A nest as an expression; what is no plain container goes into `names`."""
+    kind, keys = structure.kind, structure.keys
+    if kind is None:
+        return next(leaves)
+    children = [_expression(child, leaves, names) for child in structure.children]
+    if kind in (list, tuple) and not isinstance(keys, nest.KeysOfType):
+        return f"[{', '.join(children)}]" if kind is list else f"({''.join([f'{child}, ' for child in children])})"
+    if kind is dict and not isinstance(keys, nest.KeysOfType) and all(type(key) is str for key in keys):
+        of_key = dict(zip(keys, children, strict=True))
+        return f"{{{', '.join([f'{key!r}: {of_key[key]}' for key in getattr(keys, 'order', keys)])}}}"
+    name = f"s{len(names)}"
+    names[name] = structure
+    return f"packed({name}, [{', '.join(children)}])"
 
 
 def outputs_like(result: Any, marker: type, count: int) -> Outputs:

@@ -202,6 +202,10 @@ class Tracer(dispatch.Interpreter):
 
     def device_of(self, value: Value) -> Device:
         """Where a value of the graph will be when it runs for arguments as those of this trace: its key has devices."""
+        return self.devices()(value)
+
+    def devices(self) -> Callable[[Value], Device]:
+        """`device_of` for many values, with the devices of the nodes so far inferred once."""
         inference, known = self._inference or (None, [])
         if inference is None or known != self.nodes[: len(known)]:  # none yet, or nodes have been dropped since
             inference, known = DeviceInference(self._home_of, self.name_of), []
@@ -209,7 +213,7 @@ class Tracer(dispatch.Interpreter):
             inference.note(node)
             known.append(node)
         self._inference = inference, known
-        return inference.of(value) or CPU0
+        return lambda value: inference.of(value) or CPU0
 
     def _home_of(self, value: Value) -> Device:
         """Where an input of the graph is; those of a body go to the device on which it runs."""

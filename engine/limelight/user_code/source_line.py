@@ -62,7 +62,7 @@ class Source(NamedTuple):
     @property
     def text(self) -> str:
         """The line of code, stripped; empty where the source cannot be had."""
-        return linecache.getline(self.file, self.line).strip()
+        return line_of(self.file, self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.label} line {self.line}"
@@ -376,6 +376,24 @@ def user_line() -> Source | None:
     return stack[0] if stack else None
 
 
+_without_lines: Final[set[str]] = set()
+"""Names of code that have no file."""
+
+
+def line_of(file: str, line: int) -> str:
+    """A line of a file, with its end; empty where it cannot be had.
+
+    For a name without a file, as code has that was compiled from a string, `linecache` searches all of `sys.path` each
+    time (0.1 ms): that is done once. Whoever gives such code its lines puts them into the cache of that module.
+    """
+    if file in _without_lines and file not in linecache.cache:
+        return ""
+    text = linecache.getline(file, line)
+    if not text and file not in linecache.cache:
+        _without_lines.add(file)
+    return text
+
+
 def segment(code: CodeType, instruction: int) -> str | None:
     """The source of the expression or statement that an instruction of `code` belongs to.
 
@@ -388,7 +406,7 @@ def segment(code: CodeType, instruction: int) -> str | None:
     first, last, begin, end = position
     assert first is not None
     assert last is not None
-    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    lines = [line_of(code.co_filename, n).encode() for n in range(first, last + 1)]
     if not all(lines):
         return None
     lines[-1] = lines[-1][:end]

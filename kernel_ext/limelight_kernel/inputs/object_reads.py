@@ -30,7 +30,7 @@ from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 from limelight_kernel.inputs.contents import attributes, is_opened
 from limelight_kernel.inputs.pins import Pins, by_value
-from limelight_kernel.inputs.portraits import PLAIN, Lent, is_users_object, items_of
+from limelight_kernel.inputs.portraits import PLAIN, Lent, changes_state, is_users_object, items_of
 
 BY_IDENTITY = frozenset(["In", "Out"])  # lists and dictionaries that every cell adds to
 MOST_WAYS = 200  # that one cell compares
@@ -79,6 +79,16 @@ class Way(NamedTuple):
         return owner if isinstance(owner, list | dict) else MISSING
 
 
+_VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+class _EachRun:
+    """Stands for an object that each run changes while it is traced: no other run is like this one."""
+
+    def __repr__(self) -> str:
+        return "an object that each run of the cell changes"
+
+
 _STEPS_ON: Final = frozenset(["send", "throw", "close", "__next__"])
 
 
@@ -98,6 +108,14 @@ def refuse_consumed(consumed: Consumed | None) -> None:
     """
     if consumed is None:
         return
+    line = consumed.line
+    if isinstance(consumed.value, _VIEWS):
+        raise StagedSyntaxError(
+            f"`{consumed.name}` is a view of a dictionary, which shows another one's contents while a staged cell is "
+            f"traced. Write `items = list({consumed.name})` in a cell above and read `items` here, or "
+            f"`d.{type(consumed.value).__name__.removeprefix('dict_')}()` of the dictionary",
+            (line.file, line.line, 1, line.text),
+        )
     what = "generator" if isinstance(consumed.value, types.GeneratorType) else type(consumed.value).__name__
     steps = (
         f"`{consumed.name}` is a {what}, which `{consumed.name}.{consumed.by}(...)` has go on: a staged cell would do "
@@ -108,7 +126,6 @@ def refuse_consumed(consumed: Consumed | None) -> None:
         f"it is traced alone. Write `items = list({consumed.name})` in a cell above and go through `items`, or take "
         f"`item = next({consumed.name})` there and read `item` here"
     )
-    line = consumed.line
     raise StagedSyntaxError(steps if consumed.by else takes, (line.file, line.line, 1, line.text))
 
 
@@ -133,6 +150,7 @@ class ObjectReads:
         self.lends = True  # whether tensors travel into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
+        self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -166,6 +184,8 @@ class ObjectReads:
         return {**found, **{path: lent.tensor for path, lent in self.lent.items()}}
 
     def _keyed(self, way: Way, value: Any, inputs: Mapping[str, Any]) -> Any:
+        if way.label in self._changed_by_runs:
+            return _EachRun()
         if isinstance(value, Tensor) and self.lends and (owner := way.owner(inputs)) is not MISSING:
             self.lent[way.label] = Lent(way.label, owner, way.steps[-1], value)
             return value
@@ -186,6 +206,7 @@ class ObjectReads:
         self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
         self.consumed = None
         self._compared.clear()
+        self._changed_by_runs.clear()
         ways: dict[str, Way] = {}
         if any(map(_may_lead_on, inputs.values())):
             for way in self._found(inputs, written):
@@ -211,6 +232,8 @@ class ObjectReads:
             way = self._way(read, inputs, owners, is_called)
             if way is not None:
                 self._compared.add(key)
+                if read.use.chain.steps and changes_state(read.base, read.use.chain.steps[-1][1]):
+                    self._changed_by_runs.add(way.label)
                 yield way
         for name, value in inputs.items():
             yield from _of_class(name, value)
@@ -220,7 +243,7 @@ class ObjectReads:
 
     def _note_consumed(self, read: Read) -> None:
         chain = read.use.chain
-        if self.consumed is None and _is_iterator(read.value):
+        if self.consumed is None and (_is_iterator(read.value) or isinstance(read.value, _VIEWS)):
             self.consumed = Consumed(str(chain), read.value, read.line)
         elif self.consumed is None and chain.steps and chain.steps[-1][1] in _STEPS_ON and _is_iterator(read.base):
             owner = chain._replace(steps=chain.steps[:-1])
@@ -291,7 +314,7 @@ def _of_class(name: str, value: Any) -> Iterator[Way]:
     """The data of a class that is written in the notebook: methods get at it by `cls` and `self`, in many ways."""
     if isinstance(value, type) and value.__module__ == "__main__" and not issubclass(value, enum.Enum):
         for key, x in vars(value).items():
-            if not key.startswith("__") and isinstance(x, (*PLAIN, list, dict, set)):
+            if not key.startswith("__") and (isinstance(x, (*PLAIN, list, dict, set)) or is_users_object(x)):
                 yield Way(f"{name}.{key}", name, None, ((".", key),))
 
 
@@ -349,7 +372,9 @@ def _whole(read: Read) -> tuple[Chain, Any]:
     x = contents(x) if type(x) is types.CellType else x
     for i, (kind, key) in enumerate(chain.steps):
         further = step(x, kind, key)
-        if isinstance(x, _AS_A_WHOLE) or (_is_method(further) and not _tells_itself(x) and key not in _ADDS):
+        if isinstance(x, _AS_A_WHOLE) or (
+            _is_method(further) and not _tells_itself(x) and (key not in _ADDS or changes_state(x, key))
+        ):
             return chain._replace(steps=chain.steps[:i]), x
         x = further
     return chain, x

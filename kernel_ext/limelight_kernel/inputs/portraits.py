@@ -18,7 +18,7 @@ import sys
 import threading
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -160,6 +160,8 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
         return (bytes(value),)
     if isinstance(value, contextvars.ContextVar):
         return (value.get(None),)
+    if (tells := _STATE.get(_name_of(type(value)))) is not None:
+        return tells(value)
     if isinstance(value, _ENVIRONMENT):
         return tuple(itertools.chain.from_iterable(value.items()))
     if isinstance(value, np.ndarray):
@@ -173,6 +175,14 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
     if is_users_object(value) or isinstance(value, _WRAPPERS):
         return (*_attributes(value), *(_of_buffer(value) or ()))
     return None if type(value) is bytes else _of_buffer(value)
+
+
+def _name_of(kind: type) -> str:
+    return "hashlib" if hasattr(kind, "hexdigest") else f"{kind.__module__}.{kind.__name__}"
+
+
+def _of_file(file: Any) -> tuple[Any, ...]:
+    return ("closed",) if file.closed else (file.getvalue(), file.tell())
 
 
 def _of_buffer(value: Any) -> tuple[Any, ...] | None:
@@ -232,3 +242,25 @@ def _slots(kind: type) -> tuple[str, ...]:
     names = vars(kind).get("__slots__", ())
     names = (names,) if isinstance(names, str) else tuple(names)
     return tuple([name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")])
+
+
+_STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
+    **dict.fromkeys(("_io.StringIO", "_io.BytesIO"), _of_file),
+    **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "threading.Event"), _attributes),
+    "_queue.SimpleQueue": lambda value: (value.qsize(),),
+    "hashlib": lambda value: (value.digest(),),
+    "sqlite3.Connection": lambda value: (value.total_changes,),
+    "sqlite3.Cursor": lambda value: (value.lastrowid,),
+    "_csv.writer": lambda value: (value.dialect,),  # it hides the file
+    "csv.DictWriter": _attributes,
+}
+"""What objects of Python's own library hold that change by their methods, by the names of their classes."""
+
+_READ_ONLY: Final = frozenset(
+    ["getvalue", "getbuffer", "tell", "closed", "digest", "hexdigest", "name", "is_set", "qsize", "empty", "full"]
+)
+
+
+def changes_state(owner: object, name: str) -> bool:
+    """Whether `owner` is one of those objects, and its method `name` may change it."""
+    return name not in _READ_ONLY and _name_of(type(owner)) in _STATE

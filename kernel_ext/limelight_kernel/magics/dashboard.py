@@ -18,6 +18,9 @@ from limelight_kernel.magics.magic import LimelightMagic
 from limelight_widgets.live.panel import PANELS
 from limelight_widgets.views.dashboard import DOCKS
 
+WORDS = ("open", "close", "reset")
+"""What may be written in the place of a name, where no staged function is called so."""
+
 
 @magics_class
 class DashboardMagic(LimelightMagic):
@@ -46,13 +49,17 @@ class DashboardMagic(LimelightMagic):
             %dashboard --reset
             %dashboard --close
 
-        In JupyterLab it stands beside the notebook. A second %dashboard shows other things in the one that is open.
+        Where no function is called so, the words open, reset and close do what they say. In JupyterLab it stands beside
+        the notebook. A second %dashboard shows other things in the one that is open.
         The page remembers for each notebook which views it had, where it stood, and which tab was open; entries in the
         command palette open it, and each of its views.
 
         From Python: limelight_widgets.dashboard(double), limelight_widgets.reset_dashboard(), .close_dashboard()
         """
         given = arguments.parse(self.dashboard, line)
+        if given.name in WORDS and given.name not in self.session.function_names():
+            given.close, given.reset = given.close or given.name == "close", given.reset or given.name == "reset"
+            given.name = None
         if given.close or given.reset:
             flag = "--close" if given.close else "--reset"
             if given.name or given.tape or given.panels or given.dock or given.rate is not None:

@@ -20,6 +20,15 @@ from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call
 from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
 
+LEVELS = ("trace", "pass", "passes", "run", "backward")
+NO_STEPS = {
+    "trace": "Tracing has recorded nothing.",
+    "pass": "No pass of the optimiser changes the graph.",
+    "run": "No op runs: the result is one of the inputs, or a constant.",
+    "backward": "There are no backward steps: %steps --grad goes back, too, from the sum of all results.",
+}
+"""What is said where there are no steps of the kind that was asked for."""
+
 
 @magics_class
 class StepsMagic(LimelightMagic):
@@ -35,7 +44,7 @@ class StepsMagic(LimelightMagic):
         default="",
         help="open at, and stop at: line:7,op:matmul,nan,shape,copy,retrace,error",
     )
-    @argument("--level", choices=("trace", "pass", "run", "backward"), help="the steps of this kind alone")
+    @argument("--level", choices=LEVELS, help="the steps of this kind alone")
     @argument("--most", type=int, default=1000, metavar="N", help="keep at most so many steps of each kind")
     @keep_argument
     @form_arguments
@@ -72,7 +81,10 @@ class StepsMagic(LimelightMagic):
         if recording is None:
             return self._nothing(given, NO_FUNCTION)
         if given.level is not None:
-            recording = replace(recording, steps=recording.of(given.level))
+            kind = "pass" if given.level == "passes" else given.level
+            recording = replace(recording, steps=recording.of(kind))
+            if not recording.steps:
+                return self._nothing(given, NO_STEPS[kind])
         try:
             figure = views.steps(recording, stop_at=given.stop_at)
         except ArgumentError as error:

@@ -15,7 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 import limelight as ll
+from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, array_stand_ins, refusal
+from limelight.core.dispatch import apply
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
+from limelight.core.op import get
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
 
@@ -55,6 +58,11 @@ class SymbolicArray(SymbolicTensor):
 
     __slots__ = ()
 
+    @property
+    def number_type(self) -> Any:
+        """The type of NumPy's numbers that this stands for; None for an array with axes."""
+        return self.dtype.type if self.shape == () else None
+
     def _as_own(self) -> Tensor:
         """This as a tensor, as `ll.constant` makes one of an array."""
         self._uid = self._uid or new_uid()
@@ -70,7 +78,7 @@ class SymbolicArray(SymbolicTensor):
 
     def copy(self, order: str = "C") -> Any:
         """Another array of the same numbers."""
-        return _as_array(self._as_own())
+        return _as_array(apply(get("identity"), (self._as_own(),)))
 
     def flatten(self, order: str = "C") -> Any:
         """A copy of one axis."""
@@ -120,6 +128,9 @@ class SymbolicArray(SymbolicTensor):
         return _as_numpy_says(func, ours, args, kwargs, _CASTS.get(func.__name__, ""))
 
 
+array_stand_ins.append(SymbolicArray)
+
+
 def stand_for_array(traced: Any) -> None:
     """Has a symbolic tensor be one that stands for an array."""
     if type(traced) is SymbolicTensor:
@@ -160,6 +171,8 @@ def _as_numpy_says(
         casts: when it computes in the dtype of its result: "always", "to floats", or never.
         by_elements: whether sizes make no difference to the dtype.
     """
+    if any(type(x) is MixedNumber for x in args):
+        raise refusal("is a tensor in other runs, and meets an array of NumPy's", "ll.constant(array)")
     if not _of_arrays_alone((*args, *kwargs.values())):
         return ours(*args, **kwargs)
     try:
@@ -184,8 +197,10 @@ def _like(made: Any, said: Any) -> Any:
 
 def _cast(x: Any, kind: np.dtype[Any], casts: str) -> Any:
     """An operand of integers in the dtype of a result that has another kind, as NumPy casts it before it computes."""
-    if not isinstance(x, SymbolicArray | np.ndarray) or x.dtype == kind:
+    if not isinstance(x, SymbolicArray | SymbolicNumber | np.ndarray) or x.dtype == kind:
         return x
+    if isinstance(x, SymbolicNumber):
+        return x.astype(kind)
     if x.dtype.kind == kind.kind and casts != "always":
         return x
     return x.astype(kind) if isinstance(x, np.ndarray) else _as_array(SymbolicTensor.astype(x, kind))
@@ -194,7 +209,7 @@ def _cast(x: Any, kind: np.dtype[Any], casts: str) -> Any:
 def _of_arrays_alone(given: Any) -> bool:
     if isinstance(given, tuple | list):
         return all(map(_of_arrays_alone, given))
-    return isinstance(given, (SymbolicArray, *_PLAIN))
+    return isinstance(given, (SymbolicArray, SymbolicNumber, *_PLAIN))
 
 
 def _samples(given: Any, by_elements: bool) -> Any:
@@ -205,6 +220,8 @@ def _samples(given: Any, by_elements: bool) -> Any:
         return type(given)([_samples(x, by_elements) for x in given])
     if by_elements and isinstance(given, np.ndarray):
         return np.ones((1,) * given.ndim, given.dtype)
+    if isinstance(given, SymbolicNumber):
+        return given.kind(1)
     if not isinstance(given, SymbolicArray):
         return given
     sizes = [1 if by_elements or size is None else size for size in given.shape]

@@ -194,3 +194,27 @@ def test_a_budget_is_a_size(given: Any) -> None:
 def test_a_rule_is_one_of_three() -> None:
     with pytest.raises(ArgumentError, match='"allow", "warn" or "error", got \'never\''):
         ll.config.copies("never")
+
+
+def test_a_copy_that_fails_leaves_its_bytes_in_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ll.ones(2)
+
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    with ll.config.copies("allow", budget=8):
+        with monkeypatch.context() as patch:
+            patch.setattr(device_copies.backends, "moved", fail)
+            with pytest.raises(MemoryError):
+                x.to("gpu:0")
+        x.to("gpu:0")
+        with pytest.raises(DeviceError, match="of the 8 bytes that may be copied here 0 are left"):
+            x.to("gpu:0")
+
+
+def test_an_index_without_arrays_is_no_operand_to_be_copied() -> None:
+    far = ll.ones(2).to("gpu:0")
+    value = ll.ones(()).to("gpu:0")
+    noted()
+    ll.index_update(far, 1, value)
+    assert noted() == []

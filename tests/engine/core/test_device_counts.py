@@ -147,10 +147,11 @@ def test_an_op_that_is_counted_makes_no_record_and_looks_for_no_line():
     """An event for each op took ten times as long."""
     a, b = ll.ones((4,)), ll.ones((4,))
     tally = keep_tally()
-    calls = python_calls(lambda: a + b)
+    with events.listen(lambda event: None, events.Recorded):  # as a dashboard's view of tapes does: no tape is open
+        calls = python_calls(lambda: a + b)
     drop_tally(tally)
     assert len(calls) <= 16, calls
-    assert not {"user_line", "emit", "__init__", "_report"} & set(calls)
+    assert not {"user_line", "emit", "__init__", "_report", "heal"} & set(calls)
 
 
 def test_a_staged_call_that_is_counted_takes_its_shortcut():

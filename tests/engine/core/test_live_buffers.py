@@ -125,3 +125,8 @@ def test_what_a_plan_says_it_needs_is_what_the_allocator_counts(function):
         tracemalloc.stop()
     assert call.exact
     assert call.most == pytest.approx(used, abs=50_000)  # what sums buffer inside, and Python's own objects
+
+
+def test_memory_is_told_while_bfloat16_lives():
+    x = ll.ones((256, 256)).astype("bfloat16")
+    assert ll.memory_info("cpu:0").current >= x.nbytes == 256 * 256 * 2

@@ -12,6 +12,7 @@ import limelight as ll  # registers the ops
 from limelight.core import dtypes
 from limelight.core.op import Op, all_ops, get
 from limelight.core.spec import TensorSpec
+from limelight.executors import base
 from limelight.executors.plan import codegen, plan
 from limelight.executors.plan.kernel_calls import KernelCalls, kernel_call
 from limelight.executors.plan.specialised_kernels import specialised
@@ -237,3 +238,33 @@ def test_complex_products_round_as_they_do_eagerly() -> None:
         y = ll.constant((rng.normal(size=1) + 1j * rng.normal(size=1)).astype("complex64"))
         with ll.config.optimiser(level=0):
             assert staged(x, y).numpy().tobytes() == f(x, y).numpy().tobytes()
+
+
+IN_ANOTHER_ORDER = [
+    "%1: f32[4,6] = reshape(%0)  {shape=(4, 6)}",
+    "%2: f32[6,4] = transpose(%1)  {axes=(1, 0)}",
+    "%3: f32[6,4] = tanh(%2)",
+]
+TWO = "  input %0: f32[6,4]  x\n  input %9: f32[6,4]  y\n"
+
+
+def test_the_result_lies_as_a_new_array_would() -> None:
+    """Written into the buffer of an operand in Fortran order, it would be added up in another order than elsewhere."""
+    assert reuses(*IN_ANOTHER_ORDER, "%4: f32[6,4] = multiply(%9, %3)", "return %4", inputs=TWO) == []
+    assert reuses(*IN_ANOTHER_ORDER, "%4: f32[6,4] = exp(%3)", "return %4", inputs=TWO) == ["exp"]
+    in_order = "%4: f32[6,4] = exp(%9)"
+    product = "%5: f32[6,4] = multiply(%3, %4)"
+    assert reuses(*IN_ANOTHER_ORDER, in_order, product, "return %5", inputs=TWO) == ["multiply"]
+
+
+@pytest.mark.parametrize("executor", ["plan", *(["loops"] if "loops" in base.names() else [])])
+def test_sums_of_arrays_in_several_orders_are_those_of_one_op_after_the_other(executor: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (ll.constant(rng.standard_normal((96, 128)).astype(np.float32)) for _ in range(2))
+
+    def f(x: ll.Tensor, y: ll.Tensor) -> ll.Tensor:
+        turned = ll.tanh(ll.transpose(ll.reshape(x, (128, 96))))
+        return ll.mean(ll.exp(y * turned), axis=1)
+
+    with base.chosen.override(executor):
+        np.testing.assert_array_equal(ll.function(f)(x, y).numpy(), f(x, y).numpy())

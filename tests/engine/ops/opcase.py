@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from limelight import random, tree
 from limelight.core import dispatch, dtypes
 from limelight.core.dtypes import DType
 from limelight.core.eager import prepare
@@ -246,6 +247,20 @@ def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if target is None:
         target = "uint64" if array.dtype == np.uint64 else "int64"
     return array.astype(target)
+
+
+def agree(found: Any, wanted: Any) -> None:
+    """Asserts that two nests of tensors have the same dtypes and shapes, and nearly the same values."""
+    for x, y in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        tolerance = max(TOLERANCE.get(x.dtype, 0), 2e-5 if x.dtype.kind in "fc" else 0)
+        np.testing.assert_allclose(wide(x.numpy()), wide(y.numpy()), rtol=tolerance, atol=tolerance)
+
+
+def drawn_alike(run: Callable[[], Any]) -> Any:
+    """What `run()` gives with the random numbers that each such run draws."""
+    random.seed(3)
+    return run()
 
 
 def raw(name: str, *attrs: Any) -> Callable[..., Any]:

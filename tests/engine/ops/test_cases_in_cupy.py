@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import numpy as np
 import pytest
 from cases import CASES
-from opcase import TOLERANCE, each, one_of_each, op_of, wide
+from opcase import agree, drawn_alike, each, one_of_each, op_of
 from pretended_gpu import pretended_gpus
 
 import limelight as ll
@@ -40,20 +39,6 @@ def inputs_of(case, dtype=None):
 
 def tuple_of(result):
     return tuple(ll.tree.leaves(result))
-
-
-def agree(found, wanted):
-    found, wanted = tuple_of(found), tuple_of(wanted)
-    assert len(found) == len(wanted)
-    for x, y in zip(found, wanted, strict=True):
-        assert (x.dtype, x.shape) == (y.dtype, y.shape)
-        tolerance = max(TOLERANCE.get(x.dtype, 0), 2e-5 if x.dtype.kind in "fc" else 0)
-        np.testing.assert_allclose(wide(x.numpy()), wide(y.numpy()), rtol=tolerance, atol=tolerance)
-
-
-def drawn_alike(run):
-    ll.random.seed(3)
-    return run()
 
 
 def on_gpu(function, there):

@@ -10,10 +10,9 @@ from __future__ import annotations
 import importlib.util
 import os
 
-import numpy as np
 import pytest
 from cases import CASES
-from opcase import TOLERANCE, each, op_of, thinned, wide
+from opcase import agree, drawn_alike, each, op_of, thinned
 
 import limelight as ll
 from limelight.core import dtypes
@@ -47,18 +46,6 @@ pytestmark = [
 def inputs_of(case):
     dtype = dtypes.float32 if dtypes.float32 in case.tried else case.tried[0]
     return [ll.constant(array) for array in case.arrays(dtype)]
-
-
-def agree(found, wanted):
-    for x, y in zip(ll.tree.leaves(found), ll.tree.leaves(wanted), strict=True):
-        assert (x.dtype, x.shape) == (y.dtype, y.shape)
-        tolerance = max(TOLERANCE.get(x.dtype, 0), 2e-5 if x.dtype.kind in "fc" else 0)
-        np.testing.assert_allclose(wide(x.numpy()), wide(y.numpy()), rtol=tolerance, atol=tolerance)
-
-
-def drawn_alike(run):
-    ll.random.seed(3)
-    return run()
 
 
 @each([(case,) for case in some(24)])

@@ -36,6 +36,7 @@ class Thing:
 
 THINGS = [Thing(), Thing(), abs]
 VARIABLES = [ll.Variable([1.0, 2.0]), ll.Variable([3.0, 4.0]), ll.Variable([1.0, 2.0, 3.0])]
+MANY = [ll.Variable([float(i), 0.0]) for i in range(5)]
 LEAVES = [
     *(ll.ones(2), ll.zeros(2), ll.ones(3), ll.ones(2, dtype="float64"), ll.constant(1.0), ll.ones((1, 2))),
     *(np.ones(2, np.float32), np.ones(2), np.float32(1.0), np.int64(3), np.ones((2, 1), np.float32)),
@@ -53,6 +54,7 @@ CONTAINERS = [
     *(Pair(T, U), Pair(U, T), (T, U), Fields(T, U), Fields(U, T), Fields(T, 1), Fields(T, 1.0), Fields(T, True)),
     *(V, V[:2], V[1::-1], [V[0]] * 2, [V[1]] * 2, [V[2], V[0]], [V[0]] * 5, [V[0], V[0], V[1]], {"a": V[0], "b": V[0]}),
     *({"a": V[0], "b": V[1]}, [V[0], T], [T, V[0]], [THINGS[0]], [THINGS[1]]),
+    *(MANY, MANY[::-1], MANY[:4], [*MANY[:4], MANY[0]], [*MANY[:4], V[2]], [V[2], *MANY[1:]], [*MANY[:4], T]),
     *([-0.0, 0.0], [0.0, 0.0], [float("nan")]),
 ]  # fmt: skip
 

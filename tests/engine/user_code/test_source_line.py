@@ -114,3 +114,14 @@ def test_a_trace_keeps_no_frame_alive_once_it_is_over():
 )
 def test_packages_are_installed_wherever_they_lie(file: str, installed: bool) -> None:
     assert source_line.is_installed(file) is installed
+
+
+def test_a_name_without_a_file_is_looked_for_once(monkeypatch):
+    asked = []
+    search = source_line.linecache.updatecache
+    monkeypatch.setattr(source_line.linecache, "updatecache", lambda *names: asked.append(names[0]) or search(*names))
+    name = "made up without a file"
+    assert [source_line.line_of(name, 1) for _ in range(3)] == ["", "", ""]
+    assert asked == [name]
+    monkeypatch.setitem(source_line.linecache.cache, name, (4, None, ["x\n"], name))  # as IPython does with a cell
+    assert source_line.line_of(name, 1) == "x\n"

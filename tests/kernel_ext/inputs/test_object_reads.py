@@ -240,6 +240,39 @@ def test_iterators_are_refused_and_keep_their_items(notebook, made, taken, what)
     assert notebook("'y' in dir()").value is False
 
 
+@pytest.mark.parametrize("view", ["keys", "values", "items"])
+def test_views_of_dictionaries_are_refused(notebook, view):
+    notebook(f"d = {{'a': x}}\nview = d.{view}()")
+    ran = notebook("%%stage -q\ny = len(list(view)) * x\nd['b'] = y", fails=True)
+    assert "`view` is a view of a dictionary" in str(ran.error)
+    assert f"Write `items = list(view)` in a cell above and read `items` here, or `d.{view}()`" in str(ran.error)
+    assert notebook("len(d)").value == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "changes", "state"),
+    [
+        ("import io\nout = io.StringIO()", "out.write('a')", "out.getvalue()"),
+        ("import io\nout = io.BytesIO()", "out.write(b'a')", "out.getvalue()"),
+        ("import io, csv\nout = io.StringIO()\nw = csv.writer(out)", "w.writerow([1])", "out.getvalue()"),
+        ("import hashlib\nout = hashlib.md5()", "out.update(b'a')", "out.digest()"),
+        ("import queue\nout = queue.Queue()", "out.put(1)", "out.qsize()"),
+        ("import queue\nout = queue.SimpleQueue()", "out.put(1)", "out.qsize()"),
+        ("import sqlite3\nout = sqlite3.connect(':memory:')\nc = out.execute('create table t (a)')",
+         "done = out.execute('insert into t values (1)') and None", "out.total_changes"),
+    ],
+)  # fmt: skip
+def test_each_run_changes_the_objects_of_pythons_library_whose_methods_it_calls(notebook, made, changes, state):
+    notebook(made)
+    states = []
+    for _ in range(3):
+        notebook(f"%%stage -q\n{changes}\ny = x * 2.0")
+        states.append(notebook(state).value)
+    assert len({repr(one) for one in states}) == 3
+    if "sqlite3" in made:
+        notebook("c.close()\nout.close()")
+
+
 @pytest.mark.parametrize("taken", ["y = averager.send(x)", "y = averager.__next__()", "y = x\naverager.close()"])
 def test_generators_are_not_led_on(notebook, taken):
     notebook("def average():\n    total = 0.0\n    while True:\n        total = total + (yield total)")

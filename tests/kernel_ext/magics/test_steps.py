@@ -75,6 +75,9 @@ def test_one_level_alone(notebook):
     notebook("%%stage double -q\nx + x")
     assert {one.kind for one in notebook("%steps --level run double").value.recording.steps} == {"run"}
     assert "invalid choice" in notebook("%steps --level nothing double", fails=True).err
+    assert "%steps --grad goes back" in notebook("%steps --level backward double").out
+    notebook("%%stage folded -q\nx * 1.0 + (x + x) * 1.0")
+    assert {one.kind for one in notebook("%steps --level passes folded").value.recording.steps} == {"pass"}
 
 
 def test_a_stop_that_is_none_is_a_usage_error(notebook):

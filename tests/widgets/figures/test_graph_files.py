@@ -40,6 +40,14 @@ def test_the_same_graph_gives_the_same_bytes(view, tmp_path):
         assert len(written) == 1, ending
 
 
+def test_a_page_of_its_own_is_written_as_other_views_do(view, tmp_path):
+    view.save(tmp_path / "step.html")
+    page = (tmp_path / "step.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "data:image/svg+xml" in page
+    assert "conv1" in page
+
+
 @pytest.mark.slow
 def test_the_same_graph_gives_the_same_picture_in_another_process():
     program = PROGRAM.format(folder=str(Path(models.__file__).parent))
@@ -109,7 +117,7 @@ def test_names_in_dot_are_escaped():
 
 
 def test_an_unknown_ending_lists_those_there_are(view, tmp_path):
-    with pytest.raises(ll.errors.ArgumentError, match=r"'step.pdf'.* \.svg, \.png, \.dot, \.json"):
+    with pytest.raises(ll.errors.ArgumentError, match=r"'step.pdf'.* \.svg, \.png, \.html, \.dot, \.json"):
         view.save(tmp_path / "step.pdf")
     with pytest.raises(ll.errors.ArgumentError):
         view.save(tmp_path / ".svg")

@@ -11,6 +11,7 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 28  # characters
+RULES_WIDTH = 40  # of an optimiser: its kind, how many variables, how many rules
 DETAIL_WIDTH = 34
 TITLE_CHARACTER = 7.4
 MANY = 30  # ops of a layer from which on they are counted on its box
@@ -74,9 +75,16 @@ def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
     told_once = forward or group["kind"] == "optimiser"
     detail.append(f"line {group['at'][1]}" if "at" in group and told_once else "")
     said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
-    if "tags" in group and "repeat" not in group:
-        tags = [*group["tags"], *(tag for tag in tags if tag.startswith("▶"))]
-    return replace(said, tags=_tags(tags, box))
+    if group["kind"] == "optimiser":
+        said = replace(said, title=shortened(group["label"], RULES_WIDTH))
+    return replace(said, tags=_tags(_all_tags(group, tags), box))
+
+
+def _all_tags(group: State, tags: Collection[str]) -> list[str]:
+    """What its own nodes use, with shapes, then what groups inside it use; a constant says nothing of a whole group."""
+    own = [] if "repeat" in group else [tag for tag in group.get("tags", ()) if not tag.startswith("constant ")]
+    named = {tag.partition(" ")[0] for tag in own}
+    return [*own, *(tag for tag in tags if tag.partition(" ")[0] not in named or tag.startswith("▶"))]
 
 
 def _tags(tags: Collection[str], box: Box, *, writes: bool = False) -> str:

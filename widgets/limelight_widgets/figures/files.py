@@ -84,10 +84,11 @@ def _content(ending: str, value: Any, figure: Figure) -> bytes:
     if ending == ".json":
         return (json.dumps(json_ready(value), ensure_ascii=False, separators=(",", ":")) + "\n").encode()
     text = {".svg": figure.svg, ".txt": figure.text}.get(ending)
-    return (_page(figure) if text is None else text).encode() + b"\n"
+    return (page(figure) if text is None else text).encode() + b"\n"
 
 
-def _page(figure: Figure) -> str:
+def page(figure: Figure) -> str:
+    """The static forms as a page of HTML that needs nothing else."""
     title = escape(figure.text.partition("\n")[0])
     body = figure.html or f"<pre>{escape(figure.text)}</pre>"
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{body}</html>'

@@ -4,6 +4,7 @@
 | --- | --- |
 | `.svg` | the static picture, its text selectable; the same bytes for the same graph |
 | `.png` | that picture at twice its size, where `cairosvg` is installed |
+| `.html` | a page with the picture and the listing, as a notebook has them where there is no kernel |
 | `.dot`, `.gv` | Graphviz's language: groups are clusters, called functions are drawn beside |
 | `.json` | all that the view knows (see `docs/graph_files.md`) |
 | `.me.json` | a graph collection for Model Explorer |
@@ -28,8 +29,8 @@ from limelight_widgets.figures.visible_boxes import call_label
 from limelight_widgets.folds.fold import State
 
 SCHEMA: Final = "limelight-graph/1"
-ENDINGS: Final = (".svg", ".png", ".dot", ".gv", ".me.json", ".json", ".txt")
-_LISTED: Final = ".svg, .png, .dot, .json, .me.json (for Model Explorer) and .txt"
+ENDINGS: Final = (".svg", ".png", ".html", ".dot", ".gv", ".me.json", ".json", ".txt")
+_LISTED: Final = ".svg, .png, .html, .dot, .json, .me.json (for Model Explorer) or .txt"
 
 
 def ending_of(path: str | os.PathLike[str]) -> str:
@@ -77,6 +78,8 @@ def _content(ending: str, state: State, which: str, form: Callable[[], Figure]) 
         return files.png(form().svg)
     if ending == ".svg":
         return (form().svg + "\n").encode()
+    if ending == ".html":
+        return (files.page(form()) + "\n").encode()
     text = {".json": as_json, ".me.json": model_explorer, ".txt": listing}.get(ending, dot)(state, which)
     return text.encode()
 

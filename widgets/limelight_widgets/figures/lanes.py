@@ -316,8 +316,13 @@ class _Stack:
         first, last = self.band[drawing.rank[start]], self.band[drawing.rank[end]]
         if first == last:
             return drawing.along(drawing.paths[i], points, up=up)
+        path = drawing.paths[i][::-1] if up else drawing.paths[i]
+        before = [cell for cell in path if self.band[drawing.rank[cell]] == first]
+        after = [cell for cell in path if self.band[drawing.rank[cell]] == last]
         low, gap = self.bottom + 2 * self.turn - 3, self.gaps[last]
-        way = [(points[start][0], low), (gap, low), (gap, 3.0), (points[end][0], 3.0)]
+        x, to = points[[start, *before][-1]][0], points[[*after, end][0]][0]
+        turning = [(x, low), (gap, low), (gap, 3.0), (to, 3.0)]
+        way = [*drawing.along(before, points), *turning, *drawing.along(after, points)]
         return way[::-1] if up else way
 
 

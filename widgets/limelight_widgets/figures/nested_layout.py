@@ -219,15 +219,20 @@ def _reversed(layout: Layout) -> Layout:
 
 
 def _ends(source: Rectangle, bends: Sequence[Point], target: Rectangle, *, across: bool) -> list[Point]:
-    """From the lower edge of the source to the upper edge of the target, or the other way round for a step back.
+    """From the side of the source that faces the way, to the side of the target that does: lower edge to upper mostly.
+
+    Where the way goes on in another band, the target may lie above the source and yet be entered from above.
 
     `across`: from the right edge to the left one.
     """
+    at, to = _centre(source), _centre(target)
+    ahead, behind = bends[0] if bends else to, bends[-1] if bends else at
     if across:
-        right = source.x + source.width / 2 <= target.x + target.width / 2
-        start = (source.x + (source.width if right else 0.0), source.y + source.height / 2)
-        return [start, *bends, (target.x + (0.0 if right else target.width), target.y + target.height / 2)]
-    below = source.y + source.height / 2 <= target.y + target.height / 2
-    start = (source.x + source.width / 2, source.y + (source.height if below else 0.0))
-    end = (target.x + target.width / 2, target.y + (0.0 if below else target.height))
-    return [start, *bends, end]
+        start = (source.x + (source.width if ahead[0] >= at[0] else 0.0), at[1])
+        return [start, *bends, (target.x + (0.0 if behind[0] <= to[0] else target.width), to[1])]
+    start = (at[0], source.y + (source.height if ahead[1] >= at[1] else 0.0))
+    return [start, *bends, (to[0], target.y + (0.0 if behind[1] <= to[1] else target.height))]
+
+
+def _centre(place: Rectangle) -> Point:
+    return (place.x + place.width / 2, place.y + place.height / 2)

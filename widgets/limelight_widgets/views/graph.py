@@ -112,7 +112,7 @@ class GraphView(View):
         return told
 
     def save(self, path: str | PathLike[str]) -> str:
-        """Writes the graph as it stands to a file: `.svg`, `.png`, `.dot`, `.json`, `.me.json` or `.txt`.
+        """Writes the graph as it stands to a file: `.svg`, `.png`, `.html`, `.dot`, `.json`, `.me.json` or `.txt`.
 
         A file of that name is replaced. `.me.json` is for Model Explorer; a PNG needs `cairosvg`.
 

@@ -9,6 +9,7 @@ devices, what the module's `on_device(index)` gives.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Protocol, cast
@@ -71,9 +72,19 @@ def lacking(dtype: Any) -> DTypeError:
     )
 
 
+def is_cupy(xp: Any) -> bool:
+    """Whether an array library is CuPy."""
+    return getattr(xp, "__name__", "") == "cupy"
+
+
+def is_of_cupy(x: Any) -> bool:
+    """Whether `x` is an array of CuPy, which nobody imports to find out."""
+    return isinstance(x, getattr(sys.modules.get("cupy"), "ndarray", ()))
+
+
 def to_host(x: Any) -> Any:
     """An array of CuPy as one of NumPy; any other as it is."""
-    return x.get() if hasattr(x, "get") else x
+    return x.get() if is_of_cupy(x) else x
 
 
 def library_of(name: str) -> str:

@@ -260,8 +260,10 @@ def counted_call(outputs: Sequence[Any], devices: Sequence[Device], seconds: flo
         seconds: how long its plan ran.
         peak: the plan's memory (`executors.base.Peak`).
     """
-    home = devices[0].short if devices else CPU0.short
-    device_counts.ran(home, seconds, peak.nbytes, peak.exact, True)
+    if devices.count(CPU0) == len(devices):
+        live_buffers.counted_results(outputs, seconds, peak.nbytes, peak.exact)
+        return
+    device_counts.ran(devices[0].short, seconds, peak.nbytes, peak.exact, True)
     for tensor, device in zip(outputs, devices, strict=True):
         live_buffers.born(tensor, tensor._data, device, told=False)
 

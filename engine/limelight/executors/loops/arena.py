@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections import defaultdict
 from typing import Final
 
 ALIGNMENT: Final = 64
@@ -19,24 +17,25 @@ class Arena:
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._free: dict[int, list[int]] = defaultdict(list)
+        self._free: dict[int, list[int]] = {}  # by the bytes of a buffer; those that are rounded alike share a list
 
     def take(self, nbytes: int) -> int:
         """The offset of a new buffer."""
-        size = rounded(nbytes)
-        free = self._free[size]
+        free = self._free.get(nbytes)
+        if free is None:
+            size = rounded(nbytes)
+            free = self._free[nbytes] = self._free.setdefault(size, [])
         if free:
             return free.pop()
         offset = self.nbytes
-        self.nbytes = offset + size
+        self.nbytes = offset + rounded(nbytes)
         return offset
 
     def give_back(self, nbytes: int, offset: int) -> None:
-        """Says that nobody uses a buffer any more."""
-        self._free[rounded(nbytes)].append(offset)
+        """Says that nobody uses a buffer any more, which was taken."""
+        self._free[nbytes].append(offset)
 
 
-@functools.lru_cache(maxsize=4096)
 def rounded(nbytes: int) -> int:
     """The bytes that a buffer gets: a multiple of the alignment, of which there are few different ones."""
     step = max(ALIGNMENT, (1 << max(0, nbytes - 1).bit_length()) // _STEPS // 2)

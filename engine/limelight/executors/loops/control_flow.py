@@ -21,61 +21,70 @@ from limelight.executors.loops.instructions import (
     Repetition,
     new_array,
 )
-from limelight.executors.loops.layout import Buffer, Row, View
+from limelight.executors.loops.layout import Buffer, View, row_of
+from limelight.executors.loops.loop_state import Cell, changed_cells, repeated
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.ir import Node
 
-RunFunction: TypeAlias = Callable[[Any, Sequence[TracedArray]], list[TracedArray]]
+RunFunction: TypeAlias = Callable[[Any, Sequence[Any]], list[TracedArray]]
 """Appends the instructions of a called function for its arguments; returns its results."""
 
 _FOREVER: Final = 2**62
 
 
-def _scan(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+def _scan(node: Node, operands: Sequence[Any], to: Instructions, run: RunFunction) -> list[TracedArray]:
     body, n, m, length, reverse = node.params[:5]
     carry, scanned, captures = operands[:n], operands[n : n + m], operands[n + m :]
     steps = {x.shape[0] for x in scanned} | ({length} if length is not None else set())
     if len(steps) != 1 or 0 in steps:
         raise NotLowered("the number of its steps is 0, or not one")
     (count,) = steps
-    carried = [initial_place(x, to) for x in carry]
+    cells = changed_cells(node, operands)
+    carried = initial_places(carry, cells, to)
     rows = [row_of(x.view, reverse) for x in scanned]
-    with to.nested() as instructions:
-        results = run(body, [*carried, *[TracedArray(row, to) for row in rows], *captures])
+    with to.nested() as instructions, repeated(captures, count) as drawn:
+        results = run(body, [*carried[:n], *[TracedArray(row, to) for row in rows], *captures])
         stacks, stack_rows = stacked(results[n:], count, reverse, carried, instructions, to)
-        carry_on(carried, results[:n], to)
-    used = {x.buffer for one in instructions for x in one.operands}
-    moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
+        carry_on(carried, [*results[:n], *[cell.now for cell in cells]], to)
+    leave(cells, carried)
+    moving = moving_rows(rows, stack_rows, drawn, instructions)
     written = (*[x.view for x in carried], *stacks)
     to.list.append(Repetition(count, [], None, instructions, moving, written))
-    return [*carried, *[TracedArray(stack, to) for stack in stacks]]
+    return [*carried[:n], *[TracedArray(stack, to) for stack in stacks]]
 
 
-def _while_loop(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+def _while_loop(node: Node, operands: Sequence[Any], to: Instructions, run: RunFunction) -> list[TracedArray]:
     condition, body, n, limit = node.params[:4]
     if limit == 0:
         raise NotLowered("it makes no step")
-    carried = [initial_place(x, to) for x in operands[:n]]
     captures = operands[n:]
-    with to.nested() as check:
-        holds = boolean(run(condition, [*carried, *captures])[0])
-    with to.nested() as instructions:
-        carry_on(carried, run(body, [*carried, *captures]), to)
+    cells = changed_cells(node, operands)
+    carried = initial_places(operands[:n], cells, to)
+    with repeated(captures, None):
+        with to.nested() as check:
+            holds = holding(run, condition, [*carried[:n], *captures], cells)
+        with to.nested() as instructions:
+            results = run(body, [*carried[:n], *captures])
+            carry_on(carried, [*results, *[cell.now for cell in cells]], to)
+    leave(cells, carried)
     written = tuple([x.view for x in carried])
     to.list.append(Repetition(limit or _FOREVER, check, holds, instructions, (), written))
-    return carried
+    return carried[:n]
 
 
-def _cond(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+def _cond(node: Node, operands: Sequence[Any], to: Instructions, run: RunFunction) -> list[TracedArray]:
     condition, *captures = operands
-    return _chosen(boolean(condition), [partial(run, function, captures) for function in node.params[:2]], to)
+    branches = [partial(run, function, captures) for function in node.params[:2]]
+    with repeated(captures, None):
+        return _chosen(boolean(condition), branches, to, changed_cells(node, operands))
 
 
-def _switch(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+def _switch(node: Node, operands: Sequence[Any], to: Instructions, run: RunFunction) -> list[TracedArray]:
     """As many choices between two as it takes; the run ends where the number is that of no branch."""
     index, *captures = operands
     number: Any = index.reshape(())  # of which NumPy's functions ask what they do
     functions = node.params[0]
+    cells = changed_cells(node, operands)
     is_there: Any = np.logical_and(np.greater_equal(number, 0), np.less(number, len(functions)))
     to.guard(is_there.view)
 
@@ -84,20 +93,23 @@ def _switch(node: Node, operands: Sequence[TracedArray], to: Instructions, run: 
         if i == len(functions) - 1:
             return first()
         is_this: Any = np.equal(number, i)
-        return _chosen(boolean(is_this), [first, partial(from_branch, i + 1)], to)
+        return _chosen(boolean(is_this), [first, partial(from_branch, i + 1)], to, cells)
 
-    return from_branch(0)
+    with repeated(captures, None):
+        return from_branch(0)
 
 
 def _chosen(
-    condition: View, branches: Sequence[Callable[[], list[TracedArray]]], to: Instructions
+    condition: View, branches: Sequence[Callable[[], list[TracedArray]]], to: Instructions, cells: Sequence[Cell]
 ) -> list[TracedArray]:
-    """What one of two branches returns, which append their instructions."""
+    """What one of two branches returns, which append their instructions, and may assign `cells`."""
     parts: list[list[AnyInstruction]] = []
     values: list[list[TracedArray]] = []
+    before = [cell.now for cell in cells]
     for branch in branches:
+        leave(cells, before)
         with to.nested() as instructions:
-            values.append(branch())
+            values.append([*branch(), *[cell.now for cell in cells]])
         parts.append(instructions)
     results = [new_array(x.shape, x.dtype) for x in values[0]]
     for instructions, own in zip(parts, values, strict=True):
@@ -109,10 +121,12 @@ def _chosen(
             _hand_over([x.view for x in own], results, _made_by(instructions), to)
         instructions.extend(copies)
     to.list.append(Choice(condition, (parts[0], parts[1]), tuple(results)))
-    return [TracedArray(result, to) for result in results]
+    chosen = [TracedArray(result, to) for result in results]
+    leave(cells, chosen)
+    return chosen[: len(chosen) - len(cells)]
 
 
-def _call(node: Node, operands: Sequence[TracedArray], to: Instructions, run: RunFunction) -> list[TracedArray]:
+def _call(node: Node, operands: Sequence[Any], to: Instructions, run: RunFunction) -> list[TracedArray]:
     return run(node.params[0], operands)
 
 
@@ -139,6 +153,37 @@ def initial_place(x: TracedArray, to: Instructions) -> TracedArray:
     return TracedArray(place, to)
 
 
+def initial_places(carry: Sequence[TracedArray], cells: Sequence[Cell], to: Instructions) -> list[TracedArray]:
+    """The places of carried values and of variables that a loop assigns, which have them from now on."""
+    carried = [initial_place(x, to) for x in (*carry, *[cell.now for cell in cells])]
+    leave(cells, carried)
+    return carried
+
+
+def leave(cells: Sequence[Cell], values: Sequence[TracedArray]) -> None:
+    """Has variables have the last of these values."""
+    for cell, x in zip(cells, values[len(values) - len(cells) :], strict=True):
+        cell.now = x
+
+
+def holding(run: RunFunction, condition: Any, arguments: Sequence[Any], cells: Sequence[Cell]) -> View:
+    """Whether a loop makes another step. Raises NotLowered for a condition that assigns."""
+    before = [cell.now for cell in cells]
+    (holds,) = run(condition, arguments)
+    if any(cell.now is not x for cell, x in zip(cells, before, strict=True)):
+        raise NotLowered("its condition assigns")
+    return boolean(holds)
+
+
+def moving_rows(
+    rows: Sequence[View], stack_rows: Sequence[View], drawn: Sequence[Buffer], instructions: Sequence[AnyInstruction]
+) -> tuple[Buffer, ...]:
+    """The buffers that move on with a step: of scanned rows those that it reads, of stacks and draws all."""
+    used = {x.buffer for one in instructions for x in one.operands}
+    read = [row.buffer for row in rows if row.buffer in used]
+    return (*read, *[row.buffer for row in stack_rows], *drawn)
+
+
 def _check_order(x: TracedArray) -> None:
     """What is not in C order in the plan would be here: sums and products of it might take another order."""
     if not x.view.is_contiguous:
@@ -149,15 +194,6 @@ def boolean(x: TracedArray) -> View:
     if x.size != 1 or x.dtype != bool:
         raise NotLowered("its condition is no boolean")
     return x.view
-
-
-def row_of(view: View, reverse: bool) -> View:
-    """The row of an array in each step."""
-    shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
-    extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    last = (view.shape[0] - 1) * stride
-    row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
-    return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)
 
 
 def stacked(

@@ -38,8 +38,11 @@ class Mark(NamedTuple):
 
 def in_order(instructions: Sequence[AnyInstruction]) -> list[Instruction | Mark]:
     """The instructions one after the other, each buffer in its place."""
-    if all(type(one) is Instruction for one in instructions):
+    kinds = set(map(type, instructions))
+    if kinds == {Instruction}:
         return list(instructions)  # type: ignore[arg-type]  # just asked
+    if kinds <= {Instruction, Guard}:  # whose buffers are their own roots: only branches and loops join some
+        return [Mark("guard", (one.condition,)) if type(one) is Guard else one for one in instructions]  # type: ignore[misc]
     writer = _Order()
     writer.write(instructions)
     return writer.items

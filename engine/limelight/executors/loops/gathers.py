@@ -13,19 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.executors.loops import native_loops
+from limelight.executors.loops import layout, native_loops
 from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, new_array
-from limelight.executors.loops.layout import (
-    Sizes,
-    View,
-    broadcast_shape,
-    broadcast_strides,
-    collapsed,
-    contiguous,
-    is_contiguous,
-    iteration_order,
-    reshaped_strides,
-)
+from limelight.executors.loops.layout import Sizes, View
 
 _PLACE: Final = np.dtype(np.int64)
 
@@ -33,7 +23,7 @@ _PLACE: Final = np.dtype(np.int64)
 def take(x: View, places: View, axis: int, to: Instructions) -> View:
     """`x.take(places, axis)`: a new array in C order."""
     places = _as_places(places, to)
-    if not is_contiguous(x.shape[axis + 1 :], x.strides[axis + 1 :], x.dtype.itemsize):
+    if not layout.is_contiguous(x.shape[axis + 1 :], x.strides[axis + 1 :], x.dtype.itemsize):
         x = to.copied(x)
     out = new_array((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]), x.dtype)
     _gather(x, places, axis, out, (*out.strides[:axis], _row_bytes(x, axis)), to)
@@ -42,16 +32,16 @@ def take(x: View, places: View, axis: int, to: Instructions) -> View:
 
 def take_along_axis(x: View, places: View, axis: int, to: Instructions) -> View:
     """`numpy.take_along_axis`: a new array in C order."""
-    around = broadcast_shape(_with_one(x.shape, axis), _with_one(places.shape, axis))
+    around = layout.broadcast_shape(_with_one(x.shape, axis), _with_one(places.shape, axis))
     shape = (*around[:axis], places.shape[axis], *around[axis + 1 :])
     n = x.shape[axis]
     _check_order_of(places)
     places = _as_places(places, to)
     out = new_array(shape, x.dtype)
-    own = broadcast_strides(x._replace(shape=_with_one(x.shape, axis)), around)
-    theirs = broadcast_strides(places, shape)
+    own = layout.broadcast_strides(x._replace(shape=_with_one(x.shape, axis)), around)
+    theirs = layout.broadcast_strides(places, shape)
     others = [i for i in range(len(shape)) if i != axis]
-    sizes, steps = collapsed(
+    sizes, steps = layout.collapsed(
         tuple([shape[i] for i in others]),
         tuple(range(len(others))),
         [tuple([strides[i] for i in others]) for strides in (own, theirs, out.strides)],
@@ -111,7 +101,7 @@ def put(x: View, parts: Sequence[Any], value: View, to: Instructions, name: str 
         whole = new_array(wanted, x.dtype)
         to.copy(value, whole)
         value = whole
-    if not is_contiguous(rows.shape[1:], rows.strides[1:], x.dtype.itemsize):
+    if not layout.is_contiguous(rows.shape[1:], rows.strides[1:], x.dtype.itemsize):
         raise NotLowered("what is indexed by an array is not in C order")
     width = _row_bytes(rows, 0)
     run = ([place.size], [[width, _PLACE.itemsize, 0]])
@@ -136,7 +126,7 @@ def _row_bytes(x: View, axis: int) -> int:
 def _gather(x: View, places: View, axis: int, out: View, strides: Sizes, to: Instructions) -> None:
     """Picks along an axis, behind which `x` is in C order; `strides` are those of `out`, up to that of the places."""
     width = _row_bytes(x, axis)
-    sizes, steps = collapsed(x.shape[:axis], tuple(range(axis)), [x.strides[:axis], strides[:-1]], width)
+    sizes, steps = layout.collapsed(x.shape[:axis], tuple(range(axis)), [x.strides[:axis], strides[:-1]], width)
     if sizes == [1]:
         sizes, steps = [], []
     axes = [[own, 0, theirs] for own, theirs in steps]
@@ -218,7 +208,7 @@ def _placed(x: View, parts: Sequence[Any], to: Instructions) -> tuple[int, list[
 def _check_order_of(places: View) -> None:
     """Places that do not lie in C order would give NumPy's result another order of memory."""
     rank = len(places.shape)
-    if iteration_order([places.strides], rank) != tuple(range(rank)):
+    if layout.iteration_order([places.strides], rank) != tuple(range(rank)):
         raise NotLowered("it is indexed by an array that is not in C order")
 
 
@@ -227,7 +217,7 @@ def _with_places_joined(x: View, count: int) -> View:
     if count == 1:
         return x
     shape = (math.prod(x.shape[:count]), *x.shape[count:])
-    strides = reshaped_strides(x, shape)
+    strides = layout.reshaped_strides(x, shape)
     if strides is None:
         raise NotLowered("what is indexed by arrays is not in C order")
     return x._replace(shape=shape, strides=strides)
@@ -245,7 +235,7 @@ def _flat_place(shape: Sizes, places: Sequence[View], to: Instructions) -> View:
             here = to.elementwise(np.add, (there, here), (_PLACE,) * 3, None)
         flat = here
     assert flat is not None, "an index without arrays"
-    return flat if flat.is_contiguous else flat._replace(strides=contiguous(flat.shape, _PLACE.itemsize))
+    return flat if flat.is_contiguous else flat._replace(strides=layout.contiguous(flat.shape, _PLACE.itemsize))
 
 
 def _with_one(shape: Sizes, axis: int) -> Sizes:

@@ -8,25 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from limelight.executors.loops import native_loops
-from limelight.executors.loops.layout import (
-    Buffer,
-    Sizes,
-    View,
-    broadcast_shape,
-    broadcast_strides,
-    collapsed,
-    contiguous,
-    is_contiguous,
-    iteration_order,
-    strides_in_order,
-)
+from limelight.executors.loops import layout, native_loops
+from limelight.executors.loops.layout import Buffer, Sizes, View
 
 _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts, dates, and types of other libraries
 _HALF: Final = 23
@@ -188,6 +178,7 @@ class Instructions:
 
     def astype(self, x: View, dtype: np.dtype[Any]) -> View:
         """A copy in another dtype, in the order of memory that x has."""
+        x = _low_bytes(x, dtype)
         return self._over_elements(_copy_loop(x.dtype, dtype), (x,), dtype, None)
 
     def copied(self, x: View) -> View:
@@ -198,7 +189,8 @@ class Instructions:
 
     def copy(self, x: View, to: View) -> None:
         """Writes the elements of `x` to a view, whose shape they are broadcast to."""
-        there = x._replace(shape=to.shape, strides=broadcast_strides(x, to.shape))
+        x = _low_bytes(x, to.dtype)
+        there = x._replace(shape=to.shape, strides=layout.broadcast_strides(x, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
     def _over_elements(
@@ -215,20 +207,20 @@ class Instructions:
     def _over_axes(
         self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool
     ) -> View:
-        shape = broadcast_shape(*[x.shape for x in operands])
+        shape = layout.broadcast_shape(*[x.shape for x in operands])
         if len(shape) > MOST_AXES:
             raise NotLowered("it has too many axes")
-        strides = [x.strides if x.shape == shape else broadcast_strides(x, shape) for x in operands]
+        strides = [x.strides if x.shape == shape else layout.broadcast_strides(x, shape) for x in operands]
         order = tuple(range(len(shape)))
         if not all(x.is_contiguous for x in operands):
             if any(stride < 0 for own in strides for stride in own):
                 raise NotLowered("an operand runs backwards")
-            order = iteration_order(strides, len(shape))
+            order = layout.iteration_order(strides, len(shape))
         if out is None:
             out = new_array(shape, dtype, order)
         else:
             _check_out(out, operands, shape, dtype)
-        sizes, steps = collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
+        sizes, steps = layout.collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
         if exact:
             _put_longest_last(sizes, steps)
         axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
@@ -253,7 +245,9 @@ class Instructions:
         if initial is None:
             start = 1
             here = View(x.buffer, x.offset, (first, last), (n * last * x.dtype.itemsize, x.dtype.itemsize), x.dtype)
-            self.copy(here, View(out.buffer, 0, (first, last), contiguous((first, last), x.dtype.itemsize), x.dtype))
+            self.copy(
+                here, View(out.buffer, 0, (first, last), layout.contiguous((first, last), x.dtype.itemsize), x.dtype)
+            )
         else:
             self.copy(self.constant(np.array(initial, x.dtype)), out)
         if n > start:
@@ -287,16 +281,20 @@ class Instructions:
     def dot(self, x: View, y: View) -> View:
         """`x.dot(y)` of vectors and matrices, by the loop of `matmul`: both call the same functions of BLAS."""
         _check_product(x, y)
-        left = _as_matrix(x, row=True)
-        right = _as_matrix(y, row=False)
-        if left is None or right is None:
-            raise NotLowered("BLAS would be given a copy")
+        left = _as_matrix(x, row=True) or self._matrix_copied(x)
+        right = _as_matrix(y, row=False) or self._matrix_copied(y)
         (m, n), (_, p) = left.shape, right.shape
         out = new_array(x.shape[:-1] + y.shape[1:], x.dtype)
         item = x.dtype.itemsize
         steps = (0, 0, 0, *left.strides, *right.strides, p * item, item)
         self.list.append(Instruction(_matmul_loop(x.dtype), (left, right, out), (1, m, n, p), steps, ()))
         return out
+
+    def _matrix_copied(self, x: View) -> View:
+        """The copy of a matrix that `dot` gives to BLAS (`cblas_matrixproduct` in NumPy's cblasfuncs.c)."""
+        if min(x.shape) == 1 or len(x.shape) == 1:
+            raise NotLowered("BLAS would be given a vector that is not in C order")
+        return self.copied(x)
 
     def matmul(self, x: View, y: View) -> View:
         """`numpy.matmul` of stacks of matrices."""
@@ -306,10 +304,10 @@ class Instructions:
         stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         (m, n), p = x.shape[-2:], y.shape[-1]
         xs, ys = (_stack_strides(view, stack) for view in (x, y))
-        if iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
+        if layout.iteration_order([xs, ys], len(stack)) != tuple(range(len(stack))):
             raise NotLowered("its stack is not in C order")
         out = new_array((*stack, m, p), x.dtype)
-        sizes, rows = collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
+        sizes, rows = layout.collapsed(stack, tuple(range(len(stack))), [xs, ys, out.strides[:-2]], x.dtype.itemsize)
         steps = (*rows[-1], *x.strides[-2:], *y.strides[-2:], *out.strides[-2:])
         axes = [word for size, row in zip(sizes[:-1], rows[:-1], strict=True) for word in (size, *row)]
         loop = _matmul_loop(x.dtype)
@@ -317,13 +315,16 @@ class Instructions:
         return out
 
     def concatenated(self, views: Sequence[View], axis: int) -> View:
-        """`numpy.concatenate` of contiguous arrays of one dtype."""
-        if not all(x.is_contiguous and x.dtype == views[0].dtype for x in views):
-            raise NotLowered("its operands differ in dtype or order of memory")
+        """`numpy.concatenate` of arrays of one dtype."""
+        if not all(x.dtype == views[0].dtype for x in views):
+            raise NotLowered("its operands differ in dtype")
         rank = len(views[0].shape)
+        plain = all(x.is_contiguous for x in views)
+        order = None if plain else layout.joined_order([(x.shape, x.strides) for x in views])
         axis %= rank
         total = sum(x.shape[axis] for x in views)
-        out = new_array(tuple([total if i == axis else n for i, n in enumerate(views[0].shape)]), views[0].dtype)
+        shape = tuple([total if i == axis else n for i, n in enumerate(views[0].shape)])
+        out = new_array(shape, views[0].dtype, order)
         offset = 0
         for x in views:
             self.copy(x, View(out.buffer, offset, x.shape, out.strides, x.dtype))
@@ -344,11 +345,21 @@ def check_dtype(dtype: np.dtype[Any]) -> None:
 def new_array(shape: Sizes, dtype: np.dtype[Any], order: Sizes | None = None) -> View:
     """A view of a new buffer, its axes in memory in C order or another one."""
     check_dtype(dtype)
-    strides = contiguous(shape, dtype.itemsize) if order is None else strides_in_order(shape, order, dtype.itemsize)
+    strides = (
+        layout.contiguous(shape, dtype.itemsize)
+        if order is None
+        else layout.strides_in_order(shape, order, dtype.itemsize)
+    )
     nbytes = dtype.itemsize * math.prod(shape)
     if not nbytes:
         raise NotLowered("it has no elements")
     return View(Buffer(nbytes), 0, shape, strides, dtype)
+
+
+def _low_bytes(x: View, dtype: np.dtype[Any]) -> View:
+    """Integers as shorter ones: their low bytes, which come first."""
+    is_shorter = x.dtype.kind in "iu" and dtype.kind in "iu" and dtype.itemsize < x.dtype.itemsize
+    return x._replace(dtype=dtype) if is_shorter and sys.byteorder == "little" else x
 
 
 def _copy_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Any:
@@ -413,16 +424,16 @@ def _as_matrix(x: View, row: bool) -> View | None:
     item = x.dtype.itemsize
     if len(x.shape) == 1:
         shape = (1, x.shape[0]) if row else (x.shape[0], 1)
-        return x._replace(shape=shape, strides=contiguous(shape, item)) if x.is_contiguous else None
+        return x._replace(shape=shape, strides=layout.contiguous(shape, item)) if x.is_contiguous else None
     if len(x.shape) != 2:
         raise NotLowered("`dot` of more than two axes")
     m, n = x.shape
     if x.is_contiguous:
-        return x._replace(strides=contiguous(x.shape, item))
-    if is_contiguous((n, m), x.strides[::-1], item):
+        return x._replace(strides=layout.contiguous(x.shape, item))
+    if layout.is_contiguous((n, m), x.strides[::-1], item):
         return x._replace(strides=(item, m * item))
     return None
 
 
 def _stack_strides(x: View, stack: Sizes) -> Sizes:
-    return broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)
+    return layout.broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)

@@ -26,14 +26,22 @@ class Buffer:
         row: what it is a part of, for a row of a loop: another part in each step.
     """
 
-    __slots__ = ("array", "nbytes", "row", "same", "value")
+    __slots__ = ("__dict__", "nbytes")
+
+    value: Any = None
+    array: Any = None
+    row: Row | None = None
+    same: Buffer | None = None
+    """The buffer that it turned out to be a part of: see `root`."""
 
     def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
         self.nbytes = nbytes
-        self.value = value
-        self.array = array
-        self.row = row
-        self.same: Buffer | None = None  # the buffer that it turned out to be a part of: see `root`
+        if value is not None:  # most buffers have none of these, and are made by the thousand
+            self.value = value
+        if array is not None:
+            self.array = array
+        if row is not None:
+            self.row = row
 
     @property
     def is_made(self) -> bool:
@@ -145,6 +153,28 @@ def _is_faster(strides: Sequence[Sizes], axis: int, than: int) -> bool | None:
     return all(abs(a) < abs(b) for a, b in known) if known else None
 
 
+def joined_order(arrays: Sequence[tuple[Sizes, Sizes]]) -> Sizes:
+    """The order of axes, the slowest first, of what NumPy makes of several arrays that it joins.
+
+    As `PyArray_CreateMultiSortedStridePerm` in NumPy's shape.c: that of their memory, and C order where they disagree.
+
+    Args:
+        arrays: shape and strides of each.
+    """
+    order: list[int] = []
+    for axis in range(len(arrays[0][0])):
+        at = len(order)
+        for i in range(len(order) - 1, -1, -1):
+            other = order[i]
+            both = [strides for shape, strides in arrays if shape[axis] != 1 and shape[other] != 1]
+            if both:
+                if any(abs(strides[axis]) <= abs(strides[other]) for strides in both):
+                    break
+                at = i
+        order.insert(at, axis)
+    return tuple(order)
+
+
 def strides_in_order(shape: Sizes, order: Sizes, itemsize: int) -> Sizes:
     """The strides of a new array whose axes are in memory in the given order, the slowest first."""
     strides = [0] * len(shape)
@@ -205,3 +235,12 @@ def reshaped_strides(view: View, shape: Sizes) -> Sizes | None:
         strides += contiguous(tuple(shape[j0 : j + 1]), group[-1][1])
         i, j = i + 1, j + 1
     return tuple(strides) + (strides[-1] if strides else itemsize,) * (len(shape) - len(strides))
+
+
+def row_of(view: View, reverse: bool) -> View:
+    """The row of an array in each step."""
+    shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
+    extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    last = (view.shape[0] - 1) * stride
+    row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
+    return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)

@@ -2,9 +2,9 @@
 
 A table makes the calls that NumPy's functions would make, without Python, without NumPy's dispatch and without the GIL,
 and so finds the plan's numbers to the bit. Loops, branches and calls are a part of it, and assignments to variables are
-made at its end. What it cannot do (random draws, Python's functions, unknown sizes, other devices, bodies of loops with
-any of these) runs by the plan's kernels between two tables. It is there where the package limelight-native is
-(engine/native).
+made at its end. What it cannot do (random draws outside of loops, Python's functions, unknown sizes, other devices,
+bodies of loops with any of these) runs by the plan's kernels between two tables. It is there where the package
+limelight-native is (engine/native).
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.open_loops import ROOM, OpenLoopOp, with_open_loops
 from limelight.executors.loops.shape_specialisations import ShapeSpecialisations, is_here, may_have_tables
-from limelight.executors.loops.stretch import FinishedStretch
+from limelight.executors.loops.stateful_loops import StatefulLoopOp, with_stateful_loops
+from limelight.executors.loops.stretch import FinishedStretch, StretchPart
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
 from limelight.executors.plan import codegen, plan
 from limelight.graph.ir import Graph, Node
+from limelight.ops.create.literal import constant_op
 
 
 def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | None = None) -> Runnable:
@@ -41,8 +43,8 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
     with collector_paused():  # nothing that is made here is garbage
         placed = place(graph, devices, deliver, build)
-        whole = with_open_loops(placed.graph)
-        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
+        whole = with_stateful_loops(with_open_loops(placed.graph))
+        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
         run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
@@ -54,16 +56,17 @@ def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> R
 def code(graph: Graph) -> list[tuple[Node, str]]:
     """Each node with the instructions of the table that runs it, or the plan's line and why it is in no table."""
     placed = place(graph, (), None, build)
-    whole = with_open_loops(placed.graph)
-    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch, whole))
+    refusals: dict[Any, str] = {}
+    whole = with_stateful_loops(with_open_loops(placed.graph), refusals)
+    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
     lines: list[tuple[Node, str]] = []
     for part in codegen.emit(stretched.graph):
         for node, line in part.code():
             stretch = stretched.stretches.get(node)
-            if isinstance(node.op, OpenLoopOp):
+            if isinstance(node.op, OpenLoopOp | StatefulLoopOp):
                 lines.append((node.op.node, f"table loop: {node.op}, up to {ROOM[-1]} steps at a time"))
             elif stretch is None:
-                why = stretched.reasons.get(node)
+                why = next((refusals[f] for f in node.functions if f in refusals), stretched.reasons.get(node))
                 lines.append((node, f"{line}  # plan: {why}" if why else line))
             else:
                 number = list(stretched.stretches).index(node) + 1
@@ -85,14 +88,15 @@ class _Otherwise:
     It is made when it is first needed. What is wrong with an operand is said there in the plan's words.
     """
 
-    def __init__(self, stretch: FinishedStretch, whole: Graph) -> None:
-        self._stretch = stretch
+    def __init__(self, part: StretchPart, whole: Graph) -> None:
+        self._part = part
         self._whole = whole
 
     @cached_property
     def _run(self) -> Callable[..., tuple[Any, ...]]:
-        assigned = assigned_before(self._whole, self._stretch.nodes[0])
-        return plan.build(self._stretch.graph(self._whole), assigned=assigned)
+        first = next(node for node in self._part.nodes if node.op is not constant_op)
+        assigned = assigned_before(self._whole, first)
+        return plan.build(self._part.graph(self._whole), assigned=assigned)
 
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
         return self._run(*payloads)

@@ -17,6 +17,7 @@ from limelight.executors.loops.checked_sums import checked_total
 from limelight.executors.loops.control_flow import LOWERINGS
 from limelight.executors.loops.instructions import Instructions, NotLowered, check_dtype
 from limelight.executors.loops.layout import View
+from limelight.executors.loops.loop_state import with_effect
 from limelight.executors.loops.powers import power
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
@@ -60,12 +61,8 @@ def lowered_as_before(node: Node, operands: Sequence[View], to: Instructions) ->
     """`lowered` for a node whose pattern is known, in a tenth of the time; None for others."""
     if node.device is not None and node.device is not CPU0:
         return None
-    return _by_template(node, operands, templates.pattern(node, operands), to)
-
-
-def _by_template(node: Node, operands: Sequence[View], pattern: Any, to: Instructions) -> list[View] | None:
-    template = templates.known(pattern)
-    return template.applied(operands, to) if template is not None and template.fits(node) else None
+    template = templates.known(node, templates.pattern(node, operands))
+    return None if template is None else template.applied(operands, to)
 
 
 def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lowering) -> list[View]:
@@ -75,17 +72,17 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
     pattern = templates.pattern(node, operands)
-    results = _by_template(node, operands, pattern, to)
-    return _lowered_anew(node, operands, pattern, to, calls) if results is None else results
+    template = templates.known(node, pattern)
+    return _lowered_anew(node, operands, pattern, to, calls) if template is None else template.applied(operands, to)
 
 
 def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instructions, calls: Lowering) -> list[View]:
     op = node.op
     way = calls.kind_of(op)[1]
-    arrays = [TracedArray(x, to) for x in operands]
+    arrays: list[Any] = [TracedArray(x, to) if type(x) is View else x for x in operands]
     start, looked_at = len(to.list), to.looked_at
     if way == "kernel" or (way == "power" and operands[1].buffer.array is not None):
-        made = called(calls.kernel_calls.of(node, "numpy"), node, arrays, to)
+        made = _traced(lambda: called(calls.kernel_calls.of(node, "numpy"), node, arrays, to))
         traced = [_as_traced(x, to) for x in (made if op.multiple else (made,))]
     elif way == "power":
         traced = [power(*arrays)]
@@ -110,23 +107,32 @@ def _as_traced(x: Any, to: Instructions) -> TracedArray:
     return x if isinstance(x, TracedArray) else TracedArray(to.constant(x), to)
 
 
-def lowered_function(
-    function: Any, arguments: Sequence[TracedArray], to: Instructions, calls: Lowering
-) -> list[TracedArray]:
-    """Appends the instructions of a function that a node calls; returns its results."""
+def lowered_function(function: Any, arguments: Sequence[Any], to: Instructions, calls: Lowering) -> list[TracedArray]:
+    """Appends the instructions of a function that a node calls; returns its results.
+
+    Args:
+        function: the function.
+        arguments: arrays, or in the place of variables and generators `Cell`s and `Generator`s.
+        to: where instructions are appended.
+        calls: what the plan calls for each node.
+    """
     if getattr(function, "executor", None) != NAME:
         raise NotLowered(f"`{function.name}` runs on another executor")
     graph = function.optimised.graph
     to.inner_nodes += len(graph.nodes)
     if to.inner_nodes > MOST_INNER_NODES:
         raise NotLowered("the functions that it calls are too long")
-    views = dict(zip(graph.inputs, [x.view for x in arguments], strict=True))
+    given = [x.view if type(x) is TracedArray else x for x in arguments]
+    views: dict[Value, Any] = dict(zip(graph.inputs, given, strict=True))
     for node in graph.nodes:
         if node.op is constant_op:
             views[node.outputs[0]] = to.constant(constant(node))
             continue
         operands = [views[x] for x in node.inputs]
-        results = lowered_as_before(node, operands, to)
+        if node.op.effect is not None and not node.op.higher_order:
+            results: Any = [_with_effect(node, operands, to)]
+        else:
+            results = lowered_as_before(node, operands, to)
         if results is None:
             reason = never(node, views, calls)
             if reason:
@@ -137,6 +143,24 @@ def lowered_function(
                 raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
         views.update(zip(node.outputs, results, strict=True))
     return [TracedArray(views[value], to) for value in graph.outputs]
+
+
+def _with_effect(node: Node, operands: Sequence[Any], to: Instructions) -> View:
+    try:
+        result: View = _traced(lambda: with_effect(node, operands, to))
+        return result
+    except NotLowered as refusal:
+        raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
+
+
+def _traced(kernel: Callable[[], Any]) -> Any:
+    """What a kernel makes of arrays that are not there. Raises NotLowered where it raises, which the run shall do."""
+    try:
+        return kernel()
+    except NotLowered:
+        raise
+    except Exception as error:  # whatever a kernel may raise
+        raise NotLowered(f"its kernel raises {type(error).__name__} when it is traced") from error
 
 
 def called(call: KernelCall, node: Node, operands: Sequence[Any], to: Instructions) -> Any:

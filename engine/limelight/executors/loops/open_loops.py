@@ -16,9 +16,10 @@ from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
 from limelight.core.op import Op
 from limelight.core.spec import Spec, TensorSpec
-from limelight.executors.loops.control_flow import boolean, carry_on, initial_place, row_of, stacked
+from limelight.executors.loops.control_flow import carry_on, holding, initial_places, leave, moving_rows, stacked
 from limelight.executors.loops.instructions import Instructions, NotLowered, Repetition
-from limelight.executors.loops.layout import Buffer, View, contiguous
+from limelight.executors.loops.layout import Buffer, View, row_of
+from limelight.executors.loops.loop_state import Cell, new_input, repeated
 from limelight.executors.loops.lowering import Lowering, lowered_function, unfit
 from limelight.executors.loops.program import table
 from limelight.executors.loops.traced_array import TracedArray
@@ -30,7 +31,7 @@ from limelight.graph.ir import Graph, Node
 
 ROOM: Final = (16, 128, 1024)
 """Steps that a table has room for; there is one for each that was needed."""
-_LARGEST: Final = 1 << 25
+LARGEST: Final = 1 << 25
 """Bytes of rows that a table makes at most."""
 
 
@@ -99,7 +100,7 @@ def _made(node: Node, loop: OpenLoop) -> OpenLoopOp | None:
     runs = _Runs(node, loop)
     try:
         runs.table(ROOM[0])
-    except Exception:  # noqa: BLE001  # the plan runs it, and says what is wrong if there is anything
+    except NotLowered:
         return None
     return OpenLoopOp(node, runs)
 
@@ -125,12 +126,12 @@ class OpenLoopOp(Op):
         return self.runs
 
 
-class _Refused(Exception):  # noqa: N818  # no error: the plan's kernel runs the loop instead
+class Refused(Exception):  # noqa: N818  # no error: the plan's kernel runs the loop instead
     """A table does not fit, or a step did what no table does."""
 
 
-def _refuse(*arrays: Any) -> Any:
-    raise _Refused
+def refuse(*arrays: Any) -> Any:
+    raise Refused
 
 
 class _Runs:
@@ -146,51 +147,54 @@ class _Runs:
         self._limit = node.params[3] if loop.condition is not None else None
         self._specs = [value.spec for value in node.inputs]
         self._kernel = functools.partial(_with_params, node.op.kernel_on("numpy"), node.params)
-        self._tables: dict[int, Any] = {}
+        self._tables: dict[tuple[int, Layout], Any] = {}
         self._expected = ROOM[1]  # steps of a run, by what the last one has made
 
     def __call__(self, *data: Any) -> tuple[Any, ...]:
         try:
             results = self._in_tables(data)
-        except _Refused:
+        except Refused:
             results = None
         return self._kernel(data) if results is None else results
 
-    def table(self, room: int) -> Any:
+    def table(self, room: int, layout: Layout = ()) -> Any:
         """The table that makes up to `room` steps. Raises NotLowered where there is none."""
-        made = self._tables.get(room)
+        made = self._tables.get((room, layout))
         if made is None:
+            if len(self._tables) >= MOST_LAYOUTS * len(ROOM):
+                raise NotLowered("its operands have ever new layouts")
             with collector_paused():
-                made = self._tables[room] = self._table(room)
+                made = self._tables[room, layout] = self._table(room, layout)
         return made
 
-    def _table(self, room: int) -> Any:
+    def _table(self, room: int, layout: Layout) -> Any:
         to = Instructions()
         n, m = self._loop.n, self._loop.m
-        inputs = [_input(spec, room if n <= i < n + m else None) for i, spec in enumerate(self._specs)]
-        most = _new_input((), np.dtype(np.int64))
+        strides = [*[None] * (n + m), *(layout or [None] * (len(self._specs) - n - m))]
+        inputs = [input_for(spec, room if n <= i < n + m else None, strides[i]) for i, spec in enumerate(self._specs)]
+        most = new_input((), np.dtype(np.int64))
         arrays = [TracedArray(view, to) for view in (*inputs, most)]
-        run = functools.partial(lowered_function, to=to, calls=Lowering(KernelCalls(specialised)))
-        results = _steps(self._loop, arrays[:-1], arrays[-1], room, to, run)
-        if sum(x.view.buffer.nbytes for x in results) > _LARGEST and room > ROOM[0]:
+        results = steps(self._loop, arrays[:-1], arrays[-1], room, to)
+        if sum(x.view.buffer.nbytes for x in results) > LARGEST and room > ROOM[0]:
             raise NotLowered("its rows are large")
-        return table([*inputs, most], [x.view for x in results], to.list, _refuse)
+        return table([*inputs, most], [x.view for x in results], to.list, refuse)
 
-    def _room(self, steps: int) -> int:
+    def _room(self, steps: int, layout: Layout) -> int:
         """The room of the table for so many steps."""
         fitting = next((room for room in ROOM if room >= steps), ROOM[-1])
         for room in ROOM[: ROOM.index(fitting) + 1][::-1]:
             try:
-                self.table(room)
+                self.table(room, layout)
             except NotLowered:
                 continue
             return room
-        raise _Refused
+        raise Refused
 
     def _in_tables(self, data: Sequence[Any]) -> tuple[Any, ...] | None:
         """The results; None for a loop without steps, whose rows have sizes that the kernel knows."""
         n, m, reverse = self._loop.n, self._loop.m, self._loop.reverse
         carry, scanned, captures = data[:n], data[n : n + m], data[n + m :]
+        layout = layout_of(captures)
         total = self._limit
         if m:
             total = len(scanned[0])
@@ -200,14 +204,14 @@ class _Runs:
         done = 0
         while total is None or done < total:
             left = self._expected if total is None else total - done
-            room = self._room(min(left, self._expected) if m == 0 else left)
+            room = self._room(min(left, self._expected) if m == 0 else left, layout)
             most = room if total is None else min(room, total - done)
-            rows = [_part(x, done, most, room, reverse) for x in scanned]
-            results = self.table(room)(*carry, *rows, *captures, np.int64(most))
+            rows = [part(x, done, most, room, reverse) for x in scanned]
+            results = self.table(room, layout)(*carry, *rows, *captures, np.int64(most))
             count = int(results[n])
             carry = results[:n]
             if count:
-                made.append(tuple([_rows_made(x, count, reverse) for x in results[n + 1 :]]))
+                made.append(tuple([rows_made(x, count, reverse) for x in results[n + 1 :]]))
             done += count
             if count < most:
                 break
@@ -225,54 +229,92 @@ def _with_params(kernel: Callable[..., Any], params: Sequence[Any], data: Sequen
     return kernel(*data, *params)
 
 
-def _steps(
-    loop: OpenLoop, operands: Sequence[TracedArray], most: TracedArray, room: int, to: Instructions, run: Any
+def steps(
+    loop: OpenLoop,
+    operands: Sequence[Any],
+    most: TracedArray,
+    room: int,
+    to: Instructions,
+    cells: Sequence[Cell] = (),
 ) -> list[TracedArray]:
     """Some steps: as many as there is room for, unless the condition ends the loop before, or `most` are made.
+
+    Args:
+        loop: the loop.
+        operands: its operands, `room` rows of scanned ones; for variables `Cell`s, for generators `Generator`s.
+        most: the number of steps after which the run ends, an int64.
+        room: the number of steps that there is memory for.
+        to: where instructions are appended.
+        cells: the variables that the body assigns.
 
     Returns:
         The carried values; the number of steps, an int64; the stacks, in which the rows of steps that were not made are
         anything: the last ones, or the first ones of a reversed loop.
     """
     n, m = loop.n, loop.m
+    run = functools.partial(lowered_function, to=to, calls=Lowering(KernelCalls(specialised)))
     scanned, captures = operands[n : n + m], operands[n + m :]
     zero = TracedArray(to.constant(np.zeros((), np.int64)), to)
-    *carried, count = [initial_place(x, to) for x in (*operands[:n], zero)]
+    carried = initial_places([*operands[:n], zero], cells, to)
+    count = carried[n]
     rows = [row_of(x.view, loop.reverse) for x in scanned]
     numbers: Any = np  # its functions ask their operands, which stand for arrays
     with to.nested() as check:
-        holds = numbers.less(count, most)
+        holds = numbers.less(count, most).view
         if loop.condition is not None:
-            holds = numbers.logical_and(holds, run(loop.condition, [*carried, *captures])[0].reshape(()))
-    with to.nested() as instructions:
-        results = run(loop.body, [*carried, *[TracedArray(row, to) for row in rows], *captures])
+            with repeated(captures, None):
+                goes_on = holding(run, loop.condition, [*carried[:n], *captures], cells)
+            holds = numbers.logical_and(TracedArray(holds, to), TracedArray(goes_on, to).reshape(())).view
+    with to.nested() as instructions, repeated(captures, room) as drawn:
+        results = run(loop.body, [*carried[:n], *[TracedArray(row, to) for row in rows], *captures])
         stacks, stack_rows = stacked(results[n:], room, loop.reverse, carried, instructions, to)
-        carry_on(carried, results[:n], to)
+        carry_on([*carried[:n], *carried[n + 1 :]], [*results[:n], *[cell.now for cell in cells]], to)
         numbers.add(count, 1, out=count)
-    used = {x.buffer for one in instructions for x in one.operands}
-    moving = tuple([row.buffer for row in (*rows, *stack_rows) if row.buffer in used or row in stack_rows])
-    written = (*[x.view for x in (*carried, count)], *stacks)
-    to.list.append(Repetition(room, check, boolean(holds), instructions, moving, written))
-    return [*carried, count, *[TracedArray(stack, to) for stack in stacks]]
+    leave(cells, carried)
+    moving = moving_rows(rows, stack_rows, drawn, instructions)
+    written = (*[x.view for x in carried], *stacks)
+    to.list.append(Repetition(room, check, holds, instructions, moving, written))
+    return [*carried[: n + 1], *[TracedArray(stack, to) for stack in stacks]]
 
 
-def _input(spec: Spec, rows: int | None) -> View:
-    """What stands for an operand; for a scanned one, with so many rows."""
+Layout = tuple[tuple[int, ...] | None, ...]
+"""For each capture of a loop its strides, or None for C order: a transposed matrix stays one in each step."""
+MOST_LAYOUTS: Final = 4
+
+
+def layout_of(captures: Sequence[Any]) -> Layout:
+    """The layout of captures; what is no array has none."""
+    return tuple([None if _in_c_order(x) else x.strides for x in captures])
+
+
+def _in_c_order(x: Any) -> bool:
+    flags = getattr(x, "flags", None)
+    return flags is None or flags.c_contiguous
+
+
+def input_for(spec: Spec, rows: int | None, strides: Any = None) -> View:
+    """What stands for an operand.
+
+    Args:
+        spec: that of the operand.
+        rows: the number of rows of a scanned one.
+        strides: of one that is not in C order.
+    """
     if not isinstance(spec, TensorSpec):
         raise NotLowered("it takes something that is no array")
     shape: Any = spec.shape if rows is None else (rows, *spec.shape[1:])
     if reason := unfit(TensorSpec(shape, spec.dtype)):
         raise NotLowered(reason)
-    return _new_input(shape, spec.dtype)
+    view = new_input(shape, spec.dtype)
+    if strides is None:
+        return view
+    if min(strides) < 0:
+        raise NotLowered("an operand runs backwards")
+    extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    return view._replace(buffer=Buffer(extent, value=shape), strides=strides)
 
 
-def _new_input(shape: Any, dtype: Any) -> View:
-    strides = contiguous(shape, dtype.itemsize)
-    nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    return View(Buffer(nbytes, value=shape), 0, shape, strides, dtype)
-
-
-def _part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:
+def part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:
     """The next rows of a tensor, filled up to `room` by rows that no step reads."""
     start = len(x) - done - most if reverse else done
     rows = x[start : start + most]
@@ -283,7 +325,7 @@ def _part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:
     return filled
 
 
-def _rows_made(stack: Any, count: int, reverse: bool) -> Any:
+def rows_made(stack: Any, count: int, reverse: bool) -> Any:
     """The rows of steps that were made; a copy where the others would keep much memory alive."""
     rows = stack[len(stack) - count :] if reverse else stack[:count]
     return rows.copy() if 4 * count < len(stack) else rows

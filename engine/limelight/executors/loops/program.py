@@ -52,10 +52,14 @@ def table(
     """
     order = in_order(instructions)
     items = in_runs(order, [x.buffer for x in results])
-    last = {x[0]: i for i, item in enumerate(items) for x in item.operands}
+    last: dict[Buffer, int] = {}
+    for i, item in enumerate(items):
+        for x in item[1] if type(item) is Instruction else item.operands:
+            last[x[0]] = i
     constants = [buffer for buffer in last if buffer.array is not None]
     places = [*[None if x is None else x.buffer for x in inputs], *constants, *[x.buffer for x in results]]
-    rows = list(dict.fromkeys([row for item in items if type(item) is Mark for row in item.rows]))
+    marks = [item for item in items if type(item) is Mark]
+    rows = list(dict.fromkeys([row for mark in marks for row in mark.rows]))
     where: Where = {buffer: (i, 0) for i, buffer in enumerate([*places, None, *rows]) if buffer is not None}
     arena = Arena()
     written = _Writer(where, arena, len(places), items).written(last)
@@ -67,7 +71,7 @@ def table(
         written,
         otherwise,
         tuple([row.nbytes for row in rows]),
-        sum(type(item) is Mark and item.name == "begin" for item in items),
+        sum(mark.name == "begin" for mark in marks),
         tuple(storages),
         tuple(map(tuple, writes)),
     )
@@ -105,30 +109,39 @@ class _Writer:
             last: the last item of each buffer.
         """
         items, where = self._items, self._where
-        if not all(type(item) is Instruction for item in items):
+        if any(type(item) is Run or (type(item) is Mark and item.name != "guard") for item in items):
             self._look_ahead(last)
         ending: dict[int, list[Buffer]] = {}
         for buffer, i in last.items():
             if buffer not in where:
                 ending.setdefault(i, []).append(buffer)
         tuples: list[tuple[Any, ...]] = []
+        give_back, nbytes, new = self._arena.give_back, self._nbytes, self._new
         for i, item in enumerate(items):
             words: list[int] = []
-            if type(item) is Instruction and item[2][0] >= SMALLEST:
-                self._take_over(item, ending.get(i, []))
-            for x in item.operands:
-                at = where.get(x[0]) or self._new(x[0])
-                words += (at[0], at[1] + x[1])
-            if type(item) is Instruction:
-                tuples.append((item[0], tuple(words), item[2], item[3], item[4]))
-            elif type(item) is Run:
-                tuples.append(self._run(item))
-            elif item.name != "label":
-                tuples.append(self._mark(item, words))
-            if i in ending:
-                for buffer in ending[i]:
-                    self._arena.give_back(self._nbytes(buffer), where[buffer][1])
+            if type(item) is Instruction:  # nearly always, and then as little as can be is done
+                loop, operands, dims, steps, axes = item
+                if dims[0] >= SMALLEST:
+                    self._take_over(item, ending.get(i, []))
+                for x in operands:
+                    at = where.get(x[0]) or new(x[0])
+                    words += (at[0], at[1] + x[1])
+                tuples.append((loop, tuple(words), dims, steps, axes))
+            else:
+                tuples += self._other(item)
+            for buffer in ending.get(i, ()):
+                give_back(nbytes(buffer), where[buffer][1])
         return tuples
+
+    def _other(self, item: Mark | Run) -> list[tuple[Any, ...]]:
+        words: list[int] = []
+        for x in item.operands:
+            at = self._where.get(x[0]) or self._new(x[0])
+            words += (at[0], at[1] + x[1])
+        if type(item) is Run:
+            return [self._run(item)]
+        assert type(item) is Mark
+        return [] if item.name == "label" else [self._mark(item, words)]
 
     def _take_over(self, one: Instruction, dying: list[Buffer]) -> None:
         """Has the result of an elementwise instruction lie where an operand does that nobody needs any more.
@@ -146,10 +159,10 @@ class _Writer:
                 return
 
     def _nbytes(self, buffer: Buffer) -> int:
-        return self._scratch.get(buffer) or buffer.nbytes
+        return (self._scratch and self._scratch.get(buffer)) or buffer.nbytes
 
     def _new(self, buffer: Buffer) -> tuple[int, int]:
-        assert buffer.is_made, "an input that no node of the stretch has"
+        assert buffer.value is None, "an input that no node of the stretch has"
         at = self._where[buffer] = (self._place, self._arena.take(self._nbytes(buffer)))
         return at
 

@@ -7,10 +7,12 @@ lie in C order unless it is known that they do not. What does not fit at run tim
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from limelight.core.op import Op
 from limelight.core.spec import TensorSpec, VariableSpec
@@ -32,6 +34,10 @@ _TOO_FEW: Final = "too few nodes beside it could run in a table"
 _TOO_LARGE: Final = "its arrays are so large that NumPy's own functions take no longer"
 
 
+_INPUTS: Final = attrgetter("inputs")
+_OUTPUTS: Final = attrgetter("outputs")
+
+
 class Stretch:
     """Nodes that are to run together.
 
@@ -51,27 +57,37 @@ class Stretch:
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
+        if self.offer_known(node):
+            return ""
+        start = len(self._instructions.list)
+        taken = self._lowered(node)
+        if isinstance(taken, str):
+            del self._instructions.list[start:]
+            return taken
+        self._take(node, taken)
+        return ""
+
+    def offer_known(self, node: Node) -> bool:
+        """Takes the node if its pattern is known, and all its operands are; else leaves everything as it is."""
         views = self.views
         try:
-            operands = [views[x] for x in node.inputs]
+            operands = list(map(views.__getitem__, node.inputs))
         except KeyError:  # from outside
-            results = None
-        else:
-            results = lowered_as_before(node, operands, self._instructions)
+            return False
+        results = lowered_as_before(node, operands, self._instructions)
         if results is None:
-            start = len(self._instructions.list)
-            taken = self._lowered(node)
-            if isinstance(taken, str):
-                del self._instructions.list[start:]
-                return taken
-            results = taken
+            return False
+        self._take(node, results)
+        return True
+
+    def _take(self, node: Node, results: Sequence[View]) -> None:
+        views = self.views
         if len(results) == 1:  # nearly always
             views[node.outputs[0]] = results[0]
         else:
             views.update(zip(node.outputs, results, strict=True))
         self._ends.append(len(self._instructions.list))
         self.nodes.append(node)
-        return ""
 
     def _lowered(self, node: Node) -> list[View] | str:
         """The results of a node whose instructions have been appended; or why a table cannot have it."""
@@ -112,23 +128,29 @@ class Stretch:
 
     # What becomes of it
 
-    def finish(self, outside: Callable[[Value], bool]) -> FinishedStretch | str:
+    def finish(self, uses: Mapping[Value, int]) -> FinishedStretch | str:
         """The stretch as a table; else why it is not worth one.
 
         Args:
-            outside: whether a value is used outside of these nodes.
+            uses: how often each value is used in the whole graph.
         """
         if not self._instructions.list:
             return _TOO_FEW
-        made = [value for node in self.nodes for value in node.outputs]
-        left, results = self._divided(made, set(filter(outside, made)))
+        made = list(chain.from_iterable(map(_OUTPUTS, self.nodes)))
+        here = Counter(chain.from_iterable(map(_INPUTS, self.nodes))).get
+        anywhere = uses.get
+        left, results = self._divided(made, {value for value in made if anywhere(value, 0) != here(value, 0)})
         kept = set(results)
         results += [
             value for value in dict.fromkeys([value for _, value, _ in self.assignments.list]) if value not in kept
         ]
-        inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
-        keep = self._needed_instructions([self.views[value].buffer for value in results], inside)
-        instructions = [self._instructions.list[i] for i in keep]
+        if not left and self._are_all_used(made, uses):
+            instructions = self._instructions.list
+            inside, keep = self.nodes, list(range(len(instructions)))
+        else:
+            inside = _needed_nodes(self.nodes, results, self.assignments.nodes)
+            keep = self._needed_instructions([self.views[value].buffer for value in results], inside)
+            instructions = [self._instructions.list[i] for i in keep]
         if not results or (len(instructions) < FEWEST and sum(map(length, instructions)) < FEWEST):
             return _TOO_FEW
         if not self.assignments.list and not is_no_slower(
@@ -136,6 +158,11 @@ class Stretch:
         ):
             return _TOO_LARGE
         return FinishedStretch(self, inside, left, results, instructions, keep)
+
+    def _are_all_used(self, made: list[Value], uses: Mapping[Value, int]) -> bool:
+        """Whether each value is used, here or outside, or assigns: then all nodes are needed."""
+        unused = [] if all(map(uses.__contains__, made)) else [value for value in made if value not in uses]
+        return all(value.node in self.assignments.nodes for value in unused)
 
     def _divided(self, made: list[Value], wanted: set[Value]) -> tuple[list[Node], list[Value]]:
         """The nodes whose results are views that others see, which the plan makes anew; and what the table returns.
@@ -147,9 +174,12 @@ class Stretch:
         assigned = {value for _, value, _ in self.assignments.list}
         wanted |= assigned
         owners: dict[Buffer, Value] = {views[value].buffer: value for value in assigned}
-        for value in [value for value in made if value in wanted]:
+        results = [value for value in made if value in wanted]
+        for value in results:
             if views[value].is_whole:
                 owners.setdefault(views[value].buffer, value)
+        if all(owners.get(views[value].buffer) is value for value in results):
+            return [], results
         left: list[Node] = []
         inside = set(made)
         for node in reversed(self.nodes):
@@ -207,6 +237,26 @@ class Stretch:
         return length(self._instructions.list[number])
 
 
+class StretchPart(NamedTuple):
+    """The part of a graph that a stretch runs. It may be kept, since it holds none of the stretch's instructions.
+
+    Args:
+        inputs: what it takes.
+        nodes: its literals, then the nodes that the table runs.
+        results: what it returns.
+    """
+
+    inputs: list[Value]
+    nodes: list[Node]
+    results: list[Value]
+
+    def graph(self, whole: Graph) -> Graph:
+        """The same nodes as a graph of their own, with the names of the graph that they are a part of."""
+        names = dict(zip(whole.inputs, whole.input_names, strict=False))
+        given = [names.get(value, f"arg{i}") for i, value in enumerate(self.inputs)]
+        return Graph(whole.name, self.inputs, self.nodes, self.results, input_names=given)
+
+
 class FinishedStretch:
     """A stretch whose table can be made.
 
@@ -236,8 +286,8 @@ class FinishedStretch:
         self.assignments = stretch.assignments
         self._stretch = stretch
         self._keep = keep
-        inner = {value for node in nodes for value in node.outputs}
-        used = dict.fromkeys([x for node in nodes for x in node.inputs if x not in inner])
+        inner = set(chain.from_iterable(map(_OUTPUTS, nodes)))
+        used = [x for x in dict.fromkeys(chain.from_iterable(map(_INPUTS, nodes))) if x not in inner]
         self.constants = [x.node for x in used if x.node is not None and x.node.op is constant_op]
         self.inputs = [x for x in used if x.node is None or x.node.op is not constant_op]
 
@@ -256,11 +306,10 @@ class FinishedStretch:
         ends = list(accumulate(lengths))
         return {i: range(end - n, end) for i, n, end in zip(self._keep, lengths, ends, strict=True)}
 
-    def graph(self, whole: Graph) -> Graph:
-        """The same nodes as a graph of their own, with the names of the graph that they are a part of."""
-        names = dict(zip(whole.inputs, whole.input_names, strict=False))
-        given = [names.get(value, f"arg{i}") for i, value in enumerate(self.inputs)]
-        return Graph(whole.name, self.inputs, [*self.constants, *self.nodes], self.results, input_names=given)
+    @property
+    def part(self) -> StretchPart:
+        """What it runs, without how."""
+        return StretchPart(self.inputs, [*self.constants, *self.nodes], self.results)
 
     def op(self, otherwise: Callable[..., tuple[Any, ...]], number: int) -> Op:
         """An op whose kernel is the table, which calls `otherwise` with arrays that it was not made for."""

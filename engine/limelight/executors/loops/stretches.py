@@ -95,6 +95,9 @@ class _Writer:
 
     def take(self, node: Node) -> None:
         """Puts a node where it can be, in the open stretch if possible."""
+        if not self._behind and self._stretch.offer_known(node):  # nearly always
+            self._inside.add(node)
+            return
         changes = (node.op.effect is not None or node.op.higher_order) and effects_of(node).changes
         if self._behind and (changes or self._needs(node, self._behind)):
             reason = Stretch(self._lowering, self._layouts).offer(node)
@@ -127,8 +130,7 @@ class _Writer:
 
     def close(self) -> None:
         """Ends the open stretch, and begins another one."""
-        uses, inside = self._uses, Counter(chain.from_iterable([node.inputs for node in self._stretch.nodes]))
-        finished = self._stretch.finish(lambda value: uses.get(value, 0) != inside.get(value, 0))
+        finished = self._stretch.finish(self._uses)
         if isinstance(finished, str):
             for node in self._stretch.nodes:
                 self.reasons[node] = finished

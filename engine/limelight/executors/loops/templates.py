@@ -36,8 +36,8 @@ class Template(NamedTuple):
         calls: loop, references, dims, steps and axes of each instruction.
         results: of the node.
         types: shape and dtype of each result.
-        single: loop, bytes, the rest of the result's view, dims, steps and axes where there is one instruction that
-            has the operands as they are, and a new buffer for its result; None for other patterns.
+        single: loop, bytes, shape, strides and dtype of the result, dims, steps and axes where there is one instruction
+            that has the operands as they are, and a new buffer for its result; None for other patterns.
     """
 
     op: Op
@@ -45,21 +45,22 @@ class Template(NamedTuple):
     calls: tuple[tuple[Any, tuple[Reference, ...], Sizes, Sizes, Sizes], ...]
     results: tuple[Reference, ...]
     types: tuple[tuple[Sizes, Any], ...]
-    single: tuple[Any, int, tuple[Any, ...], Sizes, Sizes, Sizes] | None
+    single: tuple[Any, int, Sizes, Sizes, Any, Sizes, Sizes, Sizes] | None
 
     def fits(self, node: Node) -> bool:
         """Whether the graph says of a node's results what its instructions make."""
-        for value, (shape, dtype) in zip(node.outputs, self.types, strict=True):
-            spec: Any = value.spec
-            if spec.shape != shape or spec.dtype is not dtype:
-                return False
-        return True
+        types = self.types
+        if len(types) == 1:  # nearly always
+            spec: Any = node.outputs[0].spec
+            return spec.shape == types[0][0] and spec.dtype is types[0][1]
+        specs: list[Any] = [value.spec for value in node.outputs]
+        return all(x.shape == shape and x.dtype is dtype for x, (shape, dtype) in zip(specs, types, strict=True))
 
     def applied(self, views: Sequence[View], to: Instructions) -> list[View]:
         """Appends the instructions for these operands; returns the results."""
         if self.single is not None:  # three nodes of four; named tuples are made in half of the time like this
-            loop, nbytes, rest, dims, steps, axes = self.single
-            out = _new(View, (Buffer(nbytes), 0, *rest))
+            loop, nbytes, shape, strides, dtype, dims, steps, axes = self.single
+            out = _new(View, (Buffer(nbytes), 0, shape, strides, dtype))
             to.list.append(_new(Instruction, (loop, (*views, out), dims, steps, axes)))
             return [out]
         buffers = [x[0] for x in views]
@@ -67,8 +68,10 @@ class Template(NamedTuple):
         n = len(views)
         append = to.list.append
         for loop, references, dims, steps, axes in self.calls:
-            inside = tuple([views[x] if type(x) is int else _view(x, views, buffers, n) for x in references])
-            append(_new(Instruction, (loop, inside, dims, steps, axes)))
+            inside = []
+            for x in references:  # a comprehension is a call of its own in CPython 3.11
+                inside.append(views[x] if type(x) is int else _view(x, views, buffers, n))  # noqa: PERF401
+            append(_new(Instruction, (loop, tuple(inside), dims, steps, axes)))
         return [views[x] if type(x) is int else _view(x, views, buffers, n) for x in self.results]
 
 
@@ -86,9 +89,10 @@ def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: i
 _known: Final[dict[Any, Template]] = {}
 
 
-def known(key: Any) -> Template | None:
-    """The template of a pattern, if there is one."""
-    return _known.get(key)
+def known(node: Node, key: Any) -> Template | None:
+    """The template of a node, by its pattern, if there is one that fits the node's results."""
+    template = _known.get(key)
+    return template if template is not None and template.fits(node) else None
 
 
 def keep(key: Any, node: Node, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> None:
@@ -150,7 +154,7 @@ def _single(n: int, new: Sequence[int], calls: Sequence[Any], results: Sequence[
     out = references[-1]
     if references[:-1] != tuple(range(n)) or results[0] != out or out[:2] != (n, 0):
         return None
-    return (loop, new[0], out[2:], *rest)
+    return (loop, new[0], *out[2:], *rest)
 
 
 def pattern(node: Node, operands: Sequence[View]) -> Any:

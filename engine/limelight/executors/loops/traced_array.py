@@ -20,6 +20,7 @@ from limelight.executors.loops.instructions import Instructions, NotLowered, new
 from limelight.executors.loops.layout import Sizes, View, broadcast_strides, reshaped_strides
 
 _SCALARS: Final = (bool, int, float, complex)
+_SHORT_AXIS: Final = 32
 _RAISES: Final = frozenset([np.power])  # for integers: a loop that needs Python
 
 
@@ -52,6 +53,10 @@ class TracedArray(NDArrayOperatorsMixin):
     @property
     def size(self) -> int:
         return self.view.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.view.dtype.itemsize
 
     @property
     def T(self) -> TracedArray:
@@ -150,6 +155,34 @@ class TracedArray(NDArrayOperatorsMixin):
 
     def dot(self, other: Any) -> TracedArray:
         return self._new(self.to.dot(self.view, self._view_of(other)))
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        return self._place_of(np.maximum, axis, keepdims)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        return self._place_of(np.minimum, axis, keepdims)
+
+    def _place_of(self, extremum: np.ufunc, axis: int | None, keepdims: bool) -> TracedArray:
+        """The first place of an extremum, of which NaN is one: the smallest place of what is equal to it."""
+        if self.dtype.kind == "c":
+            raise NotLowered("complex numbers have no order")
+        numbers: Any = np  # its functions ask their operands
+        x = self._new(self.view if self.view.is_contiguous else self.to.copied(self.view))
+        if axis is None:
+            x, shape = x.reshape(-1), (1,) * self.ndim if keepdims else ()
+            return x._place_of(extremum, 0, False).reshape(shape)
+        n, axis = x.shape[axis], axis % x.ndim
+        if n < _SHORT_AXIS and axis == x.ndim - 1 and x.size > n * n:  # loops along the others are fewer
+            turned = self._new(self.to.copied(x.transpose((axis, *range(axis))).view))
+            return turned._place_of(extremum, 0, False).reshape((*x.shape[:-1], *((1,) if keepdims else ())))
+        is_there = numbers.equal(x, extremum.reduce(x, axis=axis, keepdims=True))
+        if self.dtype.kind == "f":
+            is_there = numbers.logical_or(is_there, numbers.not_equal(x, x))
+        places = np.arange(n).reshape([n if i == axis else 1 for i in range(x.ndim)])
+        first: TracedArray = numbers.minimum.reduce(
+            numbers.where(is_there, places, np.array(n)), axis=axis, keepdims=keepdims
+        )
+        return first
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> TracedArray:
         if method == "reduce":

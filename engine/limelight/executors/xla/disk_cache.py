@@ -196,6 +196,9 @@ def _warn_of(where: Path, unsafe: str) -> None:
         "you. Take that right away (chmod go-w), or name a folder of your own: ll.config.compilation_cache(folder)"
     )
     if line is None:  # a thread that compiles
-        warnings.warn(message, CacheFolderWarning, stacklevel=2)
+        try:
+            warnings.warn(message, CacheFolderWarning, stacklevel=2)
+        except CacheFolderWarning as error:  # a filter has made an error of it: nobody is there to catch that
+            threading.excepthook(threading.ExceptHookArgs((type(error), error, None, threading.current_thread())))
     else:
         warn_at(line, f"{message}{source_line.at(line)}", CacheFolderWarning)

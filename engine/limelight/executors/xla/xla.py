@@ -22,7 +22,7 @@ from typing import Any, Final
 from limelight import forking
 from limelight.core.devices import CPU0, Device
 from limelight.core.spec import ObjectSpec, Spec, TensorSpec
-from limelight.errors import failed
+from limelight.errors import CacheFolderWarning, failed
 from limelight.executors import base
 from limelight.executors.base import Peak, Runnable
 from limelight.executors.placement import place
@@ -102,6 +102,8 @@ class CompiledGraph:
         """The program for these shapes; None where there is none, and `refusal` says why."""
         try:
             program = Program(self._graph, payloads, [device.backend == "numpy" for device in self.output_devices])
+        except CacheFolderWarning:  # a filter has made an error of it: it says nothing of the program
+            raise
         except NoFormError as error:
             self.refusal = str(error)
         except Exception as error:  # noqa: BLE001  # of JAX and XLA, for what a platform has not

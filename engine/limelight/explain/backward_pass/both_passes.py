@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dispatch
+from limelight.core.backends import to_host
 from limelight.core.storage import Storage
 from limelight.core.tensor import as_tensor, constant
 from limelight.core.variable import Resource
@@ -122,4 +123,4 @@ def both_passes(
 
 def widened(array: Any) -> np.ndarray[Any, Any]:
     """An array of real numbers in 64 bits, on the host."""
-    return np.asarray(array.get() if hasattr(array, "get") else array).astype(np.float64)
+    return np.asarray(to_host(array)).astype(np.float64)

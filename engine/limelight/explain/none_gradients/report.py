@@ -127,7 +127,7 @@ class _Question:
                 cast = f"ll.Variable({cast})"
             cast = f"{self.source_name} = {cast}"
             said = (
-                f"`{self.source_name}` is {self.source.dtype.name}; an index or a condition never has one: ask for what "
+                f"`{self.source_name}` is {self.source.dtype.name}; an index or a condition has none: ask for what "
                 "it picks from; a number that is computed with has one where it is floating"
             )
             return self._say("integer or boolean dtype", said, fix=cast)

@@ -14,6 +14,7 @@ import numpy as np
 
 from limelight.autodiff import INEXACT
 from limelight.core import dtypes
+from limelight.core.backends import to_host
 from limelight.core.spec import known
 from limelight.graph.ir import FunctionLike, Node
 from limelight.user_code import source_line
@@ -64,7 +65,7 @@ def _on_host(payload: Any) -> Any:
         return np.asarray(payload)
     if not hasattr(payload, "shape") or not hasattr(payload, "dtype"):
         return None
-    return np.asarray(payload.get() if hasattr(payload, "get") else payload)
+    return np.asarray(to_host(payload))
 
 
 class Place(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from limelight.core import dtypes
+from limelight.core.backends import to_host
 from limelight.core.spec import known
 
 SHADES: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
@@ -56,7 +57,7 @@ def portrait(payload: Any) -> Portrait | None:
         return None
     spec = str(known(payload.shape, dtypes.dtype(payload.dtype)))
     few = _evenly(payload)
-    array = np.asarray(few.get() if hasattr(few, "get") else few)
+    array = np.asarray(to_host(few))
     if array.dtype.kind not in "biufcV":
         return None
     wide = np.abs(array).astype(np.float64) if array.dtype.kind == "c" else np.asarray(array, np.float64)

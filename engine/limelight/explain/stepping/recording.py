@@ -113,7 +113,8 @@ class Recording:
     def __str__(self) -> str:
         counts = [f"{n} {kind}" for kind in (*KINDS, "error") if (n := len(self.of(kind)))]
         cut = "; the rest was left out" if self.is_cut else ""
-        return "\n".join([f"`{self.name}` in {len(self.steps)} steps: {', '.join(counts)}{cut}", *map(str, self.steps)])
+        many = "1 step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
+        return "\n".join([f"`{self.name}` in {many}: {', '.join(counts)}{cut}", *map(str, self.steps)])
 
     __repr__ = __str__
 

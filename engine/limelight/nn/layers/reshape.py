@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from limelight.core.shapes import show
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
@@ -28,7 +29,7 @@ class Reshape(Layer):
     """
 
     def __init__(self, shape: int | Sequence[int], *more: int) -> None:
-        sizes = shape if isinstance(shape, Sequence) and not more else (shape, *more)
+        sizes: Sequence[Any] = shape if isinstance(shape, Sequence) and not more else (shape, *more)
         if any(isinstance(n, bool) or not hasattr(n, "__index__") for n in sizes):
             raise ArgumentError(f"Reshape: shape must be the sizes of an example, as (4, 4, 3); got {shape!r}")
         self.shape = tuple([n.__index__() for n in sizes])

@@ -18,7 +18,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes, value_checks
 from limelight.core.backends import to_host
-from limelight.core.index_expression import Key
+from limelight.core.index_expression import Key, outside, signed_places
 from limelight.core.repeated_places import change_at, is_parallel
 from limelight.ops._shape_rules import SHORT
 
@@ -118,12 +118,13 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
         IndexError: there is no such place; the first one is named. Whoever runs a kernel makes that an
             OutOfBoundsError, which names the op.
     """
-    least = -size if from_end else 0
+    first = -size if from_end else 0
+    least = 0 if places.dtype.kind == "u" else first
     if not isinstance(places, np.ndarray | np.generic):
         if hasattr(places, "counted_from_front"):  # a stand-in for an array (executors.loops): its table asks
-            return places.counted_from_front(size, from_end)
+            return signed_places(places).counted_from_front(size, from_end)
         looks = hasattr(places, "at") or is_parallel(places)
-        if not looks or not value_checks.any_wrong(places, lambda: (places < least) | (places >= size)):
+        if not looks or not value_checks.any_wrong(places, lambda: outside(places, first, size)):
             return places
         places = to_host(places)
     if not places.size or np.maximum.reduce(_unsigned(places), None) < size:
@@ -131,8 +132,8 @@ def checked_places(places: Any, size: int, axis: int, *, from_end: bool = True) 
     low, high = places.min(), places.max()
     if low < least or high >= size:
         places = np.asarray(places)
-        wrong = np.argwhere((places < least) | (places >= size))[0].tolist()
-        allowed = f"allowed: from {least} to {size - 1}" if size else "it has none"
+        wrong = np.argwhere(outside(places, first, size))[0].tolist()
+        allowed = f"allowed: from {first} to {size - 1}" if size else "it has none"
         index = places[tuple(wrong)]
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size} ({_position(wrong)}{allowed})"

@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
+from limelight.core.index_expression import signed_places
 from limelight.core.op import defop
 from limelight.core.repeated_places import change_at, is_parallel, last_named
 from limelight.core.shapes import Shape
@@ -54,7 +55,7 @@ def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     if xp is not np:
         return xp.take_along_axis(x, checked_places(indices, x.shape[axis], axis), axis)
     try:
-        return xp.take_along_axis(x, indices, axis)
+        return xp.take_along_axis(x, signed_places(indices), axis)
     except IndexError:
         checked_places(indices, x.shape[axis], axis)
         raise
@@ -146,10 +147,10 @@ def _check_values(values: TensorSpec, indices: TensorSpec) -> None:
 
 
 def _put_kernel(xp: Any, x: Any, values: Any, indices: Any, axis: int) -> Any:
+    checked_places(indices, x.shape[axis], axis)  # JAX leaves values out whose place is not there
     where = _index_of_all_axes(xp, x.shape, indices, axis)
     if hasattr(x, "at"):
         return x.at[where].set(values)
-    checked_places(indices, x.shape[axis], axis)
     out = xp.array(x)
     change_at(xp, "set", out, where, values)
     return out

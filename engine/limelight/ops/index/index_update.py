@@ -6,15 +6,25 @@ Products pull back through products of the other factors by doubling: 2 log n mu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import backends, dtypes, shapes
 from limelight.core.dispatch import active
 from limelight.core.eager import EntryPoint, entry_point
-from limelight.core.index_expression import Key, array_shape, as_numbers, basic_shape, check_positions, filled, native
+from limelight.core.index_expression import (
+    Key,
+    array_shape,
+    as_numbers,
+    basic_shape,
+    check_positions,
+    filled,
+    native,
+    signed_places,
+)
 from limelight.core.op import defop
 from limelight.core.repeated_places import change_at, is_parallel, last_named
 from limelight.core.shapes import Shape
@@ -61,7 +71,7 @@ def _update_kernel(name: str, how: str, ufunc: str) -> Callable[..., Any]:
     """A kernel that updates a copy of `x`: `how` is the method of arrays with `.at`, `ufunc` what NumPy has for it."""
 
     def kernel(xp: Any, x: Any, updates: Any, indices: Any, key: Key) -> Any:
-        where = _native_index(indices, key)
+        where = _native_index(signed_places(indices) if xp is np and "i" in key else indices, key)
         if hasattr(x, "at"):
             if "i" in key:
                 check_places_of_key(x.shape, indices, key)
@@ -74,6 +84,9 @@ def _update_kernel(name: str, how: str, ufunc: str) -> Callable[..., Any]:
             return _update_copy(x, where, updates, ufunc, "i" in key)
         except IndexError:
             check_places_of_key(x.shape, indices, key)
+            raise
+        except OverflowError:  # a uint64 that is too large for NumPy to look for
+            check_positions(x.shape, where)
             raise
 
     return kernel
@@ -178,6 +191,11 @@ _NONE: Final = np.zeros(0, np.int64)
 """What stands for the arrays of an index that has none."""
 
 
+@functools.cache
+def _no_places(backend: str) -> Any:
+    return backends.load(backend).from_numpy(_NONE)
+
+
 def _run(name: str, run: EntryPoint, x: TensorLike, index: Any, updates: TensorLike) -> Tensor:
     x = as_tensor(x)
     key, indices = x._located(index)
@@ -190,7 +208,7 @@ def _run(name: str, run: EntryPoint, x: TensorLike, index: Any, updates: TensorL
             )
         updates = updates.astype(x.dtype)
     if indices is None:
-        indices = constant(_NONE) if active else wrap(_NONE)
+        indices = constant(_NONE) if active else wrap(_no_places(x._device.backend), x._device)  # there: no copy
     return run((x, updates, indices), key)
 
 

@@ -29,6 +29,7 @@ from limelight.core.index_expression import (
     filled,
     native,
     pick,
+    signed_places,
     within,
 )
 from limelight.core.op import defop
@@ -148,7 +149,7 @@ def _index_kernel(xp: Any, x: Any, indices: Any, key: Key) -> Any:
     if xp is not np:
         check_places_of_key(x.shape, indices, key)
     try:
-        return x[filled(key, _arrays(indices, key))]
+        return x[filled(key, _arrays(signed_places(indices) if xp is np else indices, key))]
     except IndexError:
         check_places_of_key(x.shape, indices, key)
         raise
@@ -291,7 +292,9 @@ def _index_by_numpy(data: Any, kind: type, key: Any) -> Any:
     """What NumPy makes of an index that means the same to it, None for any other."""
     if kind is Tensor:
         places = key._data if key._device is CPU0 else None
-        return data[places] if places is not None and places.ndim and places.dtype.kind in "iub" else None
+        if places is None or not places.ndim or places.dtype.kind not in "iub":
+            return None
+        return data[places if places.dtype.kind != "u" else signed_places(places)]
     if kind is tuple:
         for part in key:
             if type(part) not in _BASIC:

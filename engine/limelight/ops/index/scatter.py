@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight.core import shapes
 from limelight.core.eager import EntryPoint, entry_point
+from limelight.core.index_expression import signed_places
 from limelight.core.op import defop
 from limelight.core.repeated_places import change_at, is_parallel
 from limelight.core.shapes import Shape
@@ -41,7 +42,8 @@ def _flat(indices: Any, shape: tuple[int, ...]) -> Any:
     """Each row of `indices` as one number, a place in the flattened `shape`, whose axes it names."""
     flat: Any = 0 if is_parallel(indices) and shape else np.zeros(indices.shape[:-1], np.int64)
     for axis, size in enumerate(shape):
-        flat = flat * size + checked_places(indices[..., axis], size, axis)
+        places = checked_places(indices[..., axis], size, axis)
+        flat = flat * size + (places.astype(np.int64) if places.dtype == np.uint64 else places)  # their sum is float64
     return flat.reshape(-1)
 
 
@@ -57,7 +59,8 @@ def _gather_kernel(xp: Any, x: Any, indices: Any) -> Any:
     if xp is not np:
         _flat(indices, x.shape[: indices.shape[-1]])
     try:
-        return x[tuple([indices[..., i] for i in range(indices.shape[-1])])]
+        places = signed_places(indices) if xp is np else indices
+        return x[tuple([places[..., i] for i in range(indices.shape[-1])])]
     except IndexError:
         _flat(indices, x.shape[: indices.shape[-1]])
         raise
@@ -113,6 +116,8 @@ def _scatter_kernel(xp: Any, updates: Any, indices: Any, shape: tuple[int, ...])
             known(updates.shape, updates.dtype), known(indices.shape, indices.dtype), shape
         )  # says what is wrong
     out = xp.zeros(shape, updates.dtype)
+    if xp is not np:
+        _flat(indices, shape[:depth])  # JAX leaves updates out whose place is not there
     if hasattr(out, "at"):
         return out.at[tuple([indices[..., i] for i in range(depth)])].add(updates)
     if is_parallel(out):

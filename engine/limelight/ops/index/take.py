@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight.core import shapes
 from limelight.core.eager import EntryPoint, entry_point
+from limelight.core.index_expression import signed_places
 from limelight.core.op import defop
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
@@ -29,7 +30,7 @@ def _take_kernel(xp: Any, x: Any, indices: Any, axis: int) -> Any:
     if xp is not np:
         return xp.take(x, checked_places(indices, x.shape[axis], axis), axis)
     try:
-        return x.take(indices, axis)
+        return x.take(signed_places(indices), axis)
     except IndexError:
         checked_places(indices, x.shape[axis], axis)
         raise

@@ -16,13 +16,14 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import backends, dtypes, shapes, value_checks
+from limelight.core.backends import is_cupy
 from limelight.core.dtypes import DType
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.errors import LinAlgError, ShapeError
 from limelight.ops._gradient_terms import zeros
-from limelight.ops._kernel_parts import add_reduce, is_cupy
+from limelight.ops._kernel_parts import add_reduce
 
 Kernel = Callable[..., Any]
 _REAL: Final = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}

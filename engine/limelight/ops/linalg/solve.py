@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import shapes
+from limelight.core.backends import is_cupy
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
-from limelight.ops._kernel_parts import is_cupy
 from limelight.ops.linalg._matrices import H, lapack, right_side, square_to_square
 
 __all__ = ["cholesky_solve", "inv", "solve", "triangular_solve"]

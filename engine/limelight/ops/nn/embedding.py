@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight.core import dtypes, shapes
 from limelight.core.eager import entry_point, entry_point_of_many
+from limelight.core.index_expression import signed_places
 from limelight.core.op import defop
 from limelight.core.repeated_places import change_at
 from limelight.core.sparse_gradient import SparseGradient
@@ -42,7 +43,7 @@ def _embedding_kernel(xp: Any, table: Any, indices: Any, sparse: bool, negative:
     if not negative and not isinstance(indices, np.ndarray | np.generic):  # a stand-in (executors.loops)
         indices = checked_places(indices, len(table), 0, from_end=False)
     try:
-        return table.take(indices, 0)
+        return table.take(signed_places(indices), 0)
     except IndexError:
         lowest = -len(table) if negative else 0
         wrong = indices[(indices < lowest) | (indices >= len(table))][0]

@@ -18,6 +18,7 @@ import numpy as np
 
 from limelight import forking
 from limelight.core import backends, dtypes
+from limelight.core.backends import is_cupy
 from limelight.core.devices import CPU0
 from limelight.core.dispatch import active, apply, local, scopes
 from limelight.core.dtypes import DType, DTypeLike
@@ -28,7 +29,6 @@ from limelight.core.spec import known
 from limelight.core.tensor import Tensor, wrap
 from limelight.errors import DTypeError, LimelightError
 from limelight.ops._given_shape import as_shape, defop_with_shape
-from limelight.ops._kernel_parts import is_cupy
 
 WORDS: Final = 14
 """A state is so many 64-bit words: counter (4), key (2), a block of bits (4), how many of its words are used, whether
@@ -112,6 +112,19 @@ class Source:
         bits.state, children = mark
         with _lock:
             self.generator, self._children = np.random.Generator(bits), children
+
+    def is_at(self, mark: tuple[Any, int]) -> bool:
+        """Whether nobody has drawn from it since it was at a mark."""
+        state, other = self.mark()[0], mark[0]
+        counters = np.array_equal(state["state"]["counter"], other["state"]["counter"])
+        return counters and all(state[name] == other[name] for name in ("buffer_pos", "has_uint32", "uinteger"))
+
+    def return_to(self, mark: tuple[Any, int]) -> None:
+        """Draws from a mark of its own once more. Splits stay made: nobody is handed a generator twice."""
+        with _lock:
+            bits = self.generator.bit_generator
+            with bits.lock:
+                bits.state = mark[0]
 
     def note_fork(self) -> None:
         """To be called before a process forks, if its child is to `differ_from_parent`."""

@@ -93,9 +93,13 @@ permutation = defop_draws_like(
 # dropout_mask
 
 
+def mask_of(drawn: Any, rate: float) -> Any:
+    """The mask for uniform float32 numbers, which are NumPy's: 0 or 1 / (1 - rate)."""
+    return (drawn >= rate) * np.float32(1.0 / (1.0 - rate))
+
+
 def _mask_kernel(xp: Any, source: Source, x: Any, rate: float) -> Any:
-    kept = source.generator.random(x.shape, np.float32) >= rate
-    return handed(xp, (kept * np.float32(1.0 / (1.0 - rate))).astype(x.dtype))
+    return handed(xp, mask_of(source.generator.random(x.shape, np.float32), rate).astype(x.dtype))
 
 
 def _mask_infer(generator: VariableSpec, x: TensorSpec, rate: float) -> TensorSpec:

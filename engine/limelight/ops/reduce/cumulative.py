@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.backends import is_cupy
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
-from limelight.ops._kernel_parts import is_cupy
 from limelight.ops._shape_rules import SHORT, TOTAL
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]

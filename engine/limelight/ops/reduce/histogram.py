@@ -32,6 +32,10 @@ def _bincount_infer(x: TensorSpec, minlength: int) -> TensorSpec:
 def _bincount_kernel(xp: Any, x: Any, minlength: int) -> Any:
     if x.size and x.min() < 0:
         raise IndexError(f"{x.min()} is below 0: what is counted are the integers 0, 1, ...")
+    if (
+        x.size and x.dtype == np.uint64 and int(x.max()) >= 2**63
+    ):  # as int64 it would be negative, which JAX takes for 0
+        raise IndexError(f"{x.max()} is more than there are places for: the counts up to it would not fit in memory")
     return xp.bincount(x.astype(np.int64), minlength=minlength)
 
 

@@ -104,11 +104,17 @@ _repeat = entry_point(defop(
 ))  # fmt: skip
 
 
+def _repeat_places_kernel(xp: Any, repeats: Any) -> Any:
+    if repeats.size and (repeats.min() < 0 or int(repeats.max()) >= 2**62):  # JAX would not say so; of uint64 some wrap
+        raise ValueError(f"repeats must be 0 or more, and fit in memory, got {repeats.min()} to {repeats.max()}")
+    return xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64))
+
+
 _repeat_places = entry_point(defop(
     "repeat_places",
     inputs="repeats:integer",
     infer=lambda repeats: known((None,), dtypes.int64),
-    kernel=lambda xp, repeats: xp.repeat(xp.arange(repeats.shape[0], dtype=np.int64), repeats.astype(np.int64)),
+    kernel=_repeat_places_kernel,
     why_no_gradient="its result is an index",
     batching="loop",
 ))  # fmt: skip

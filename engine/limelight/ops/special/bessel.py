@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core.backends import is_cupy
 from limelight.core.dtypes import float32
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike
-from limelight.ops._kernel_parts import is_cupy
 from limelight.ops._shape_rules import SHORT, same
 from limelight.ops.special._scipy import functions
 

@@ -135,3 +135,30 @@ def test_rows_of_other_loops_do_not_stay_in_memory() -> None:
     assert by_tables(run)
     rows = run(ll.constant(W), ll.constant(1)).numpy()
     assert rows.base is None or rows.base.nbytes <= 4 * rows.nbytes
+
+
+def test_what_a_loop_captures_may_be_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both(x: Any, w: Any, n: Any) -> Any:
+        def run(x: Any, w: Any) -> Any:
+            step = lambda i, y: (i + 1, ll.tanh(y @ ll.transpose(w)))  # noqa: E731  # turned before the loop
+            return ll.while_loop(lambda i, y: i < n, step, (ll.constant(0), x))[1]
+
+        return with_gradient(run)(x, w)
+
+    def fail(*arrays: Any) -> Any:
+        raise AssertionError("a table does not take what the loop captures")
+
+    monkeypatch.setattr(open_loops, "refuse", fail)
+    run, plan = (staged(both, ll.constant(X), ll.constant(W), ll.constant(3), executor=e) for e in ("loops", "plan"))
+    for w in (W, np.asfortranarray(W)):
+        arguments = ll.constant(X), ll.constant(w), ll.constant(9)
+        assert bits(run(*arguments)) == bits(plan(*arguments))
+
+
+def test_a_fault_of_our_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(open_loops, "moving_rows", fail)
+    with pytest.raises(RuntimeError, match="a fault"):
+        staged(lambda x, n: with_gradient(lambda x: counted(x, n))(x), ll.constant(X), ll.constant(3))

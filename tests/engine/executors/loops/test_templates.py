@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import limelight as ll
 from limelight.executors import base
 from limelight.executors.loops import templates
+from limelight.executors.loops.instructions import Instruction
 from limelight.executors.loops.templates import Template
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
@@ -77,3 +79,18 @@ def test_templates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(1, 7):
         assert by("loops", lambda x, n=n: [ll.sin(x[:n]) * 2.0]) == by("plan", lambda x, n=n: [ll.sin(x[:n]) * 2.0])
         assert len(templates._known) <= 4
+
+
+def test_a_runnable_keeps_no_instructions() -> None:
+    """What a table was made from takes more memory than the table."""
+
+    def instructions() -> int:
+        gc.collect()
+        return sum(type(x) is Instruction for x in gc.get_objects())
+
+    before = instructions()
+    with base.chosen.override("loops"):
+        f = ll.function(lambda x: ll.sin(ll.cos(ll.tanh(x)) * x))
+        f(ll.constant(X))
+    assert f.trace_cache[0].tier == "loops"
+    assert instructions() <= before

@@ -172,3 +172,18 @@ def test_a_folder_that_cannot_be_made_is_done_without(tmp_path):
         f = ll.function(lambda x: x * 5.0, jit_compile=True)
         np.testing.assert_array_equal(f(X).numpy(), X * 5)
     assert f.trace_cache[0].tier == "xla"
+
+
+@jax_only
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="a system without owners of files")
+def test_a_warning_that_is_an_error_is_no_refusal_to_compile(monkeypatch, tmp_path, warnings_anew):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv(disk_cache.ENVIRONMENT, str(folder))
+    monkeypatch.setattr(disk_cache.importlib.util, "find_spec", lambda name: True)
+    double = ll.function(lambda x: x + x, jit_compile=True)
+    with pytest.raises(ll.errors.CacheFolderWarning, match="compiled programs are not kept in"):
+        double(X)
+    double(X)
+    assert (double.trace_cache[0].tier, double.trace_cache[0].tier_reason) == ("xla", "")

@@ -36,6 +36,7 @@ import { callLabel } from "./visible-boxes.js";
  */
 
 const TITLE_WIDTH = 28; // characters; the whole name is in the tooltip, the details and the listing
+const RULES_WIDTH = 40; // of an optimiser: its kind, how many variables, how many rules
 const DETAIL_WIDTH = 34;
 const TITLE_CHARACTER = 7.4;
 const DETAIL_CHARACTER = 6.7;
@@ -83,7 +84,19 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
   const told = label.endsWith(`: ${cls}`); // of a layer of a sequence
   const of = forward && kind === "module" && cls && !told ? cls : "";
   const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), (forward || kind === "optimiser") && at ? `line ${at[1]}` : ""];
-  return { ...words(label, detail.filter(Boolean).join(" · "), "group"), ...tagsOf(repeat || !tags ? box.tags : [...tags, ...(box.tags ?? []).filter((tag) => tag.startsWith("▶"))], box) };
+  const said = words(label, detail.filter(Boolean).join(" · "), "group");
+  if (kind === "optimiser") said.title = shortened(label, RULES_WIDTH);
+  return { ...said, ...tagsOf(allTags(repeat ? [] : tags ?? [], box.tags ?? []), box) };
+}
+
+/**
+ * What a group's own nodes use, with shapes, then what groups inside it use; a constant says nothing of a whole group.
+ * @param {string[]} tags its own @param {string[]} others
+ */
+function allTags(tags, others) {
+  const own = tags.filter((tag) => !tag.startsWith("constant "));
+  const named = new Set(own.map((tag) => tag.split(" ")[0]));
+  return [...own, ...others.filter((tag) => !named.has(tag.split(" ")[0]) || tag.startsWith("▶"))];
 }
 
 /**

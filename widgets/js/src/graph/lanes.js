@@ -263,9 +263,13 @@ function stacked(sizes, edges, parts, starts, heights, loss, across) {
       const [first, last] = [band[drawing.rank[from]], band[drawing.rank[to]]];
       if (first === last) bends[e] = drawing.along(path, points, up);
       else {
+        const cells = up ? path.toReversed() : path;
+        const [before, after] = [first, last].map((at) => cells.filter((cell) => band[drawing.rank[cell]] === at));
         const [end, gap] = [bottom + 2 * turn - 3, gaps[last]];
+        const [x, toX] = [points[before.at(-1) ?? from][0], points[after[0] ?? to][0]];
         /** @type {Point[]} */
-        const way = [[points[from][0], end], [gap, end], [gap, 3], [points[to][0], 3]];
+        const turning = [[x, end], [gap, end], [gap, 3], [toX, 3]];
+        const way = [...drawing.along(before, points), ...turning, ...drawing.along(after, points)];
         bends[e] = up ? way.reverse() : way;
       }
     });

@@ -214,22 +214,20 @@ function reversed(layout) {
 /** @param {Point} point @param {number} left @param {number} top @returns {Point} */
 const moved = ([x, y], left, top) => [left + x, top + y];
 
-/** @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @param {boolean} across @returns {Point[]} */
+/**
+ * From the side of the source that faces the way to the side of the target that does: where the way goes on in another
+ * band, the target may lie above the source and yet be entered from above.
+ * @param {Rectangle} from @param {Point[]} bends @param {Rectangle} to @param {boolean} across @returns {Point[]}
+ */
 function ends(from, bends, to, across) {
+  const [x, y, toX, toY] = [from.x + from.width / 2, from.y + from.height / 2, to.x + to.width / 2, to.y + to.height / 2];
+  const [ahead, behind] = [bends[0] ?? [toX, toY], bends.at(-1) ?? [x, y]];
   if (across) {
-    const right = from.x + from.width / 2 <= to.x + to.width / 2;
-    return [
-      [from.x + (right ? from.width : 0), from.y + from.height / 2],
-      ...bends,
-      [to.x + (right ? -2 : to.width + 2), to.y + to.height / 2],
-    ];
+    const end = to.x + (behind[0] <= toX ? -2 : to.width + 2);
+    return [[from.x + (ahead[0] >= x ? from.width : 0), y], ...bends, [end, toY]];
   }
-  const below = from.y + from.height / 2 <= to.y + to.height / 2;
-  return [
-    [from.x + from.width / 2, from.y + (below ? from.height : 0)],
-    ...bends,
-    [to.x + to.width / 2, to.y + (below ? -2 : to.height + 2)],
-  ];
+  const end = to.y + (behind[1] <= toY ? -2 : to.height + 2);
+  return [[x, from.y + (ahead[1] >= y ? from.height : 0)], ...bends, [toX, end]];
 }
 
 /** From a box of one lane to one of another, straight over the line between them. @param {Rectangle} from @param {Rectangle} to @param {boolean} across */
