@@ -168,6 +168,13 @@ class Module:
             return hints.missing_of_module(self, name)
 
         def __setattr__(self, name: str, value: Any) -> None:
+            if name in _METHODS and isinstance(value, (Module, Variable)):
+                raise AttributeError(
+                    f"{type(self).__name__}.{name} is a method of ll.Module, and cannot be a {type(value).__name__}: "
+                    f"call yours otherwise, such as own_{name}",
+                    name=name,
+                    obj=self,
+                )
             if isinstance(value, Variable) and name[0] != "_":
                 _name_by_default(value, name)
             elif name in ("trainable", "requires_grad") and value is False and not hasattr(type(self), name):
@@ -327,6 +334,10 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+_METHODS: Final = frozenset([name for name, x in vars(Module).items() if name[0] != "_" and callable(x)])
+"""What an attribute would hide, and the library then call."""
 
 
 def _is_ours(cls: type, name: str) -> bool:

@@ -76,6 +76,17 @@ def test_what_a_module_says_of_itself_cannot_be_set_and_the_error_says_so():
         Model()
 
 
+@pytest.mark.parametrize("name", ["edges", "call", "build", "summary"])
+@pytest.mark.parametrize("make", [lambda: ll.nn.Dense(2), lambda: ll.Variable(1.0)], ids=["layer", "variable"])
+def test_no_attribute_hides_a_method_that_the_library_calls(name, make):
+    class Model(ll.Module):
+        def call(self, x):
+            return x
+
+    with pytest.raises(AttributeError, match=rf"Model\.{name} is a method .*: call yours otherwise, .* own_{name}"):
+        setattr(Model(), name, make())
+
+
 def test_of_a_property_of_the_users_own_that_cannot_be_set_python_says_so():
     class Model(ll.Module):
         @property
@@ -188,3 +199,14 @@ def test_a_layer_of_ones_own_takes_a_dtype(dtype):
         Scale(rate=0.5)
     with pytest.raises(ll.errors.LimelightError, match="Scale"):
         Scale(dtype="int32")
+
+
+def test_an_embedding_may_have_a_dense_gradient():
+    for sparse in (True, False):
+        layer = ll.nn.Embedding(4, 2, sparse=sparse)
+        with ll.GradientTape() as tape:
+            loss = ll.sum(layer(ll.constant([1, 1])))
+        gradient = tape.gradient(loss, layer.table)
+        assert isinstance(gradient, ll.SparseGradient) == sparse
+        dense = gradient.dense() if sparse else gradient
+        assert dense.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
