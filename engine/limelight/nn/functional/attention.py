@@ -72,12 +72,7 @@ def dot_product_attention(
     scores = (q * scale) @ k.mT
     allowed = _causal(q, k) if causal else None
     if mask is not None:
-        mask = as_tensor(mask)
-        if mask.dtype != dtypes.bool_:
-            raise DTypeError(
-                f"dot_product_attention: a mask is boolean, true where a query may see a key, got {mask.spec}; of "
-                "zeros and ones write mask=mask != 0; numbers that are added to the scores are given as bias="
-            )
+        mask = _boolean(mask)
         _check_places("mask", mask, scores)
         allowed = mask if allowed is None else mask & allowed
     if bias is not None:
@@ -100,6 +95,16 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
                 f"dot_product_attention: axis {axis} of {what} must have the same size, got {x.spec} and {y.spec}"
             )
     shapes.broadcast("dot_product_attention", q.shape[:-2], k.shape[:-2], v.shape[:-2])
+
+
+def _boolean(mask: TensorLike) -> Tensor:
+    mask = as_tensor(mask)
+    if mask.dtype != dtypes.bool_:
+        raise DTypeError(
+            f"dot_product_attention: a mask is boolean, true where a query may see a key, got {mask.spec}; of zeros and "
+            "ones write mask=mask != 0; numbers that are added to the scores are given as bias="
+        )
+    return mask
 
 
 def _check_places(name: str, given: Tensor, scores: Tensor) -> None:
