@@ -101,8 +101,8 @@ def _boolean(mask: TensorLike) -> Tensor:
     mask = as_tensor(mask)
     if mask.dtype != dtypes.bool_:
         raise DTypeError(
-            f"dot_product_attention: a mask is boolean, true where a query may see a key, got {mask.spec}; of zeros and "
-            "ones write mask=mask != 0; numbers that are added to the scores are given as bias="
+            f"dot_product_attention: a mask is boolean, true where a query may see a key, got {mask.spec}; of zeros "
+            "and ones write mask=mask != 0; numbers that are added to the scores are given as bias="
         )
     return mask
 
