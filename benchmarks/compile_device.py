@@ -106,7 +106,7 @@ def _runs(measured: Measured, libraries: Sequence[Library], steps: Sequence[Row]
     for way, begin in counted.items():
         speeds = {library.name: [_speed(measured, library.name, row, begin) for row in steps] for library in libraries}
         lines += [[f"{way}: {name}", *[_shown(value) for value in values]] for name, values in speeds.items()]
-        pairs = zip(speeds.get(OURS, ()), speeds.get(STAGED, ()), strict=True)
+        pairs = zip(speeds.get(OURS, ()), speeds.get(STAGED, ()), strict=False)
         lines.append([f"{way}: staged / op by op", *[_shown(b / a if a and b else None) for a, b in pairs]])
     return report.aligned([line for line in lines if len(line) == len(lines[0])])
 

@@ -181,6 +181,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         2.0
         """
         self._release_entries()
+        self._devices.clear()
         self._watched.clear()
         self._roots.clear()
         self._variables.clear()
@@ -510,6 +511,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         finally:
             if not self.persistent:
                 entries.clear()
+                self._devices.clear()
 
     def _start_answer(self, asked: str, targets: Sequence[Any], sources: Sequence[Any]) -> None:
         self._watch_variables(targets)

@@ -48,6 +48,7 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
             function = as_converted(function)
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
         args = tuple([without_number(_argument(x)) for x in args])  # `ll.constant(n)` of a number is a tensor
+        kwargs = kwargs and {name: without_number(x) for name, x in kwargs.items()}
     else:
         function = as_converted(function)
     if any(type(x) is list or type(x) is dict for x in args):

@@ -166,7 +166,7 @@ def as_array(x: Any, *made_of: Any) -> Any:
 
 def is_input_array(x: Any) -> bool:
     """Whether `x` stands for an array among the inputs, rather than for one that the graph computes."""
-    return _is_stand_in(x) and x._value.node is None
+    return _is_stand_in(x) and x._value.node is None and x._tracer._level.is_outermost
 
 
 def without_number(x: Any) -> Any:
@@ -500,7 +500,9 @@ def _array_ufunc(self: SymbolicTensor, ufunc: Any, how: str, *inputs: Any, **opt
         return SymbolicTensor.__array_ufunc__(self, ufunc, how, *inputs, **options)  # type: ignore[attr-defined]
     if name is None or len(inputs) != 2 or not isinstance(inputs[0], np.generic | np.ndarray):
         raise refusal(f"is given to np.{ufunc.__name__}", f"ll.{ufunc.__name__}(...), which gives a tensor,")
-    return getattr(self, f"__{_REFLECTED.get(name) or 'r' + name}__")(inputs[0])
+    return getattr(self, f"__{_REFLECTED.get(name) or 'r' + name}__")(
+        np.asarray(inputs[0])[()]
+    )  # a scalar comes as an array
 
 
 for _class in (SymbolicNumber, MixedNumber):

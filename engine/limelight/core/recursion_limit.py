@@ -101,6 +101,11 @@ class Level:
         if self._room is not None:
             _limit.make(self._room)
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether it is within no other trace."""
+        return self._outer == 0
+
     def close(self) -> None:
         if self._open:
             _thread.levels = self._outer

@@ -270,6 +270,8 @@ def _of_shapes(signature: Any) -> Any:
     """The signature of a module's call with specs for shapes, as `Module.build` takes them."""
     if _is_shape(signature) or not isinstance(signature, tuple):
         return spec_of(signature) if _is_shape(signature) else signature
+    if any(hasattr(x, "dtype") for x in nest.leaves_of(signature)):  # beside specs, sizes are sizes
+        return signature
     return tuple([spec_of(x) if _is_shape(x) else x for x in signature])
 
 

@@ -64,7 +64,7 @@ class Outputs(NamedTuple):
 
     def compiled(self, name: str) -> Callable[[Sequence[Any]], Any]:
         """Code that does the same as `rebuild`, in an eighth of its time; `name` is the function's, for profilers."""
-        if self.sharing.containers or len(self.static) > _MOST:
+        if self.sharing.containers or len(self.static) > _MOST or _depth(self.structure) > _DEEPEST:
             return self.rebuild
         names: dict[str, Any] = {"packed": nest.packed}
         given = [f"x{i}" for i in range(self.static.count(_TENSOR))]
@@ -84,6 +84,16 @@ class Outputs(NamedTuple):
 
 _MOST: Final = 500
 """Leaves up to which a result has code of its own."""
+_DEEPEST: Final = 40
+"""Containers within one another up to which it has: Python's parser takes 200 brackets, and some take two."""
+
+
+def _depth(structure: Structure) -> int:
+    """How many containers stand within one another; without recursion, which results may be too deep for."""
+    depth, level = 0, [structure]
+    while level := [child for one in level for child in one.children if child.kind is not None]:
+        depth += 1
+    return depth
 
 
 def _expression(structure: Structure, leaves: Iterator[str], names: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ def refuse_consumed(consumed: Consumed | None) -> None:
         raise StagedSyntaxError(
             f"`{consumed.name}` is a view of a dictionary, which shows another one's contents while a staged cell is "
             f"traced. Write `items = list({consumed.name})` in a cell above and read `items` here, or "
-            f"`d.{type(consumed.value).__name__.removeprefix('dict_')}()` of the dictionary",
+            f"`d.{type(consumed.value).__name__.rpartition('_')[2]}()` of the dictionary",
             (line.file, line.line, 1, line.text),
         )
     what = "generator" if isinstance(consumed.value, types.GeneratorType) else type(consumed.value).__name__

@@ -178,7 +178,7 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
 
 
 def _name_of(kind: type) -> str:
-    return "hashlib" if hasattr(kind, "hexdigest") else f"{kind.__module__}.{kind.__name__}"
+    return "hashlib" if kind.__module__ in _HASHES else f"{kind.__module__}.{kind.__name__}"
 
 
 def _of_file(file: Any) -> tuple[Any, ...]:
@@ -244,12 +244,22 @@ def _slots(kind: type) -> tuple[str, ...]:
     return tuple([name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")])
 
 
+_HASHES: Final = ("_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "hmac")
+
+
+def _of_connection(connection: Any) -> tuple[Any, ...]:
+    try:
+        return (connection.total_changes,)
+    except Exception as error:  # noqa: BLE001  # sqlite3.ProgrammingError, which importing sqlite3 would cost
+        return (type(error).__name__,)  # it is closed
+
+
 _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
     **dict.fromkeys(("_io.StringIO", "_io.BytesIO"), _of_file),
     **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "threading.Event"), _attributes),
     "_queue.SimpleQueue": lambda value: (value.qsize(),),
-    "hashlib": lambda value: (value.digest(),),
-    "sqlite3.Connection": lambda value: (value.total_changes,),
+    "hashlib": lambda value: (value.digest() if value.digest_size else value.digest(32),),  # SHAKE has any length
+    "sqlite3.Connection": _of_connection,
     "sqlite3.Cursor": lambda value: (value.lastrowid,),
     "_csv.writer": lambda value: (value.dialect,),  # it hides the file
     "csv.DictWriter": _attributes,

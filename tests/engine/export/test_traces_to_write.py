@@ -89,3 +89,12 @@ def test_a_saved_module_may_have_traces_for_training(tmp_path):
     x = ll.ones((2, 64))
     assert ll.all(loaded(x) == x).item()
     assert set(loaded(x, True).numpy().flat) == {0.0, 2.0}
+
+
+def test_sizes_beside_a_spec_stay_sizes():
+    class Scaled(ll.Module):
+        def call(self, x, p):
+            return x * p[0] + p[1]
+
+    (trace,) = traces_by_name(Scaled(), [(spec((1, 2)), (3, 2))])["call"]
+    assert trace(ll.ones((1, 2)), (3, 2)).tolist() == [[5.0, 5.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import limelight as ll
@@ -78,6 +79,11 @@ def test_an_error_within_a_constructor_stays_what_it_is():
     with pytest.raises(TypeError, match="unsupported operand") as caught:
         Wrong(1)
     assert not isinstance(caught.value, ll.errors.LimelightError)
+
+
+def test_an_array_is_no_activation():
+    with pytest.raises(ll.errors.ArgumentError, match="activation must be a function"):
+        ll.nn.Dense(3, activation=np.ones(2))
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "sigmoid", "softmax"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import pytest
@@ -44,6 +45,7 @@ NESTS = [
     collections.OrderedDict(b=A, a=B),
     Pair(A, [Pair(B, None)]),
     Record(A, {"pair": Pair(B, C)}),
+    functools.reduce(lambda inner, _: [inner, A], range(300), A),  # more than Python's parser takes
 ]
 
 

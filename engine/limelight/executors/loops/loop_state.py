@@ -113,6 +113,8 @@ class Draws:
 
     def drawn(self, node: Node, generator: int, operands: Sequence[View]) -> View:
         """The row for a node that draws. Raises NotLowered where its number of draws depends on what is computed."""
+        if not hasattr(np.random.Philox(0).lock, "_is_owned"):
+            raise NotLowered("it draws, and a generator of this NumPy cannot be held by one thread")
         loops = [loop for loop in self._loops if loop is not None]
         if len(loops) < len(self._loops):
             raise NotLowered("it draws in a branch, or in a loop of unknown length")
@@ -298,6 +300,8 @@ def _assigned(node: Node, old: Any, values: Sequence[Any], to: Instructions) -> 
         return old + values[0]
     if name == "assign_sub":
         return old - values[0]
+    if not old.view.is_contiguous:
+        raise NotLowered("a part of it is assigned, and it is not in C order")
     new: Any = TracedArray(to.copied(old.view), to)
     if name == "assign_scatter":
         new[values[0]] = values[1]

@@ -318,6 +318,8 @@ def part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:
     """The next rows of a tensor, filled up to `room` by rows that no step reads."""
     start = len(x) - done - most if reverse else done
     rows = x[start : start + most]
+    if not _in_c_order(rows):  # a copy in C order would add up in another order than the plan
+        raise Refused
     if most == room:
         return rows
     filled = np.empty((room, *rows.shape[1:]), rows.dtype)

@@ -8,7 +8,8 @@ cannot do ends them, and the plan makes the other steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from time import perf_counter
 from typing import Any, Final
 
@@ -226,7 +227,9 @@ class _Runs:
             room = next((room for room in self.rooms if room >= wanted), self.rooms[-1])
             try:
                 self.table(room, layout)
-            except NotLowered:  # with so much room its rows are large
+            except NotLowered:  # with so much room its rows are large, or it is for other layouts alone
+                if any(one is not None for one in layout):
+                    raise Refused from None
                 self.rooms = tuple([one for one in self.rooms if one < room])
                 continue
             return room, min(wanted, room)
@@ -254,20 +257,20 @@ class _Runs:
         captures = [x for i, x in enumerate(data[n + m :], n + m) if i not in self._generators]
         generators = [data[i] for i in self._generators]
         held = [(data[i], data[i].array) for i in self._storages]
-        before = [one.mark() for one in generators]
-        after: list[Any] = [None] * len(generators)
         start = perf_counter()
+        drawn, before, after = _drawn(draws, generators, wanted)
         try:
-            drawn = draws.make(generators, wanted)
-            after = [one.mark() for one in generators]
             results = run(*carry, *rows, *captures, *drawn, np.int64(wanted))
+        except Refused:  # also because somebody else has assigned: the table has not
+            _draw_again(draws, generators, before, after, 0)
+            raise
         except BaseException:
             if not held or all(one.array is array for one, array in held):  # nothing was assigned
-                _take_back(generators, before, after)
+                _draw_again(draws, generators, before, after, 0)
             raise
         count = int(results[n])
-        if count < wanted and _take_back(generators, before, after):
-            draws.make(generators, count)
+        if count < wanted:
+            _draw_again(draws, generators, before, after, count)
         self._note_time(perf_counter() - start, wanted)
         stacks = results[n + 1 : n + 1 + self._stack_count]
         return results[:n], count, tuple([rows_made(x, count, reverse) for x in stacks])
@@ -310,10 +313,50 @@ class _Runs:
         return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*ordered, strict=True)]
 
 
-def _take_back(generators: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Has the generators draw the same once more, unless others have drawn from one; whether they do."""
-    if not all(mark is None or x.is_at(mark) for x, mark in zip(generators, after, strict=True)):
-        return False
-    for x, mark in zip(generators, before, strict=True):
-        x.return_to(mark)
-    return True
+@contextmanager
+def _alone(generators: Sequence[Any]) -> Iterator[None]:
+    """Keeps other threads from drawing. In one order, so that two loops never wait for one another."""
+    with ExitStack() as stack:
+        for one in sorted(generators, key=id):
+            stack.enter_context(one.held())
+        yield
+
+
+def _drawn(draws: Draws, generators: Sequence[Any], steps: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """What so many steps draw, and where the generators were before and behind that.
+
+    Raises Refused where a draw fails: the plan says so at the draw, if the loop comes to it, behind what it assigns.
+    """
+    if not generators:
+        return draws.make(generators, steps), [], []
+    with _alone(generators):
+        before = [one.position() for one in generators]
+        try:
+            drawn = draws.make(generators, steps)
+        except BaseException as error:
+            _return_to(generators, before)
+            if isinstance(error, Exception):
+                raise Refused from None
+            raise
+        return drawn, before, [one.position() for one in generators]
+
+
+def _draw_again(draws: Draws, generators: Sequence[Any], before: list[Any], after: list[Any], steps: int) -> None:
+    """Has generators stand where `steps` steps leave them, unless others have drawn from one."""
+    if not generators:
+        return
+    with _alone(generators):
+        if not all(one.is_at(position) for one, position in zip(generators, after, strict=True)):
+            return
+        try:
+            _return_to(generators, before)
+            draws.make(generators, steps)
+        except BaseException:  # an interrupt: what is made is short, and the steps have been made
+            _return_to(generators, before)
+            draws.make(generators, steps)
+            raise
+
+
+def _return_to(generators: Sequence[Any], positions: Sequence[Any]) -> None:
+    for one, position in zip(generators, positions, strict=True):
+        one.return_to(position)

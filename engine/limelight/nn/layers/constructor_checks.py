@@ -45,7 +45,7 @@ def checked_activation(owner: str, given: Any) -> Activation | None:
         return known[given]
     close = get_close_matches(given.lower(), known, n=1) if isinstance(given, str) else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    if given in ("linear", "identity", "none"):
+    if isinstance(given, str) and given in ("linear", "identity", "none"):
         hint = "; leave it out for none"
     if isinstance(given, int):
         hint = " (sizes of inputs are not given: the first call finds them)"

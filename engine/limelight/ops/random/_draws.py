@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -113,18 +114,29 @@ class Source:
         with _lock:
             self.generator, self._children = np.random.Generator(bits), children
 
-    def is_at(self, mark: tuple[Any, int]) -> bool:
-        """Whether nobody has drawn from it since it was at a mark."""
-        state, other = self.mark()[0], mark[0]
-        counters = np.array_equal(state["state"]["counter"], other["state"]["counter"])
-        return counters and all(state[name] == other[name] for name in ("buffer_pos", "has_uint32", "uinteger"))
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other threads from drawing from it."""
+        with self.generator.bit_generator.lock:
+            yield
 
-    def return_to(self, mark: tuple[Any, int]) -> None:
-        """Draws from a mark of its own once more. Splits stay made: nobody is handed a generator twice."""
-        with _lock:
-            bits = self.generator.bit_generator
-            with bits.lock:
-                bits.state = mark[0]
+    def position(self) -> Any:
+        """Where it is now, for `is_at` and `return_to`."""
+        bits = self.generator.bit_generator
+        with bits.lock:
+            return bits.state
+
+    def is_at(self, position: Any) -> bool:
+        """Whether nobody has drawn from it since it was there."""
+        state = self.position()
+        counters = np.array_equal(state["state"]["counter"], position["state"]["counter"])
+        return counters and all(state[name] == position[name] for name in ("buffer_pos", "has_uint32", "uinteger"))
+
+    def return_to(self, position: Any) -> None:
+        """Draws from there once more. Splits stay made: nobody is handed a generator twice."""
+        bits = self.generator.bit_generator
+        with bits.lock:
+            bits.state = position
 
     def note_fork(self) -> None:
         """To be called before a process forks, if its child is to `differ_from_parent`."""

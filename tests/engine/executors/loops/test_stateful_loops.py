@@ -273,6 +273,44 @@ def test_updates_of_other_threads_are_not_lost() -> None:
     assert state.w.item() == 20 * 500 - len(counted)
 
 
+def test_a_draw_that_fails_says_so_at_the_step_that_draws() -> None:
+    def program(s: State, x: Any, n: Any) -> Any:
+        def step(i: Any) -> Any:
+            s.w.assign_add(1.0)
+            s.v.assign_add(ll.astype(s.g.poisson(ll.constant([-1.0] * X.shape[-1]), X.shape), ll.float32))
+            return i + 1
+
+        return ll.while_loop(lambda i: i < n, step, (ll.constant(0),))[0]
+
+    outcomes = []
+    for executor in ("plan", "loops"):
+        state, run = staged(program, executor)
+        assert run(ll.constant(X), ll.constant(0)).item() == 0
+        with pytest.raises(ll.errors.ArgumentError, match="rates must be at least 0"):
+            run(ll.constant(X), ll.constant(3))
+        outcomes.append(state.bits())
+    assert outcomes[0] == outcomes[1]
+
+
+def test_rows_in_another_order_are_added_up_in_theirs() -> None:
+    rows = np.random.default_rng(0).normal(size=(17, 53, 9)).astype(np.float32)
+
+    def program(s: State, x: Any, n: Any) -> Any:
+        def step(c: Any, row: Any) -> Any:
+            s.w.assign_add(1.0)
+            z = ll.exp(row)
+            r = ll.sum(ll.mean(z, axis=1)) + ll.mean(z)
+            return c * 0.5 + r, r
+
+        return ll.scan(step, ll.constant(0.0), ll.transpose(ll.constant(rows) * x[0, 0], (0, 2, 1)))
+
+    found = []
+    for executor in ("plan", "loops"):
+        _, run = staged(program, executor)
+        found.append([bits(run(ll.constant(X), ll.constant(1))) for _ in range(2)])
+    assert found[0] == found[1]
+
+
 def test_listeners_hear_of_each_assignment() -> None:
     state, run = staged(training, "loops")
     heard: list[Any] = []
@@ -301,13 +339,42 @@ def test_a_variable_that_is_given_twice() -> None:
     assert found[0] == found[1]
 
 
+class Normals:
+    """In place of a table's draws: as many numbers as there are steps."""
+
+    def make(self, generators: Any, steps: int) -> Any:
+        return [one.generator.normal(size=steps) for one in generators]
+
+
 def test_draws_are_taken_back_unless_others_drew() -> None:
+    draws: Any = Normals()
     one, other = (ll.random.Generator(i)._data for i in (1, 2))
-    before = [one.mark(), other.mark()]
-    first = one.generator.normal(size=3)
-    after = [one.mark(), other.mark()]
-    assert stateful_loops._take_back([one, other], before, after)
-    assert one.generator.normal(size=3).tobytes() == first.tobytes()
+    first, before, after = stateful_loops._drawn(draws, [one, other], 3)
+    stateful_loops._draw_again(draws, [one, other], before, after, 1)
+    assert one.generator.normal(size=2).tobytes() == first[0][1:].tobytes()
+    assert other.generator.normal(size=2).tobytes() == first[1][1:].tobytes()
+    _, before, after = stateful_loops._drawn(draws, [one, other], 3)
     other.generator.normal(size=3)  # by another thread
-    assert not stateful_loops._take_back([one, other], before, after)
+    stateful_loops._draw_again(draws, [one, other], before, after, 0)
     assert one.is_at(after[0])
+
+
+def test_an_interrupt_of_draws_leaves_the_streams_behind_a_step() -> None:
+    one = ll.random.Generator(1)._data
+    draws: Any = Normals()
+    first, before, after = stateful_loops._drawn(draws, [one], 3)
+
+    class Interrupted(Normals):
+        calls = 0
+
+        def make(self, generators: Any, steps: int) -> Any:
+            self.calls += 1
+            if self.calls == 1:
+                super().make(generators, 1)
+                raise KeyboardInterrupt
+            return super().make(generators, steps)
+
+    interrupted: Any = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        stateful_loops._draw_again(interrupted, [one], before, after, 2)
+    assert one.generator.normal(size=1).tobytes() == first[0][2:].tobytes()
