@@ -258,8 +258,10 @@ class _Runs:
         generators = [data[i] for i in self._generators]
         held = [(data[i], data[i].array) for i in self._storages]
         start = perf_counter()
-        drawn, before, after = _drawn(draws, generators, wanted)
+        before: list[Any] = []
+        after: list[Any] = []
         try:
+            drawn = _drawn(draws, generators, wanted, before, after)
             results = run(*carry, *rows, *captures, *drawn, np.int64(wanted))
         except Refused:  # also because somebody else has assigned: the table has not
             _draw_again(draws, generators, before, after, 0)
@@ -322,31 +324,33 @@ def _alone(generators: Sequence[Any]) -> Iterator[None]:
         yield
 
 
-def _drawn(draws: Draws, generators: Sequence[Any], steps: int) -> tuple[list[Any], list[Any], list[Any]]:
-    """What so many steps draw, and where the generators were before and behind that.
+def _drawn(draws: Draws, generators: Sequence[Any], steps: int, before: list[Any], after: list[Any]) -> list[Any]:
+    """What so many steps draw; notes where the generators were before and behind that.
 
     Raises Refused where a draw fails: the plan says so at the draw, if the loop comes to it, behind what it assigns.
     """
     if not generators:
-        return draws.make(generators, steps), [], []
+        return draws.make(generators, steps)
     with _alone(generators):
-        before = [one.position() for one in generators]
+        before += [one.position() for one in generators]
         try:
             drawn = draws.make(generators, steps)
+            after += [one.position() for one in generators]
         except BaseException as error:
             _return_to(generators, before)
+            before.clear()
             if isinstance(error, Exception):
                 raise Refused from None
             raise
-        return drawn, before, [one.position() for one in generators]
+        return drawn
 
 
 def _draw_again(draws: Draws, generators: Sequence[Any], before: list[Any], after: list[Any], steps: int) -> None:
     """Has generators stand where `steps` steps leave them, unless others have drawn from one."""
-    if not generators:
+    if not before:
         return
     with _alone(generators):
-        if not all(one.is_at(position) for one, position in zip(generators, after, strict=True)):
+        if not all(one.is_at(position) for one, position in zip(generators, after, strict=False)):
             return
         try:
             _return_to(generators, before)

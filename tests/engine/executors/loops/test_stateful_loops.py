@@ -349,11 +349,14 @@ class Normals:
 def test_draws_are_taken_back_unless_others_drew() -> None:
     draws: Any = Normals()
     one, other = (ll.random.Generator(i)._data for i in (1, 2))
-    first, before, after = stateful_loops._drawn(draws, [one, other], 3)
+    before: list[Any] = []
+    after: list[Any] = []
+    first = stateful_loops._drawn(draws, [one, other], 3, before, after)
     stateful_loops._draw_again(draws, [one, other], before, after, 1)
     assert one.generator.normal(size=2).tobytes() == first[0][1:].tobytes()
     assert other.generator.normal(size=2).tobytes() == first[1][1:].tobytes()
-    _, before, after = stateful_loops._drawn(draws, [one, other], 3)
+    before, after = [], []
+    stateful_loops._drawn(draws, [one, other], 3, before, after)
     other.generator.normal(size=3)  # by another thread
     stateful_loops._draw_again(draws, [one, other], before, after, 0)
     assert one.is_at(after[0])
@@ -362,7 +365,9 @@ def test_draws_are_taken_back_unless_others_drew() -> None:
 def test_an_interrupt_of_draws_leaves_the_streams_behind_a_step() -> None:
     one = ll.random.Generator(1)._data
     draws: Any = Normals()
-    first, before, after = stateful_loops._drawn(draws, [one], 3)
+    before: list[Any] = []
+    after: list[Any] = []
+    first = stateful_loops._drawn(draws, [one], 3, before, after)
 
     class Interrupted(Normals):
         calls = 0
