@@ -250,8 +250,8 @@ _HASHES: Final = ("_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_
 def _of_connection(connection: Any) -> tuple[Any, ...]:
     try:
         return (connection.total_changes,)
-    except Exception as error:  # noqa: BLE001  # sqlite3.ProgrammingError, which importing sqlite3 would cost
-        return (type(error).__name__,)  # it is closed
+    except connection.ProgrammingError:
+        return ("closed",)
 
 
 _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {

@@ -22,7 +22,7 @@ from limelight.executors.loops.lowering import NAME
 from limelight.executors.loops.native_loops import is_installed, native
 from limelight.executors.loops.open_loops import ROOM, OpenLoopOp, with_open_loops
 from limelight.executors.loops.shape_specialisations import ShapeSpecialisations, is_here, may_have_tables
-from limelight.executors.loops.stateful_loops import StatefulLoopOp, with_stateful_loops
+from limelight.executors.loops.stateful_loops import with_stateful_loops
 from limelight.executors.loops.stretch import FinishedStretch, StretchPart
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
@@ -63,7 +63,7 @@ def code(graph: Graph) -> list[tuple[Node, str]]:
     for part in codegen.emit(stretched.graph):
         for node, line in part.code():
             stretch = stretched.stretches.get(node)
-            if isinstance(node.op, OpenLoopOp | StatefulLoopOp):
+            if isinstance(node.op, OpenLoopOp):
                 lines.append((node.op.node, f"table loop: {node.op}, up to {ROOM[-1]} steps at a time"))
             elif stretch is None:
                 why = next((refusals[f] for f in node.functions if f in refusals), stretched.reasons.get(node))

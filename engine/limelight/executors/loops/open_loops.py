@@ -14,7 +14,7 @@ import numpy as np
 
 from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
-from limelight.core.op import Op
+from limelight.core.op import Effect, Op
 from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops.control_flow import carry_on, holding, initial_places, leave, moving_rows, stacked
 from limelight.executors.loops.instructions import Instructions, NotLowered, Repetition
@@ -106,9 +106,9 @@ def _made(node: Node, loop: OpenLoop) -> OpenLoopOp | None:
 
 
 class OpenLoopOp(Op):
-    """The op of such a loop: its kernel has tables run the steps."""
+    """The op of a loop whose kernel has tables run the steps; `effect` is what a step does besides."""
 
-    def __init__(self, node: Node, runs: _Runs) -> None:
+    def __init__(self, node: Node, runs: Callable[..., Any], effect: Effect = None) -> None:
         specs = tuple([value.spec for value in node.outputs])
         super().__init__(
             node.op.name,
@@ -117,6 +117,7 @@ class OpenLoopOp(Op):
             kernel=lambda xp, *xs: runs(*xs),
             multiple=True,
             higher_order=True,
+            effect=effect,
             why_no_gradient="only graphs that are about to run have it",
         )
         self.node = node

@@ -8,7 +8,7 @@ cannot do ends them, and the plan makes the other steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from time import perf_counter
 from typing import Any, Final
@@ -18,7 +18,6 @@ import numpy as np
 from limelight.core import storage
 from limelight.core.collector import collector_paused
 from limelight.core.devices import CPU0
-from limelight.core.op import Op
 from limelight.core.spec import GeneratorSpec, VariableSpec
 from limelight.executors.loops.instructions import Instructions, NotLowered
 from limelight.executors.loops.loop_state import Cell, Draws, Generator, changed_cells, new_input
@@ -28,6 +27,7 @@ from limelight.executors.loops.open_loops import (
     ROOM,
     Layout,
     OpenLoop,
+    OpenLoopOp,
     Refused,
     input_for,
     layout_of,
@@ -86,26 +86,11 @@ def _made(node: Node, reasons: dict[Any, str]) -> StatefulLoopOp | None:
     return StatefulLoopOp(node, runs)
 
 
-class StatefulLoopOp(Op):
-    """The op of such a loop: its kernel has tables run the steps."""
+class StatefulLoopOp(OpenLoopOp):
+    """The op of a loop whose steps assign or draw."""
 
     def __init__(self, node: Node, runs: _Runs) -> None:
-        specs = tuple([value.spec for value in node.outputs])
-        super().__init__(
-            node.op.name,
-            inputs="*xs:any",
-            infer=lambda *xs: specs,
-            kernel=lambda xp, *xs: runs(*xs),
-            multiple=True,
-            higher_order=True,
-            effect=WRITES,
-            why_no_gradient="only graphs that are about to run have it",
-        )
-        self.node = node
-        self.runs = runs
-
-    def kernel_on(self, backend: str) -> Callable[..., Any]:
-        return self.runs
+        super().__init__(node, runs, WRITES)
 
 
 class _Runs:
