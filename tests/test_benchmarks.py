@@ -350,7 +350,8 @@ def test_a_task_is_trained_and_its_memory_counted(stage, module):
     assert losses[0] == 4.0 == words["losses"][0]
     assert sorted(losses, reverse=True) == losses
     if sys.platform == "linux":
-        assert words["peak"](words["batch"](100_000), words["batch"](1)) > 500_000
+        # Of 32 MB each, since the system may give memory by huge pages of 2 MB, in whose rest a smaller array finds room.
+        assert words["peak"](words["batch"](4_000_000), words["batch"](1)) > 30_000_000
 
 
 def test_a_resnet_of_fifty_layers_is_what_its_name_says(module):
