@@ -350,7 +350,7 @@ def test_a_task_is_trained_and_its_memory_counted(stage, module):
     assert losses[0] == 4.0 == words["losses"][0]
     assert sorted(losses, reverse=True) == losses
     if sys.platform == "linux":
-        # Of 32 MB each, since the system may give memory by huge pages of 2 MB, in whose rest a smaller array finds room.
+        # Of 32 MB each, since the system may give memory by pages of 2 MB, in whose rest a smaller array finds room.
         assert words["peak"](words["batch"](4_000_000), words["batch"](1)) > 30_000_000
 
 
