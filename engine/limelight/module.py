@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, undefined_method
 from limelight.module_build import is_noted, note_call, results_of_first_call, spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
+from limelight.staging import stale_traces
 from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
@@ -195,7 +196,10 @@ class Module:
                     name=name,
                     obj=self,
                 )
+            stale = _stale_traces(self, name, value) if name in vars(self) and name[0] != "_" else []
             super().__setattr__(name, value)
+            if stale:
+                stale_traces.warn(stale, _change(self, name, value))
             if attachments.waiting:
                 attachments.attached(self, name)
 
@@ -334,6 +338,33 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _stale_traces(module: Module, name: str, value: Any) -> list[stale_traces.Stale]:
+    """The traces that will go on with the part or the setting `name` as it was, when it is `value`.
+
+    A setting is an attribute of the library's own layers and optimisers: what it does is known.
+    """
+    old = vars(module)[name]
+    if old is value or isinstance(getattr(type(module), name, None), property):  # which may assign it
+        return []
+    if isinstance(old, (Module, Variable)):
+        return stale_traces.of_part(old, [old] if isinstance(old, Variable) else old.variables)
+    ours = any(kind.__module__.startswith("limelight.") for kind in type(module).__mro__ if name in _settings_of(kind))
+    return stale_traces.of_setting(module, old, value) if ours else []
+
+
+def _settings_of(kind: type) -> Collection[str]:
+    """What the constructor of a class takes, where it has one of its own."""
+    own = vars(kind).get("__init__")
+    return () if own is None or kind is Module else inspect.signature(own).parameters
+
+
+def _change(module: Module, name: str, value: Any) -> str:
+    what = f"{type(module).__name__}.{name}"
+    if isinstance(value, (Module, Variable)):
+        return f"{what} is another {type(value).__name__} now, while the traces of {{names}} go on with the one before"
+    return f"{what} is a constant of the traces of {{names}}, and stays there as it was"
 
 
 _METHODS: Final = frozenset([name for name, x in vars(Module).items() if name[0] != "_" and callable(x)])
