@@ -5,7 +5,7 @@ So `net.head = ll.nn.Dense(3)`, or `optimizer.weight_decay = 0.1`, does nothing 
 that line. Which traces: those that capture a variable of the part, or have nodes that a call of the module has written.
 
 Nothing is said where the last reference to the variables goes with the change: then the next call raises
-DeadVariableError, or traces anew. Nor of attributes of the user's own classes that are numbers, which may be anything:
+DeadVariableError, or traces anew. Nor of numbers that are attributes of the user's own modules, and may be anything:
 `explain.baked` reads the code, and knows. Nor of staged cells, which compare what they read at each run.
 """
 

@@ -96,6 +96,22 @@ def test_a_setting_of_a_layer_and_a_function_that_is_one():
     assert "Dense.activation is a constant" in warned(lambda: setattr(net.body, "activation", ll.nn.relu))[0]
 
 
+def test_a_setting_of_an_optimiser_of_ones_own():
+    class Sign(ll.optim.Optimizer):
+        def __init__(self, rate, power):
+            super().__init__(rate)
+            self.power, self.note = power, 0
+
+        def change(self, gradient, variable, slots, rate, t):
+            return rate * ll.sign(gradient) * self.power
+
+    sign, v = Sign(0.5, 2.0), ll.Variable([3.0])
+    step = ll.function(lambda: sign.apply([ll.ones(1)], [v]), name="step")
+    step()
+    assert warned(lambda: setattr(sign, "note", 1)) == []
+    assert "Sign.power is a constant of the traces of `step`" in warned(lambda: setattr(sign, "power", 1.0))[0]
+
+
 def test_what_is_no_setting_or_not_in_a_trace_is_left_alone():
     net, optimizer, step = training()
     other, other_optimizer, _ = training()
