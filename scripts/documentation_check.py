@@ -7,13 +7,13 @@ skip link, the search, and blocks that scroll. Pictures are kept in `artefacts/d
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,8 +57,13 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *told: Any) -> None:
         """Says nothing."""
 
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """Sends a file; the browser may go on to the next page before it has all of it."""
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)
 
-@contextmanager
+
+@contextlib.contextmanager
 def _served(folder: Path) -> Iterator[str]:
     handler = functools.partial(_Silent, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

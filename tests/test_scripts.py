@@ -145,3 +145,14 @@ def test_without_node_the_tests_are_skipped_aloud_and_a_build_fails(task, status
     done = subprocess.run(program, env={"PATH": ""}, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert "there is no Node on the path" in done.stdout + done.stderr
+
+
+def test_a_page_that_the_browser_leaves_early_is_no_error_of_the_check_of_the_documentation(monkeypatch):
+    check = importlib.import_module("documentation_check")
+
+    def left(*files):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("http.server.SimpleHTTPRequestHandler.copyfile", left)
+    handler = object.__new__(check._Silent)
+    handler.copyfile(None, None)

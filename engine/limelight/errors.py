@@ -202,8 +202,8 @@ class DeviceCopyWarning(UserWarning):
 class LostChangeWarning(UserWarning):
     """A change that nobody will see.
 
-    A staged function changes a list or dictionary that it was given, and the caller's stays as it is; or the result of
-    a method that returns a changed copy is dropped.
+    A staged function changes a list or dictionary that it was given, and the caller's stays as it is; a layer or a
+    setting is exchanged after it was traced; or the result of a method that returns a changed copy is dropped.
 
     See docs/errors/LostChangeWarning.md.
     """

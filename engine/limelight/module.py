@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -17,6 +18,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, undefined_method
 from limelight.module_build import is_noted, note_call, results_of_first_call, spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
+from limelight.staging import stale_traces
 from limelight.user_code import hints
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
@@ -195,7 +197,10 @@ class Module:
                     name=name,
                     obj=self,
                 )
+            stale = _stale_traces(self, name, value) if name in vars(self) and name[0] != "_" else []
             super().__setattr__(name, value)
+            if stale:
+                stale_traces.warn(stale, _change(self, name, value))
             if attachments.waiting:
                 attachments.attached(self, name)
 
@@ -334,6 +339,42 @@ class Module:
     def trainable_variables(self) -> list[Variable]:
         """The variables that tapes watch and optimisers change."""
         return [variable for variable in self.variables if variable.trainable]
+
+
+def _stale_traces(module: Module, name: str, value: Any) -> list[stale_traces.Stale]:
+    """The traces that will go on with the part or the setting `name` as it was, when it is `value`.
+
+    A setting is an attribute with the name of a parameter of the constructor, of a layer or an optimiser, or of a class
+    derived from one. What the attributes of a bare `ll.Module` are for, nobody but its author knows.
+    """
+    old = vars(module)[name]
+    if old is value or isinstance(getattr(type(module), name, None), property):  # which may assign it
+        return []
+    if isinstance(old, (Module, Variable)):
+        return stale_traces.of_part(old, [old] if isinstance(old, Variable) else old.variables)
+    return stale_traces.of_setting(module, old, value) if name in _settings_of(type(module)) else []
+
+
+def _settings_of(cls: type) -> frozenset[str]:
+    """What the constructors of a class and of its bases take; nothing where they are not derived from our layers."""
+    known = _settings.get(cls)
+    if known is None:
+        kinds = [kind for kind in cls.__mro__ if kind is not Module and "__init__" in vars(kind) and kind is not object]
+        ours = any(kind is not Module and kind.__module__.startswith("limelight.") for kind in cls.__mro__)
+        names = [name for kind in kinds for name in inspect.signature(vars(kind)["__init__"]).parameters]
+        known = _settings[cls] = frozenset(names if ours else [])
+    return known
+
+
+_settings: Final[weakref.WeakKeyDictionary[type, frozenset[str]]] = weakref.WeakKeyDictionary()
+"""By class: an assignment to an attribute is to take no 20 µs, as a signature does."""
+
+
+def _change(module: Module, name: str, value: Any) -> str:
+    what = f"{type(module).__name__}.{name}"
+    if isinstance(value, (Module, Variable)):
+        return f"{what} is another {type(value).__name__} now, while the traces of {{names}} go on with the one before"
+    return f"{what} is a constant of the traces of {{names}}, and stays there as it was"
 
 
 _METHODS: Final = frozenset([name for name, x in vars(Module).items() if name[0] != "_" and callable(x)])

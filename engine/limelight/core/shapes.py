@@ -119,7 +119,10 @@ def axes(op: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, (str, float)):
-        raise ArgumentError(f"{op}: axis must be an int, a tuple of ints or None, got {axis!r} ({type(axis).__name__})")
+        instead = f"; of two operands write ll.{op}imum(x, {axis!r})" if op in ("max", "min") else ""
+        raise ArgumentError(
+            f"{op}: axis must be an int, a tuple of ints or None, got {axis!r} ({type(axis).__name__}){instead}"
+        )
     positions = tuple([one_axis(op, rank, a) for a in wholes(op, "axis", axis)])
     if len(set(positions)) != len(positions):
         raise ArgumentError(f"{op}: axis {axis} names the same axis twice")

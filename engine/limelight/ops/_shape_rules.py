@@ -122,7 +122,16 @@ def axis_attr(axis: int | Sequence[int] | None) -> Axis:
 
 
 def _as_int(axis: Any) -> int:
-    """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name."""
+    """NumPy's integers as Python's; whatever else it is, the op's shape rule objects to it by the op's name.
+
+    Raises ArgumentError for a tensor or an array with axes, which somebody takes for a second operand.
+    """
+    if getattr(axis, "ndim", 0):
+        got = getattr(axis, "spec", None) or f"an array of shape {axis.shape}"
+        raise ArgumentError(
+            f"axis must be an int, a tuple of ints or None, got {got}; of two tensors, element by element, write "
+            "ll.maximum(x, y), ll.minimum(x, y), or x + y"
+        )
     number: int = axis.__index__() if hasattr(axis, "__index__") else axis
     return number
 

@@ -68,7 +68,8 @@ class Optimizer(Module):
     Args:
         learning_rate: a number from 0 on, a Variable, or a schedule: a function from the number of updates done so far
             (a float64 scalar) to the rate. Numbers are kept in a variable, so that `optimizer.learning_rate = 0.01`
-            takes effect in staged steps too, without a new trace; all other settings are constants of a trace.
+            takes effect in staged steps too, without a new trace; all other settings are constants of a trace, and a
+            change of one that was traced warns (LostChangeWarning).
 
     Raises:
         ArgumentError: a setting is out of its range, or an attribute is set that looks like one misspelt.

@@ -406,16 +406,22 @@ class ConcreteFunction:
             captured.append(x.now() if type(x) is Deferred else x)
         return captured
 
+    @property
+    def _clearing(self) -> str:
+        return f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"
+
     def _remedy(self, i: int) -> str:
         """What to do about the i-th capture, a variable that has been deleted."""
         function = None if self._python_function is None else self._python_function()
         name = explainer.current().rebound_name(function, self, self._capture_uids[i])
         if not name:
-            return "; keep a reference to it as long as the function is called (an attribute of a module will do)"
-        clear = f"{self.name}.clear_cache()" if self.name.isidentifier() else "clear_cache() of the staged function"
+            return (
+                "; keep a reference to it as long as the function is called (an attribute of a module will do), or "
+                f"call {self._clearing}, so that the next call traces with what is there now"
+            )
         return (
-            f": the name `{name}` has been rebound to another variable. Call {clear}, so that the next call traces "
-            f"with that one; or keep the first one and write `{name}.assign(...)`"
+            f": the name `{name}` has been rebound to another variable. Call {self._clearing}, so that the next call "
+            f"traces with that one; or keep the first one and write `{name}.assign(...)`"
         )
 
     def _run(self, inputs: list[Any]) -> Any:

@@ -124,6 +124,7 @@ def layer_norm(
         A tensor of the shape of `x`.
 
     Raises:
+        ArgumentError: `scale` is whole numbers, such as the shape that is normalised.
         ShapeError: `scale` or `offset` does not broadcast to `x`.
         DTypeError: an operand is not floating.
 
@@ -216,7 +217,15 @@ def _standard_scores(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor
 
 
 def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:
-    """The normalised `z`, scaled and shifted, in the dtype of `x`."""
+    """The normalised `z`, scaled and shifted, in the dtype of `x`.
+
+    Raises ArgumentError for whole numbers in the place of a scale: elsewhere a shape stands there.
+    """
+    if isinstance(scale, int) or (isinstance(scale, (tuple, list)) and all(isinstance(n, int) for n in scale)):
+        raise ArgumentError(
+            f"{name}: the second argument is the scale, a floating tensor or None, got {scale!r}; if that is the shape "
+            "that is normalised, leave it out: the last axis is, or those that axis= says"
+        )
     factor, shift = widened(name, scale, z.dtype), widened(name, offset, z.dtype)
     if factor is not None:
         _check_broadcasts(name, x, factor)
