@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.executors.xla.compiled import X, jax_only
 
 import limelight as ll
 from limelight.executors.xla.hoisted_draws import Draw
-from tests.engine.executors.xla.compiled import X, jax_only
 
 pytestmark = jax_only
 
