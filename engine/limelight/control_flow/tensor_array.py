@@ -29,6 +29,7 @@ from limelight.ops.shape.concat import concat
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.dropped_result import warn_if_dropped
 
+_LAST: Final = 2**31 - 2  # `size` is an int32
 _LEAST_PUT_DOWN: Final = 64  # writes that may be put down before they are made, beside twice as many as elements
 
 
@@ -293,6 +294,8 @@ class TensorArray:
             )
         if not self.dynamic_size or size is None or int(index) < size:
             return self, self._place(method, index)
+        if int(index) > _LAST:
+            raise OutOfBoundsError(f"TensorArray.{method}: index {int(index)} is too large; the last is {_LAST}")
         more = _zeros(self.dtype, int(index) + 1 - size, self._rows.shape[1:])
         array = self._with(concat((self.rows, more)))
         return array, array._place(method, index)
@@ -305,7 +308,7 @@ class TensorArray:
             if index.ndim or dtypes.kind(index.dtype) != "integer":
                 raise ArgumentError(f"TensorArray.{method}: an index is an integer scalar, got {index.spec}")
             if isinstance(index, SymbolicTensor) or type(index) is not Tensor:
-                return apply(get("element_place"), (index, as_tensor(self._rows.sizes()[0]).astype(index.dtype)))
+                return self._checked(index)
         if int(index) < 0 or (size is not None and int(index) >= size):
             raise OutOfBoundsError(f"TensorArray.{method}: there is no index {int(index)} in {self}{FROM_ZERO}")
         return int(index)
@@ -314,9 +317,13 @@ class TensorArray:
         indices = as_tensor(indices)
         if indices.ndim != 1 or (dtypes.kind(indices.dtype) != "integer" and indices.shape != (0,)):
             raise ArgumentError(f"TensorArray.{method}: needs an integer vector of indices, got {indices.spec}")
-        indices = indices.astype(dtypes.int64)
-        size = as_tensor(self._rows.sizes()[0]).astype(dtypes.int64)
-        places: Tensor = apply(get("element_place"), (indices, size))
+        return self._checked(indices)
+
+    def _checked(self, indices: Tensor) -> Tensor:
+        # As int64, or a short dtype could not say how many there are; but from 2**63 on uint64 would turn negative.
+        wide = dtypes.uint64 if indices.dtype == dtypes.uint64 else dtypes.int64
+        size = as_tensor(self._rows.sizes()[0]).astype(wide)
+        places: Tensor = apply(get("element_place"), (indices.astype(wide), size))
         return places
 
 

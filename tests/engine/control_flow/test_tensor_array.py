@@ -118,6 +118,33 @@ def test_an_array_of_dynamic_size_grows():
         ll.function(lambda i: ta.write(i, 1.0))(ll.constant(3))
 
 
+HUGE = np.array([2**64 - 1], np.uint64)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("method", ["gather", "scatter", "read", "write"])
+def test_an_index_of_any_dtype_is_taken_as_it_is(method, staged):
+    ta = ll.TensorArray(ll.float32, 300).unstack(ll.arange(300.0))
+    arguments = [] if method in ("gather", "read") else [[7.0]] if method == "scatter" else [7.0]
+
+    def call(indices):
+        result = getattr(ta, method)(indices if method in ("gather", "scatter") else indices[0], *arguments)
+        return result.stack() if arguments else result
+
+    f = ll.function(call) if staged else call
+    for dtype in ("uint8", "int8", "uint64"):  # of which the first two do not hold the size
+        assert f(np.array([100], dtype)).numpy().ravel()[100 if arguments else 0] == (7.0 if arguments else 100.0)
+    with pytest.raises(OutOfBoundsError, match="no index 18446744073709551615 in"):
+        f(HUGE)
+
+
+def test_an_array_of_dynamic_size_does_not_grow_to_a_size_beyond_int32():
+    ta = ll.TensorArray(ll.float32, dynamic_size=True, element_shape=())
+    for grow in (lambda: ta.scatter(HUGE, [1.0]), lambda: ta.write(2**31 - 1, 1.0)):
+        with pytest.raises(OutOfBoundsError, match="is too large; the last is 2147483646"):
+            grow()
+
+
 TWO = ll.TensorArray(ll.float32, 2, (2,))
 REFUSED = {
     "an index beyond the end": (lambda: TWO.write(2, X), OutOfBoundsError, "there is no index 2 in <TensorArray of 2"),

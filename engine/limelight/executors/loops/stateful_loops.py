@@ -8,8 +8,7 @@ cannot do ends them, and the plan makes the other steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -41,6 +40,7 @@ from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.build import Rewriter
 from limelight.graph.effects import WRITES, effects_of
 from limelight.graph.ir import Graph, Node
+from limelight.ops.random._draws import alone, return_to
 
 SECONDS: Final = 0.02
 """How long a table runs, about: so much is lost by an interrupt."""
@@ -300,15 +300,6 @@ class _Runs:
         return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*ordered, strict=True)]
 
 
-@contextmanager
-def _alone(generators: Sequence[Any]) -> Iterator[None]:
-    """Keeps other threads from drawing. In one order, so that two loops never wait for one another."""
-    with ExitStack() as stack:
-        for one in sorted(generators, key=id):
-            stack.enter_context(one.held())
-        yield
-
-
 def _drawn(draws: Draws, generators: Sequence[Any], steps: int, before: list[Any], after: list[Any]) -> list[Any]:
     """What so many steps draw; notes where the generators were before and behind that.
 
@@ -316,13 +307,13 @@ def _drawn(draws: Draws, generators: Sequence[Any], steps: int, before: list[Any
     """
     if not generators:
         return draws.make(generators, steps)
-    with _alone(generators):
+    with alone(generators):
         before += [one.position() for one in generators]
         try:
             drawn = draws.make(generators, steps)
             after += [one.position() for one in generators]
         except BaseException as error:
-            _return_to(generators, before)
+            return_to(generators, before)
             before.clear()
             if isinstance(error, Exception):
                 raise Refused from None
@@ -334,18 +325,13 @@ def _draw_again(draws: Draws, generators: Sequence[Any], before: list[Any], afte
     """Has generators stand where `steps` steps leave them, unless others have drawn from one."""
     if not before:
         return
-    with _alone(generators):
+    with alone(generators):
         if not all(one.is_at(position) for one, position in zip(generators, after, strict=False)):
             return
         try:
-            _return_to(generators, before)
+            return_to(generators, before)
             draws.make(generators, steps)
         except BaseException:  # an interrupt: what is made is short, and the steps have been made
-            _return_to(generators, before)
+            return_to(generators, before)
             draws.make(generators, steps)
             raise
-
-
-def _return_to(generators: Sequence[Any], positions: Sequence[Any]) -> None:
-    for one, position in zip(generators, positions, strict=True):
-        one.return_to(position)

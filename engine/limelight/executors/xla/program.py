@@ -23,7 +23,7 @@ from limelight.executors.xla.hoisted_draws import Draw, DrawRecorder, GeneratorC
 from limelight.executors.xla.structured_control import CONTROL
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph
-from limelight.ops.random._draws import Source
+from limelight.ops.random._draws import Source, alone, return_to
 
 
 class RefusedValueError(Exception):
@@ -183,21 +183,26 @@ class Program:
         Raises RefusedValueError, before anything is assigned, where the graph's own executor is to say what is wrong.
         Whatever it raises, generators are set back, since another executor may make the run again.
         """
-        drawn, undo = self._drawn(payloads)
-        while True:
-            arrays = self._arrays(payloads)
-            try:
+        generators = [payloads[i] for i in self._generators]
+        before: list[Any] = []
+        after: list[Any] = []
+        held: list[Any] = []
+        try:
+            drawn = self._drawn(payloads, generators, before, after) if self.draws else []
+            while True:
+                held, arrays = self.values_of_variables(payloads), self._arrays(payloads)
                 results = self._run(*arrays, *drawn)
                 if self.refuses:
                     *results, refused = results
                     if bool(refused):
                         raise RefusedValueError
                 brought = _brought(results, self._on_host)
-            except BaseException:
-                undo()
-                raise
-            if self._assigned(payloads, arrays, brought):
-                return brought[: len(self._graph.outputs)]
+                if self._assigned(payloads, arrays, brought):
+                    return brought[: len(self._graph.outputs)]
+        except BaseException:
+            if all(payloads[i].array is x for i, x in zip(self._written, held, strict=False)):  # nothing was assigned
+                _take_back(generators, before, after)
+            raise
 
     def rehearse(self, payloads: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """What a run would return now, and what the variables that it assigns would hold: nothing is drawn or assigned.
@@ -232,24 +237,32 @@ class Program:
                 payloads[i]._tell(x)
         return True
 
-    def _drawn(self, payloads: Sequence[Any]) -> tuple[list[Any], Callable[[], None]]:
-        """All numbers that a run needs, and what sets the generators back."""
-        if not self.draws:
-            return [], _nothing
-        marks = [payloads[i].mark() for i in self._generators]
+    def _drawn(self, payloads: Sequence[Any], generators: Sequence[Source], before: list[Any], after: list[Any]) -> Any:
+        """All numbers that a run needs; notes where the generators were before and behind that.
 
-        def undo() -> None:
-            for i, mark in zip(self._generators, marks, strict=True):
-                payloads[i].go_back(mark)
+        Raises RefusedValueError where a draw fails, or is interrupted, after the generators were set back.
+        """
+        with alone(generators):  # or the numbers of one run, and what is taken back, would be another thread's as well
+            before += [one.position() for one in generators]
+            try:
+                drawn = [x for draw in self.draws for x in draw.results(payloads[draw.generator])]
+                after += [one.position() for one in generators]
+            except BaseException as error:
+                return_to(generators, before)
+                before.clear()
+                if isinstance(error, Exception):  # the plan says what is wrong, at the user's line
+                    raise RefusedValueError from error
+                raise
+            return drawn
 
-        drawn: list[Any] = []
-        try:
-            for draw in self.draws:
-                drawn += draw.results(payloads[draw.generator])
-        except Exception as error:  # the plan says what is wrong, at the user's line
-            undo()
-            raise RefusedValueError from error
-        return drawn, undo
+
+def _take_back(generators: Sequence[Source], before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Has generators draw again what a run has drawn, unless others have drawn from one since."""
+    if not before:
+        return
+    with alone(generators):
+        if all(one.is_at(position) for one, position in zip(generators, after, strict=False)):
+            return_to(generators, before)
 
 
 def compiled_here(run: Callable[..., Any], types: Sequence[Any]) -> Any:
@@ -262,7 +275,3 @@ def compiled_here(run: Callable[..., Any], types: Sequence[Any]) -> Any:
 def _brought(results: Sequence[Any], on_host: Sequence[bool]) -> tuple[Any, ...]:
     """Results as arrays of NumPy, where they are to be on the host."""
     return tuple([np.asarray(x) if host else x for x, host in zip(results, on_host, strict=True)])
-
-
-def _nothing() -> None:
-    pass
