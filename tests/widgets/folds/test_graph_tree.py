@@ -110,6 +110,23 @@ def test_two_optimisers_are_two_groups():
     assert updates == ["Adam: 4 variables, one rule", "SGD: 4 variables, one rule"]
 
 
+def test_two_optimisers_of_one_class_are_told_apart_by_their_names():
+    v, w = ll.Variable(1.0), ll.Variable(2.0)
+    slow, fast = ll.optim.Adam(1e-4), ll.optim.Adam(4e-4)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape(persistent=True) as tape:
+            first, second = x * v, x * w * w
+        slow.apply(tape.gradient(first, [v]), [v])
+        fast.apply(tape.gradient(second, [w]), [w])
+
+    step(ll.constant(2.0))
+    graph = GraphFold(step).state()["graphs"][0]
+    labels = [group["label"] for group in graph["groups"] if group["kind"] == "optimiser"]
+    assert labels == ["Adam slow: 1 variable", "Adam fast: 1 variable"]
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_groups_are_the_same_in_both_versions_and_in_another_trace(name):
     """But for those of what only one of them does: repeats differ where ops are shared, or fused."""

@@ -31,6 +31,7 @@ What is empty is left out.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,6 +54,7 @@ _INDEXING = frozenset(
 _ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
 _LAYER = re.compile(r"(\d+): (\w+)")
+_APPLIES = re.compile(r"(\w+)\.apply\(")
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
 
 
@@ -196,8 +198,21 @@ def _label(tree: Hierarchy, group: Group, title: str) -> str:
     if group.repeat is not None:
         return f"{title} ×{group.repeat.count:,}"
     if group.kind == "optimiser":
-        return f"{group.segment.cls if group.segment else group.title}: {_rules(tree, group)}"
+        kind = group.segment.cls if group.segment else group.title
+        return f"{kind}{_receiver(tree, group)}: {_rules(tree, group)}"
     return title
+
+
+def _receiver(tree: Hierarchy, group: Group) -> str:
+    """What the user calls an optimiser that is not the only one of its class: the name before `.apply(` at its line."""
+    segment = group.segment
+    if segment is None or segment.at is None:
+        return ""
+    rivals = [one for one in tree.groups if one.kind == "optimiser" and one.segment and one.segment.cls == segment.cls]
+    if len({one.segment.key for one in rivals if one.segment}) < 2:
+        return ""
+    names = set(_APPLIES.findall(linecache.getline(segment.at.file, segment.at.line)))
+    return f" {names.pop()}" if len(names) == 1 else ""
 
 
 def _rules(tree: Hierarchy, group: Group) -> str:
