@@ -322,6 +322,7 @@ def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callabl
             if _is_stand_in(others[0]):
                 return NotImplemented  # its own method does what NumPy does
             _refuse_others(name, operands)
+            _refuse_complex_power(name, operands)
         alike = _in_one_dtype(name, python, operands)
         made = tensors(*(reversed(alike) if swapped else alike))
         if made is NotImplemented:
@@ -356,6 +357,17 @@ def _refuse_others(name: str, operands: tuple[Any, ...]) -> None:
             raise refusal(
                 f"repeats a {type(x).__name__}, whose length a graph cannot leave open",
                 "a number that no tensor decides",
+            )
+
+
+def _refuse_complex_power(name: str, operands: tuple[Any, ...]) -> None:
+    """Raises ControlFlowError for a negative number to the power of a float: complex in Python, NaN for tensors."""
+    if name == "pow" and not isinstance(operands[0], Tensor) and kind_of(operands[0]) and operands[0] < 0:
+        floating = type(operands[1]) is MixedNumber and operands[1].dtype.kind == "f"
+        if floating or kind_of(operands[1]) in (float, np.float32, np.float64):
+            raise refusal(
+                f"is the exponent of {operands[0]}, a power that Python makes complex",
+                "ll.constant(x) for the exponent",
             )
 
 

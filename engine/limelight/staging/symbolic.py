@@ -129,8 +129,10 @@ class SymbolicTensor(Tensor):
         return f"<symbolic {self.spec}: {self.name} in {self._tracer.name}{where}>"
 
 
-VIEWS: Final = frozenset(["slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"])
-"""Ops whose counterparts in NumPy give views of an array."""
+VIEWS: Final = frozenset([
+    *("slice", "dynamic_slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"),
+])  # fmt: skip
+"""Ops whose counterparts in NumPy give views of an array; the dynamic slice is `arr[i]` of a scalar tensor `i`."""
 
 
 def _noting(name: str) -> Any:

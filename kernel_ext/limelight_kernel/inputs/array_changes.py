@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
+from limelight.core.tensor import Tensor
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
 _MOST_WORK: Final = 10_000
@@ -77,7 +78,7 @@ def _is_view(code: str, values: Mapping[str, Any]) -> str:
     while not isinstance(tree, ast.Name):
         if isinstance(tree, ast.Subscript):
             keys = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
-            if not all(isinstance(key, ast.Slice | ast.Constant | ast.UnaryOp) for key in keys):
+            if not all(_keeps_view(key, values) for key in keys):
                 return ""  # an index of numbers or of an array, which copies
             axes_left += sum(not isinstance(key, ast.Slice) and getattr(key, "value", 0) is not None for key in keys)
             tree = tree.value
@@ -89,6 +90,16 @@ def _is_view(code: str, values: Mapping[str, Any]) -> str:
             return ""
     array = values.get(tree.id)
     return tree.id if isinstance(array, np.ndarray) and array.ndim > axes_left else ""
+
+
+def _keeps_view(key: ast.expr, values: Mapping[str, Any]) -> bool:
+    """Whether an index gives a view: a slice, a number, or a name that means an integer or a tensor of one."""
+    if not isinstance(key, ast.Name):
+        return isinstance(key, ast.Slice | ast.Constant | ast.UnaryOp)
+    number = values.get(key.id)
+    if isinstance(number, Tensor):
+        return number.shape == () and number.dtype.kind in "iu"
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _sharing(name: str, values: Mapping[str, Any]) -> str:
