@@ -26,6 +26,7 @@ def reuses(*lines: str, inputs: str = "  input %0: f32[3]  x\n") -> list[str]:
     for line in run.source.split("\n"):
         target, _, call = line.strip().partition(" = ")
         op, _, arguments = call.partition(";")[0].rstrip(")").partition("(")
+        arguments = arguments.replace(f" if {target}.flags.c_contiguous else None", "")
         words = arguments.split(", ")
         if op not in all_ops():
             continue
