@@ -121,8 +121,9 @@ def _rank(value: Value) -> int:
 
 def _has_same_static_shape(value: Value, result: Value) -> bool:
     mine, its = value.spec, result.spec
-    both = isinstance(mine, TensorSpec) and isinstance(its, TensorSpec)
-    return both and None not in its.shape and mine.shape == its.shape
+    if not isinstance(mine, TensorSpec) or not isinstance(its, TensorSpec):
+        return False
+    return None not in its.shape and mine.shape == its.shape
 
 
 def _is_forward_slice(node: Node) -> bool:
