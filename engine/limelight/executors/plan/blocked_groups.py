@@ -6,6 +6,8 @@ numbers there is nothing to gain (0.47 ms either way), and smaller blocks lose.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -140,6 +142,8 @@ class _Blocks:
         self._steps = steps
 
     def __call__(self, *arrays: Any) -> Any:
+        if not all(map(_lies_in_c_order, arrays)):
+            return self._one_by_one(arrays)
         out = np.empty(self._shape, self._dtype)
         flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in arrays if hasattr(x, "flags"))
         rows = out.reshape(-1) if flat else out
@@ -154,3 +158,22 @@ class _Blocks:
             for ufunc, operands, result in self._steps:
                 ufunc(*[places[i] for i in operands], out=places[result])
         return out
+
+    def _one_by_one(self, arrays: Sequence[Any]) -> Any:
+        """Each step over everything: the result then lies as NumPy has it for operands in other orders of memory."""
+        places = [*arrays, *self._extra, *[None] * len(self._scratch)]
+        for ufunc, operands, result in self._steps:
+            made = ufunc(*[places[i] for i in operands])
+            if result < 0:
+                return made
+            places[result] = made
+        raise AssertionError("the last step makes the result")
+
+
+def _lies_in_c_order(x: Any) -> bool:
+    """Whether the axes of an array are in memory one inside the other, the last one innermost, and run forwards."""
+    flags = getattr(x, "flags", None)
+    if flags is None or flags.c_contiguous:
+        return True
+    strides = [stride for n, stride in zip(x.shape, x.strides, strict=True) if n != 1]
+    return strides[-1] > 0 and all(a > b for a, b in itertools.pairwise(strides))

@@ -7,8 +7,8 @@ variables and results of all other kernels may be views of something else and co
 Complex results get memory of their own: NumPy multiplies a single number in place by a loop that rounds otherwise.
 
 The result must lie as a new array would, since sums depend on it: NumPy adds up what lies together. An operand of many
-axes is taken over where it lies in C order, or where no other one has a say in the order of the axes. Inputs are taken
-to lie in C order, as in tables; with others the numbers are those of another order.
+axes is taken over where it lies in C order, or where no other one has a say in the order of the axes. How inputs,
+captures and variables lie is known when a plan runs: what is made of them alone is looked at then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from limelight.graph.ir import Node, Value
 
 _KEEP_ORDER: Final = frozenset(
     [
-        *["astype", "concat", "expand_dims", "identity", "matmul", "max", "mean", "min", "prod", "read_variable"],
+        *["astype", "concat", "expand_dims", "identity", "matmul", "max", "mean", "min", "prod"],
         *["reshape", "squeeze", "stack", "stop_gradient", "sum", "sum_to", "take", "where"],
     ]
 )
@@ -34,7 +34,7 @@ class Buffers:
     def __init__(self) -> None:
         self._owned: set[Value] = set()
         self._shaped_as: dict[Value, Value] = {}  # values that have the same shape, whatever that will be
-        self._any_order: set[Value] = set()  # values that may not lie in C order
+        self._in_c_order: set[Value] = set()  # values that are known to lie so
 
     def take(self, node: Node, call: KernelCall, dying: list[Value]) -> Value | None:
         """The operand into whose buffer the result may go, None when it needs a new one."""
@@ -44,16 +44,21 @@ class Buffers:
         if isinstance(wanted, TensorSpec) and wanted.dtype.kind == "c":
             return None
         for value in dying:
-            fits = value in self._owned and value.spec == wanted and self._has_shape_of_result(value, node)
-            if fits and self._decides_order(value, node):
+            if value in self._owned and value.spec == wanted and self._has_shape_of_result(value, node):
                 return value
         return None
 
+    def decides_order(self, value: Value, node: Node) -> bool:
+        """Whether a new array would lie as this operand does for sure; else only where it turns out to be in C order.
+
+        An operand of the result's shape that is in C order decides, whatever the others are.
+        """
+        return self._is_in_c_order(value) or not any(_has_order(x) for x in node.inputs if x is not value)
+
     def note(self, node: Node, call: KernelCall) -> None:
         """Remembers what `node` made, and which of its operands may be seen through its result from now on."""
-        keeps_order = node.op.elementwise or node.op.name in _KEEP_ORDER or _is_forward_slice(node)
-        if not keeps_order or not self._any_order.isdisjoint(node.inputs):
-            self._any_order.update(filter(_has_order, node.outputs))
+        if self._makes_c_order(node):
+            self._in_c_order.update(node.outputs)
         if not call.fresh:
             self._owned.difference_update(node.inputs)
             return
@@ -63,9 +68,19 @@ class Buffers:
                 if call.elementwise and None in value.spec.shape:
                     self._note_shape(value, node)
 
-    def _decides_order(self, value: Value, node: Node) -> bool:
-        """Whether a new array would lie as this operand does."""
-        return value not in self._any_order or not any(_has_order(x) for x in node.inputs if x is not value)
+    def _makes_c_order(self, node: Node) -> bool:
+        """Whether the results of a node lie in C order for sure."""
+        if node.op.name == "matmul" and not any(_rank(x) > 2 for x in node.outputs):
+            return True
+        keeps_order = node.op.elementwise or node.op.name in _KEEP_ORDER or _is_forward_slice(node)
+        if keeps_order and all(map(self._is_in_c_order, node.inputs)):
+            return True
+        if not node.op.elementwise:
+            return False
+        return any(x in self._in_c_order and _has_same_static_shape(x, node.outputs[0]) for x in node.inputs)
+
+    def _is_in_c_order(self, value: Value) -> bool:
+        return value in self._in_c_order or not _has_order(value)
 
     def _note_shape(self, result: Value, node: Node) -> None:
         for value in node.inputs:
@@ -98,6 +113,17 @@ def _has_order(value: Value) -> bool:
     """Whether an array has two axes or more, and may have them in one order in memory or another."""
     spec = value.spec
     return isinstance(spec, TensorSpec) and sum(n != 1 for n in spec.shape) > 1
+
+
+def _rank(value: Value) -> int:
+    return value.spec.rank if isinstance(value.spec, TensorSpec) else 0
+
+
+def _has_same_static_shape(value: Value, result: Value) -> bool:
+    mine, its = value.spec, result.spec
+    if not isinstance(mine, TensorSpec) or not isinstance(its, TensorSpec):
+        return False
+    return None not in its.shape and mine.shape == its.shape
 
 
 def _is_forward_slice(node: Node) -> bool:

@@ -181,10 +181,14 @@ class FunctionWriter:
         operands = [self.variable(value, call.scalar) for value in node.inputs]
         dead = self._dead(i, node)
         buffer = self._plan.buffers.take(node, call, [v for v in dead if self._plan.last[v] == i]) if dead else None
-        self._plan.buffers.note(node, call)
+        out = None
         if buffer is not None:  # its variable takes the result
             dead.append(dead.pop(dead.index(buffer)))
-        expression = self._expression(node, call, operands, None if buffer is None else self._variables[buffer])
+            out = self._variables[buffer]
+            if not self._plan.buffers.decides_order(buffer, node):
+                out += f" if {out}.flags.c_contiguous else None"
+        self._plan.buffers.note(node, call)
+        expression = self._expression(node, call, operands, out)
         spare = [self._variables.pop(value) for value in dead]
         targets, parking, unused = self._targets(i, node, spare)
         after = f";del {', '.join([*spare, *unused])}" if spare or unused else ""
