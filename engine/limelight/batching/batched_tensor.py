@@ -6,6 +6,7 @@ import functools
 from typing import Any, Final
 
 from limelight.core import dispatch, shapes
+from limelight.core.devices import Device
 from limelight.core.dtypes import DType
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec, known
@@ -42,6 +43,11 @@ class Batched(Tensor):
         return self.spec.nbytes or 0
 
     @property
+    def device(self) -> Device:
+        """Where all examples' values are: while tracing only the value itself knows, not its place holder."""
+        return self._value.device
+
+    @property
     def spec(self) -> TensorSpec:
         return known(self.shape, self.dtype)
 
@@ -69,6 +75,10 @@ class Ragged(Batched):
     values: list[Tensor]
     _dtype: DType
     _shape: shapes.Shape
+
+    @property
+    def device(self) -> Device:
+        return self.values[0].device
 
     @property
     def dtype(self) -> DType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from limelight.core.devices import CPU0, Device
+from limelight.core.op import get
 from limelight.core.placement import FIRST, Choice, choose
 from limelight.core.spec import Spec, TensorSpec, VariableSpec
 from limelight.graph.ir import Graph, Node, Value
@@ -123,3 +124,37 @@ def output_devices(graph: Graph, inputs: Sequence[Device]) -> list[Device]:
     for node in graph.nodes:
         inference.note(node)
     return [inference.of(value) or CPU0 for value in graph.outputs]
+
+
+def with_output_devices_of(traced: Graph, optimised: Graph, inputs: Sequence[Device]) -> Graph:
+    """`optimised` with its outputs where those of `traced` are for inputs on these devices, none at all for CPU:0.
+
+    A pass may take away the op whose operand decided where its user runs: `ones * x` is on the device of `ones`, and
+    simplified to `x` it is on that of `x`. What is computed may move with it; results stay where they are eagerly.
+    """
+    homes = inputs or [CPU0] * len(traced.inputs)
+    asked, made = output_devices(traced, homes), output_devices(optimised, homes)
+    if asked == made:
+        return optimised
+    nodes, outputs = list(optimised.nodes), list(optimised.outputs)
+    for i, (to, value) in enumerate(zip(asked, outputs, strict=True)):
+        if to is not made[i] and isinstance(value.spec, TensorSpec):
+            by = value.node
+            copy = Node(
+                get("to_device"),
+                (value,),
+                (to.name,),
+                (value.spec,),
+                stack=() if by is None else by.stack,
+                scope="" if by is None else by.scope,
+            )
+            nodes.append(copy)
+            outputs[i] = copy.outputs[0]
+    return Graph(
+        optimised.name,
+        optimised.inputs,
+        nodes,
+        outputs,
+        input_names=optimised.input_names,
+        n_captures=optimised.n_captures,
+    )

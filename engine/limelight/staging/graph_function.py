@@ -13,6 +13,7 @@ from limelight.core.recursion_limit import with_recursion_room
 from limelight.core.spec import Spec
 from limelight.executors import base as executors
 from limelight.executors.base import Runnable
+from limelight.executors.device_inference import with_output_devices_of
 from limelight.executors.tiered.tiered_run import tiered
 from limelight.graph.effects import Effects, effects_of_graph
 from limelight.graph.ir import Graph
@@ -84,7 +85,7 @@ class GraphFunction:
 
     @cached_property
     def _built(self) -> Runnable:
-        graph = self.optimised.graph
+        graph = with_output_devices_of(self.graph, self.optimised.graph, ())
         run = executors.get(self.executor).build(graph)
         return tiered(graph, run, self.executor, _settling(weakref.ref(self))) if self.compiles else run
 
@@ -109,7 +110,8 @@ class GraphFunction:
         if placed is None:
             own = [d for d, value in zip(devices, self.graph.inputs, strict=True) if not _anywhere(value.spec)]
             executor = executors.on_devices(self.executor, own)
-            run = executors.get(executor).build(self.optimised.graph, devices)
+            graph = with_output_devices_of(self.graph, self.optimised.graph, devices)
+            run = executors.get(executor).build(graph, devices)
             placed = self._placed[devices] = Placed(self.graph, run)
         return placed
 
