@@ -120,7 +120,8 @@ def output_devices(graph: Graph, inputs: Sequence[Device]) -> list[Device]:
     if all(device is CPU0 for device in inputs) and not names_devices(graph):
         return [CPU0] * len(graph.outputs)
     homes = dict(zip(graph.inputs, inputs, strict=True))
-    inference = DeviceInference(lambda value: homes.get(value, CPU0), lambda _: None)
+    names = dict(zip(graph.inputs, graph.input_names, strict=True))
+    inference = DeviceInference(lambda value: homes.get(value, CPU0), names.get)
     for node in graph.nodes:
         inference.note(node)
     return [inference.of(value) or CPU0 for value in graph.outputs]
