@@ -44,7 +44,7 @@ class Batched(Tensor):
 
     @property
     def device(self) -> Device:
-        """Where all examples' values are: while tracing only the value itself knows, not its place holder."""
+        """Where all examples' values are: while tracing only the value itself knows, not its placeholder."""
         return self._value.device
 
     @property

@@ -133,6 +133,8 @@ def with_output_devices_of(traced: Graph, optimised: Graph, inputs: Sequence[Dev
     A pass may take away the op whose operand decided where its user runs: `ones * x` is on the device of `ones`, and
     simplified to `x` it is on that of `x`. What is computed may move with it; results stay where they are eagerly.
     """
+    if all(device is CPU0 for device in inputs) and not names_devices(traced):
+        return optimised
     homes = inputs or [CPU0] * len(traced.inputs)
     asked, made = output_devices(traced, homes), output_devices(optimised, homes)
     if asked == made:
