@@ -83,10 +83,14 @@ def limelight(
     return _words(task, convert, make)
 
 
-def torch(task: Task, stage: bool = False) -> Mapping[str, Any]:
+def torch(task: Task, stage: bool = False, device: str = "cpu") -> Mapping[str, Any]:
     import torch
 
     xp = task.operations["torch"]()
+    array_of = task.torch_array or torch.tensor
+
+    def convert(array: Any) -> Any:
+        return array_of(array).to(device)
 
     def make(parameters: Arrays) -> Step:
         for p in parameters:
@@ -102,7 +106,7 @@ def torch(task: Task, stage: bool = False) -> Mapping[str, Any]:
 
         return torch.compile(step) if stage else step
 
-    return _words(task, task.torch_array or torch.tensor, make)
+    return _words(task, convert, make)
 
 
 def jax(task: Task, stage: bool = True) -> Mapping[str, Any]:

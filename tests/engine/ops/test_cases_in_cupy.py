@@ -18,6 +18,7 @@ from limelight.executors import base as executors
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # every case is staged anew
 ONE_OF_EACH = one_of_each(CASES, op_of)
+PARTS = 16
 ELSEWHERE = {"to_device"}  # its result is where it says
 
 
@@ -109,10 +110,10 @@ def test_staged(case):
     agree(found, drawn_alike(lambda: case.call(*tensors)))
 
 
-def failures():
-    """All cases with all dtypes, and their gradients: what failed, and why."""
+def failures(cases):
+    """The cases with all dtypes, and their gradients: what failed, and why."""
     failed = {}
-    for case in CASES:
+    for case in cases:
         for dtype in tried(case):
             ways = [runs_alone]
             ways += [is_differentiated_alike] if case.has_gradient and case.inputs else []
@@ -126,7 +127,8 @@ def failures():
 
 
 @pytest.mark.gpu
-@pytest.mark.slow  # CuPy compiles its kernels when they are first used
-def test_the_whole_registry_on_a_real_gpu():
-    failed = failures()
+@pytest.mark.slow  # CuPy compiles its kernels when they are first used: in parts, which processes share
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_whole_registry_on_a_real_gpu(part):
+    failed = failures(CASES[part::PARTS])
     assert not failed, "\n".join([f"{len(failed)} failed:", *[f"{name}: {why}" for name, why in failed.items()]])

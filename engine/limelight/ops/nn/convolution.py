@@ -166,6 +166,25 @@ def _on_numpy(route: Callable[..., Any]) -> Callable[..., Any]:
     return lambda xp, *given: route(*given)
 
 
+def _on_jax(kernel: Callable[..., Any], route: str, infer: Callable[..., TensorSpec]) -> Callable[..., Any]:
+    """A kernel for JAX: `kernel` on the CPU and where nothing is to be computed, else a route of `_jax_convolution`."""
+
+    def run(xp: Any, first: Any, second: Any, *attrs: Any) -> Any:
+        at = _windows_of(infer, first.shape, second.shape, first.dtype, *attrs)
+        on_cpu = functools.partial(_with_attrs, kernel, xp, attrs)
+        if _taps.empty(first.shape, second.shape, at.out, at.space, at.window):
+            return on_cpu(first, second)
+        from limelight.ops.nn import _jax_convolution as routes  # noqa: PLC0415  # JAX is loaded when a device asks for it
+
+        return routes.run(getattr(routes, route), on_cpu, at, attrs[3], first, second)
+
+    return run
+
+
+def _with_attrs(kernel: Callable[..., Any], xp: Any, attrs: tuple[Any, ...], *operands: Any) -> Any:
+    return kernel(xp, *operands, *attrs)
+
+
 # --- the ops
 
 _conv: EntryPoint = entry_point(defop(
@@ -175,6 +194,7 @@ _conv: EntryPoint = entry_point(defop(
     attrs=ATTRS,
     infer=_conv_infer,
     kernel=_conv_kernel,
+    special={"jax": _on_jax(_conv_kernel, "forward", _conv_infer)},
     accepts="floating",
     vjp={
         "x": lambda g, w, x_shape, stride, padding, dilation, groups: _transpose(
@@ -195,6 +215,7 @@ _transpose: EntryPoint = defop_with_shape(
     attrs=ATTRS,
     infer=_transpose_infer,
     kernel=_transpose_kernel,
+    special={"jax": _on_jax(_transpose_kernel, "input_gradient", _transpose_infer)},
     accepts="floating",
     vjp={
         "y": lambda g, w, stride, padding, dilation, groups: _conv((g, w), stride, padding, dilation, groups),
@@ -213,6 +234,7 @@ _filter_gradient: EntryPoint = defop_with_shape(
     attrs=ATTRS,
     infer=_filter_gradient_infer,
     kernel=_filter_gradient_kernel,
+    special={"jax": _on_jax(_filter_gradient_kernel, "filter_gradient", _filter_gradient_infer)},
     accepts="floating",
     vjp={
         "x": lambda g, y, x_shape, stride, padding, dilation, groups: _transpose(
