@@ -13,7 +13,7 @@ _loaded = {}  # kept from one time to the next, since kernels know them
 
 
 def _is_of_cupy(name):
-    return name in ("cupy", "cupyx", OURS) or name.startswith(("cupy.", "cupyx."))
+    return name in ("cudnn", "cupy", "cupyx", OURS) or name.startswith(("cupy.", "cupyx."))
 
 
 @contextmanager
@@ -23,11 +23,13 @@ def pretended_gpus():
     Not beside a real one in the same process: kernels are made once.
     """
     from limelight.core import backends, devices
+    from limelight.ops.nn import _cudnn_convolution
 
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_of_cupy(name)}
     known = devices.list_devices()
     sys.path.insert(0, str(FOLDER))
     sys.modules.update(_loaded)
+    _cudnn_convolution.library.cache_clear()
     try:
         cupy = importlib.import_module("cupy")
         importlib.import_module("cupyx")
@@ -42,3 +44,4 @@ def pretended_gpus():
         sys.modules.update(before)
         sys.path.remove(str(FOLDER))
         backends.load.cache_clear()
+        _cudnn_convolution.library.cache_clear()

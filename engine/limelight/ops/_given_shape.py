@@ -60,18 +60,23 @@ def defop_with_shape(
         sizes = tuple([None if n is None or n < 0 else n for n in sizes])
         return known(sizes, infer(*specs, *parameters, (None,) * rank).dtype)
 
-    def kernel_dynamic(xp: Any, *arguments: Any) -> Any:
-        arrays, shape, parameters = arguments[:n_inputs], arguments[n_inputs], arguments[n_inputs + 1 : -1]
-        return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
+    def of_vector(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def kernel_dynamic(xp: Any, *arguments: Any) -> Any:
+            arrays, shape, parameters = arguments[:n_inputs], arguments[n_inputs], arguments[n_inputs + 1 : -1]
+            return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
 
+        return kernel_dynamic
+
+    for_others = {library: of_vector(special) for library, special in fields.get("special", {}).items()}
+    on_host = f"shape {fields.get('on_host', '')}"  # its kernel makes a tuple of it
     dynamic = entry_point(defop(
         f"{name}_dynamic",
         inputs=f"{inputs} shape:integer",
         attrs=f"{attrs} rank",
         infer=infer_dynamic,
-        kernel=kernel_dynamic,
+        kernel=of_vector(kernel),
         batching=dynamic_batching,
-        **fields | {"on_host": f"shape {fields.get('on_host', '')}"},  # its kernel makes a tuple of it
+        **fields | {"on_host": on_host, "special": for_others},
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 

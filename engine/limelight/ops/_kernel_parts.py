@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes
+from limelight.core import dtypes, shapes
 from limelight.core.backends import is_cupy
+from limelight.ops._gpu_reductions import reduced
 from limelight.ops._shape_rules import SHORT, Axis
 
 add_reduce: Final[Any] = np.add.reduce
@@ -59,7 +60,16 @@ def sum_over(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     Returns:
         An array, or NumPy's scalar where nothing is left.
     """
-    return add_reduce(x, axis, None, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+    return add_reduce(x, axis, None, None, keepdims) if xp is np else reduced(xp, "sum", x, axis, keepdims)
+
+
+def largest_over(xp: Any, x: Any, axis: Axis) -> Any:
+    """The largest floats along axes, which stay in place with size 1; -inf where there is none."""
+    if not is_cupy(xp):
+        return xp.max(x, axis=axis, keepdims=True, initial=-xp.inf)
+    if x.size:  # CuPy's function takes no `initial`
+        return reduced(xp, "max", x, axis, True)
+    return xp.full(shapes.reduce(x.shape, shapes.axes("max", x.ndim, axis), True), -xp.inf, x.dtype)
 
 
 def stable_argsort(xp: Any, x: Any, axis: int = -1) -> Any:

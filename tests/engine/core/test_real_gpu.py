@@ -67,11 +67,11 @@ MODELS = {
 
 
 def losses(model, device, staged):
-    """Of six steps of Adam, and the weights after them."""
+    """Of six steps, and the weights after them."""
     make, inputs = MODELS[model]
     ll.random.seed(3)
     with ll.device(device):
-        net, optimizer = make(), ll.optim.Adam(1e-2)
+        net, optimizer = make(), ll.optim.Momentum(0.05, 0.9)
         x, labels = ll.constant(inputs), ll.constant(LABELS)
 
         def step(x, labels):
@@ -136,15 +136,60 @@ def test_control_flow_and_its_gradient(function, staged):
 
 
 def test_products_of_float32_have_its_digits():
-    """Not those of TF32, which are three."""
+    """Those of TF32 are three."""
     a, b = RNG.standard_normal((2, 300, 300)).astype("float32")
     wanted = a.astype("float64") @ b
-    with ll.device("GPU:0"):
-        found = (ll.constant(a) @ ll.constant(b)).numpy()
-        convolved = ll.nn.conv(ll.constant(PICTURES), ll.constant(np.ones((3, 3, 3, 4), "float32"))).numpy()
+    found = (ll.constant(a).to("GPU:0") @ ll.constant(b).to("GPU:0")).numpy()
     assert np.abs(found - wanted).max() < 1e-4
-    here = ll.nn.conv(ll.constant(PICTURES.astype("float64")), ll.constant(np.ones((3, 3, 3, 4)))).numpy()
-    assert np.abs(convolved - here).max() < 1e-4
+
+
+@pytest.mark.parametrize("settings", [(1, "same", 1, 1), (2, "same", 1, 1), (1, 2, 2, 3), (2, "valid", 1, 3)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_convolutions(settings, dtype):
+    stride, padding, dilation, groups = settings
+    w = RNG.standard_normal((3, 3, 3 // groups, 6)).astype(dtype)
+
+    def run(x, w):
+        with ll.GradientTape() as tape:
+            tape.watch([x, w])
+            y = ll.nn.conv(x, w, stride, padding, dilation, groups)
+            loss = ll.sum(y * y)
+        return y, *tape.gradient(loss, [x, w])
+
+    operands = [ll.constant(PICTURES.astype(dtype)), ll.constant(w)]
+    wanted = [result.numpy() for result in run(*operands)]
+    there = [x.to("GPU:0") for x in operands]
+    with ll.config.tf32(False):
+        exact = [result.numpy() for result in run(*there)]
+    rounded = [result.numpy() for result in run(*there)]
+    digits = {"float64": 1e-12, "float32": 2e-5, "float16": 5e-3}[dtype]
+    for a, b, c in zip(wanted, exact, rounded, strict=True):
+        most = np.abs(a.astype(float)).max()
+        assert np.abs(a.astype(float) - b).max() <= digits * most
+        assert np.abs(a.astype(float) - c).max() <= max(digits, 5e-3) * most
+
+
+def test_convolutions_are_the_same_each_time():
+    x, w = ll.constant(PICTURES).to("GPU:0"), ll.constant(np.ones((3, 3, 3, 8), "float32")).to("GPU:0")
+
+    def gradient():
+        with ll.GradientTape() as tape:
+            tape.watch(w)
+            loss = ll.sum(ll.nn.conv(x, w) ** 3)
+        return tape.gradient(loss, w).numpy()
+
+    first = gradient()
+    for _ in range(20):
+        np.testing.assert_array_equal(gradient(), first)
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 1), (0, 1, 2), 1, (1, 2), None])
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "var", "any"])
+def test_reductions_of_many(name, axes):
+    x = RNG.standard_normal((64, 41, 32, 3)).astype("float32")
+    found = getattr(ll, name)(ll.constant(x).to("GPU:0"), axes).numpy()
+    wanted = getattr(np, name)(x.astype("float64"), axes)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=0.05 if name == "sum" else 1e-5)
 
 
 # Memory

@@ -25,7 +25,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor, constant
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops._kernel_parts import wide
-from limelight.ops.nn import _numpy_convolution, _numpy_depthwise, _taps
+from limelight.ops.nn import _cudnn_convolution, _numpy_convolution, _numpy_depthwise, _taps
 from limelight.ops.nn._windows import (
     Ints,
     PaddingLike,
@@ -181,6 +181,27 @@ def _on_jax(kernel: Callable[..., Any], route: str, infer: Callable[..., TensorS
     return run
 
 
+def _conv_cupy(xp: Any, x: Any, w: Any, *attrs: Any) -> Any:
+    at = _windows_of(_conv_infer, x.shape, w.shape, x.dtype, *attrs)
+    empty = _taps.empty(x.shape, w.shape, at.out)
+    out = None if empty else _cudnn_convolution.forward(xp, x, w, at)
+    return _conv_kernel(xp, x, w, *attrs) if out is None else out
+
+
+def _transpose_cupy(xp: Any, y: Any, w: Any, *attrs: Any) -> Any:
+    at = _windows_of(_transpose_infer, y.shape, w.shape, y.dtype, *attrs)
+    empty = _taps.empty(y.shape, w.shape, at.space)
+    out = None if empty else _cudnn_convolution.input_gradient(xp, y, w, at, w.shape[-2] * attrs[3])
+    return _transpose_kernel(xp, y, w, *attrs) if out is None else out
+
+
+def _filter_gradient_cupy(xp: Any, x: Any, y: Any, *attrs: Any) -> Any:
+    at = _windows_of(_filter_gradient_infer, x.shape, y.shape, x.dtype, *attrs)
+    empty = _taps.empty(x.shape, y.shape, at.window)
+    out = None if empty else _cudnn_convolution.filter_gradient(xp, x, y, at, x.shape[-1] // attrs[3])
+    return _filter_gradient_kernel(xp, x, y, *attrs) if out is None else out
+
+
 def _with_attrs(kernel: Callable[..., Any], xp: Any, attrs: tuple[Any, ...], *operands: Any) -> Any:
     return kernel(xp, *operands, *attrs)
 
@@ -194,7 +215,7 @@ _conv: EntryPoint = entry_point(defop(
     attrs=ATTRS,
     infer=_conv_infer,
     kernel=_conv_kernel,
-    special={"jax": _on_jax(_conv_kernel, "forward", _conv_infer)},
+    special={"cupy": _conv_cupy, "jax": _on_jax(_conv_kernel, "forward", _conv_infer)},
     accepts="floating",
     vjp={
         "x": lambda g, w, x_shape, stride, padding, dilation, groups: _transpose(
@@ -215,7 +236,7 @@ _transpose: EntryPoint = defop_with_shape(
     attrs=ATTRS,
     infer=_transpose_infer,
     kernel=_transpose_kernel,
-    special={"jax": _on_jax(_transpose_kernel, "input_gradient", _transpose_infer)},
+    special={"cupy": _transpose_cupy, "jax": _on_jax(_transpose_kernel, "input_gradient", _transpose_infer)},
     accepts="floating",
     vjp={
         "y": lambda g, w, stride, padding, dilation, groups: _conv((g, w), stride, padding, dilation, groups),
@@ -234,7 +255,10 @@ _filter_gradient: EntryPoint = defop_with_shape(
     attrs=ATTRS,
     infer=_filter_gradient_infer,
     kernel=_filter_gradient_kernel,
-    special={"jax": _on_jax(_filter_gradient_kernel, "filter_gradient", _filter_gradient_infer)},
+    special={
+        "cupy": _filter_gradient_cupy,
+        "jax": _on_jax(_filter_gradient_kernel, "filter_gradient", _filter_gradient_infer),
+    },
     accepts="floating",
     vjp={
         "x": lambda g, y, x_shape, stride, padding, dilation, groups: _transpose(

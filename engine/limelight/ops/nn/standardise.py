@@ -15,7 +15,7 @@ from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.ops._gradient_terms import count
-from limelight.ops._kernel_parts import add_reduce, wide
+from limelight.ops._kernel_parts import add_reduce, sum_over, wide
 from limelight.ops._shape_rules import SHORT
 
 __all__ = ["standardise"]
@@ -24,8 +24,7 @@ Axes = tuple[int, ...]
 
 
 def _mean(xp: Any, x: Any, axes: Axes) -> Any:
-    total = add_reduce(x, axes, None, None, True) if xp is np else xp.sum(x, axis=axes, keepdims=True)
-    return total / math.prod([x.shape[i] for i in axes])
+    return sum_over(xp, x, axes, True) / math.prod([x.shape[i] for i in axes])
 
 
 def _infer(x: TensorSpec, axes: Axes, epsilon: float) -> tuple[TensorSpec, ...]:

@@ -13,7 +13,7 @@ from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.ops._gradient_terms import restore
-from limelight.ops._kernel_parts import sum_over, wide
+from limelight.ops._kernel_parts import largest_over, sum_over, wide
 from limelight.ops._shape_rules import Axis, axis_attr, own_dtype, reduction
 
 __all__ = ["logsumexp"]
@@ -24,7 +24,7 @@ __all__ = ["logsumexp"]
 def _shares_kernel(xp: Any, x: Any, axis: Axis) -> Any:
     """Infinite largest elements share what there is to share: exp of their difference, which is NaN, counts as 1."""
     wide_x = wide(x)
-    top = xp.max(wide_x, axis=axis, keepdims=True, initial=-xp.inf)
+    top = largest_over(xp, wide_x, axis)
     finite = xp.isfinite(top)
     e = xp.exp(wide_x - xp.where(finite, top, 0))
     if xp is not np or not finite.all():  # elsewhere to ask would wait for the device, or cannot be done in a trace
@@ -54,7 +54,7 @@ def _logsumexp_gradient(g: Tensor, x: Tensor, axis: Axis, keepdims: bool) -> Ten
 
 def _logsumexp_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     wide_x = wide(x)
-    top = xp.max(wide_x, axis=axis, keepdims=True, initial=-xp.inf)
+    top = largest_over(xp, wide_x, axis)
     top = xp.where(xp.isfinite(top), top, 0)
     log_sum = xp.log(sum_over(xp, xp.exp(wide_x - top), axis, keepdims))
     return (log_sum + (top if keepdims else xp.squeeze(top, axis=axis))).astype(x.dtype)

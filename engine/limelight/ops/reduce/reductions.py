@@ -18,6 +18,7 @@ from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
+from limelight.ops._gpu_reductions import reduced
 from limelight.ops._gradient_terms import others_product, restore
 from limelight.ops._kernel_parts import (
     MOST_SUMMED,
@@ -57,7 +58,7 @@ _sum = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("sum", TOTAL.__getitem__),
-    kernel=lambda xp, x, axis, keepdims: xp.sum(x, axis=axis, dtype=TOTAL[x.dtype], keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "sum", x, axis, keepdims, dtype=TOTAL[x.dtype]),
     special={"numpy": _sum_numpy},
     accepts="numeric",
     vjp={"x": lambda g, x_shape, axis, keepdims: restore(g, axis, keepdims).broadcast_to(x_shape)},
@@ -138,7 +139,7 @@ _prod = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("prod", TOTAL.__getitem__),
-    kernel=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, dtype=TOTAL[x.dtype], keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "prod", x, axis, keepdims, dtype=TOTAL[x.dtype]),
     special={"numpy": _prod_numpy},
     accepts="numeric",
     vjp={"x": _prod_gradient},
@@ -191,7 +192,7 @@ _max = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("max", own_dtype, empty=False),
-    kernel=lambda xp, x, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "max", x, axis, keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: maximum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
     vjp={"x": _extreme_gradient},
@@ -219,7 +220,7 @@ _min = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("min", own_dtype, empty=False),
-    kernel=lambda xp, x, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "min", x, axis, keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: minimum_reduce(x, axis, None, None, keepdims)},
     accepts="real",
     vjp={"x": _extreme_gradient},
@@ -249,7 +250,7 @@ _any = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("any", lambda dtype: dtypes.bool_),
-    kernel=lambda xp, x, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "any", x, axis, keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: or_reduce(x, axis, None, None, keepdims)},
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
@@ -273,7 +274,7 @@ _all = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("all", lambda dtype: dtypes.bool_),
-    kernel=lambda xp, x, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "all", x, axis, keepdims),
     special={"numpy": lambda xp, x, axis, keepdims: and_reduce(x, axis, None, None, keepdims)},
     why_no_gradient="its result is boolean",
 ))  # fmt: skip
@@ -306,7 +307,7 @@ _count_nonzero = entry_point(defop(
     inputs="x",
     attrs="axis keepdims",
     infer=reduction("count_nonzero", lambda dtype: dtypes.int64),
-    kernel=lambda xp, x, axis, keepdims: xp.sum(x != 0, axis=axis, dtype=np.int64, keepdims=keepdims),
+    kernel=lambda xp, x, axis, keepdims: reduced(xp, "sum", x != 0, axis, keepdims, dtype=np.int64),
     special={"numpy": _count_numpy},
     why_no_gradient="it is constant between jumps",
 ))  # fmt: skip

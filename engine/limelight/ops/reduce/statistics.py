@@ -15,7 +15,7 @@ from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count, restore
-from limelight.ops._kernel_parts import add_reduce, sum_over
+from limelight.ops._kernel_parts import add_reduce, sum_over, wide
 from limelight.ops._shape_rules import SHORT, Axis, axis_attr, own_dtype, real_dtype, reduction
 
 __all__ = ["mean", "std", "var"]
@@ -38,6 +38,11 @@ def _mean_numpy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
     return np.true_divide(add_reduce(x, axis, None, None, keepdims), _reduced_size(x, axis))
 
 
+def _mean_cupy(xp: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+    n = math.prod([x.shape[i] for i in shapes.axes("mean", x.ndim, axis)])
+    return (sum_over(xp, wide(x), axis, keepdims) / n).astype(x.dtype, copy=False)
+
+
 def _mean_gradient(g: Tensor, x_shape: Any, x_dtype: DType, axis: Axis, keepdims: bool) -> Tensor:
     each: Tensor = restore(g, axis, keepdims) / count(x_shape, axis, x_dtype)
     return each.broadcast_to(x_shape)
@@ -49,7 +54,7 @@ _mean = entry_point(defop(
     attrs="axis keepdims",
     infer=reduction("mean", own_dtype),
     kernel=lambda xp, x, axis, keepdims: xp.mean(x, axis=axis, keepdims=keepdims),
-    special={"numpy": _mean_numpy},
+    special={"numpy": _mean_numpy, "cupy": _mean_cupy},
     accepts="inexact",
     integers=dtypes.float32,
     vjp={"x": _mean_gradient},

@@ -15,6 +15,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._given_shape import as_shape, defop_with_shape
+from limelight.ops._gpu_reductions import reduced
 from limelight.ops._kernel_parts import MOST_SUMMED, QUICK, add_reduce, ones, sum_by_ones
 from limelight.ops._shape_rules import SHORT
 
@@ -78,7 +79,7 @@ def _sum_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         if len(over) == 1 and x.ndim == 2:
             return sum_by_ones(x, over[0], not lead).reshape(shape)  # which checks sizes that were not known
     dtype = dtypes.float32 if x.dtype in SHORT else x.dtype
-    total = add_reduce(x, over, dtype) if xp is np else xp.sum(x, axis=over, dtype=dtype)
+    total = add_reduce(x, over, dtype) if xp is np else reduced(xp, "sum", x, over, False, dtype=dtype)
     return total.reshape(shape).astype(x.dtype, copy=False)
 
 

@@ -133,7 +133,7 @@ def _gamma(xp: Any, order: int, a: Any, t: Any) -> Any:
     most = xp.where(side > 0, xp.log1p(1.0 / x) + 1.0, xp.inf)
     width = _width(xp, fall, xp.abs(x - a), x, most)
     d = width * xp.asarray(_POINTS)
-    constants = {k: -lib.polygamma(k - 1, a) for k in range(2, order + 1)}
+    constants = {k: -_polygamma(xp, k - 1, a) for k in range(2, order + 1)}
     cumulants = {1: t - lib.digamma(a) + side * d} | constants
     factor = bell(order, 0, lambda i, j: cumulants[i])
     integral = -side * width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
@@ -161,9 +161,15 @@ def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
         (1, 0): xp.log(x) - xp.where(up, 0.0, d) + common - lib.digamma(a),
         (0, 1): xp.log1p(-x) - xp.where(up, d, 0.0) + common - lib.digamma(b),
     }
-    factor = bell(m, n, lambda i, j: cumulants[i, j] if i + j == 1 else constant_cumulant(lib.polygamma, a, b, i, j))
+    polygamma = functools.partial(_polygamma, xp)
+    factor = bell(m, n, lambda i, j: cumulants[i, j] if i + j == 1 else constant_cumulant(polygamma, a, b, i, j))
     area = width * xp.sum(factor * xp.exp(-fall(d)[0]) * xp.asarray(_WEIGHTS), axis=-1, keepdims=True)
     return xp.where(inside, xp.where(up, -area, area), xp.where(sound, 0.0, xp.nan))[..., 0]
+
+
+def _polygamma(xp: Any, n: int, x: Any) -> Any:
+    """The order as an array: CuPy's function takes no number."""
+    return functions(xp).polygamma(xp.asarray(n, dtype=x.dtype), x)
 
 
 def constant_cumulant(polygamma: Callable[[int, Any], Any], a: Any, b: Any, i: int, j: int) -> Any:

@@ -36,7 +36,7 @@ FUNCTIONS = words(
     "broadcast_arrays broadcast_to clip column_stack concatenate convolve corrcoef count_nonzero cov cross cumprod "
     "cumsum diag diagflat diagonal diff digitize dot dstack einsum empty_like expand_dims extract fix flatnonzero "
     "flip fliplr flipud full_like gradient histogram hstack imag inner interp isclose isin kron lexsort logspace "
-    "max mean median min moveaxis nan_to_num nanmax nanmean nanmin nansum ones_like outer pad partition percentile "
+    "mean median moveaxis nan_to_num nanmax nanmean nanmin nansum ones_like outer pad partition percentile "
     "prod ptp quantile ravel real repeat reshape roll rollaxis rot90 round searchsorted sort split squeeze stack "
     "std sum swapaxes tensordot tile trace transpose tri tril triu unique var vdot vstack where zeros_like"
 )
@@ -124,6 +124,14 @@ class ufunc:  # noqa: N801  # CuPy's name
 
 for _name in UFUNCS:
     globals()[_name] = ufunc(getattr(np, _name))
+
+
+def max(a, axis=None, out=None, keepdims=False):  # no `initial`
+    return on_device(np.max)(a, axis=axis, keepdims=keepdims)
+
+
+def min(a, axis=None, out=None, keepdims=False):
+    return on_device(np.min)(a, axis=axis, keepdims=keepdims)
 
 
 def argsort(a, axis=-1, kind=None):

@@ -28,13 +28,22 @@ def owner(array):
 class ndarray:  # noqa: N801  # CuPy's name
     """An array on a device. What it holds is known at once, and to be seen by those for whom it is computed."""
 
-    __slots__ = ("__weakref__", "_host", "base", "data")
+    __slots__ = ("__weakref__", "_data", "_host", "base")
     __hash__ = None
 
     def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
         self._host = np.empty(shape, check_dtype(dtype), order)
         self.base = None
         self.data = hardware.pool.malloc(self._host.nbytes)
+
+    @property
+    def data(self):
+        hardware.asked_for[self._data.ptr] = self  # who passes an address on has asked for it before
+        return self._data
+
+    @data.setter
+    def data(self, memptr):
+        self._data = memptr
 
     @property
     def _chunk(self):

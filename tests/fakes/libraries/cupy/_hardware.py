@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -238,6 +239,8 @@ class MemoryPool:
 
 
 pool = MemoryPool()
+asked_for = weakref.WeakValueDictionary()
+"""Arrays by their addresses, for libraries that take an address."""
 
 
 class PinnedArray(np.ndarray):

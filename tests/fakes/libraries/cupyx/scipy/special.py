@@ -33,5 +33,7 @@ for _name in NAMES:
 
 
 def polygamma(n, x):
+    if not isinstance(n, ndarray):
+        raise AttributeError("'bool' object has no attribute 'astype'")  # what it says of a number
     n, x = broadcast_arrays(n, x)
     return work(scipy.special.polygamma, n, x)
