@@ -269,9 +269,16 @@ def is_pinned(array):
 # Who may touch what
 
 
+_launching = threading.RLock()  # a driver takes one launch after the other, from whatever threads
+
+
 def launch(reads, writes, stream=None, peer=False):
     """A piece of work of the current stream that reads chunks and writes others; as `peer` those of another device."""
-    stream = stream or get_current_stream()
+    with _launching:
+        return _launched(reads, writes, stream or get_current_stream(), peer)
+
+
+def _launched(reads, writes, stream, peer):
     token = stream.begin()
     for chunk in (*reads, *writes):
         if chunk.device != stream.device_id and not peer:
