@@ -1,8 +1,8 @@
 """Random programs of control flow, as Python text: branches, loops, calls and gradients in one another, with state.
 
-A program is a function of tensors. What it is drawn from: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map_fn`,
-functions, gradients, tangents and `vectorize`, nested; assignments to variables, draws, views, casts, gathers, numbers of
-NaN and infinity where they come about. Sizes "N" and "M" may differ from call to call.
+A program is a function of tensors. What it is drawn from: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`,
+`map_fn`, functions, gradients, tangents and `vectorize`, nested; assignments to variables, draws, views, gathers;
+NaN and infinity come about. Sizes "N" and "M" may differ from call to call.
 """
 
 from __future__ import annotations
@@ -27,9 +27,34 @@ INPUTS = {
     "k": ((2,), "i4"),
 }
 DTYPES = {"f4": "ll.float32", "f8": "ll.float64", "i4": "ll.int32", "?": "ll.bool"}
-UNARY = ("ll.tanh({})", "ll.sin({})", "-{}", "{} * 0.5", "{} + 1.0", "ll.sigmoid({})", "ll.nn.relu({})", "ll.exp(ll.tanh({}))")
-UNARY += ("ll.abs({})", "{} * {}", "ll.sqrt({})", "1.0 / {}", "ll.square({})", "ll.stop_gradient({})", "ll.zeros_like({})")
-BINARY = ("{} + {}", "{} - {}", "{} * {}", "ll.maximum({}, {})", "ll.minimum({}, {})", "{} / (1.0 + {})", "ll.hypot({}, {})")
+UNARY = (
+    "ll.tanh({})",
+    "ll.sin({})",
+    "-{}",
+    "{} * 0.5",
+    "{} + 1.0",
+    "ll.sigmoid({})",
+    "ll.nn.relu({})",
+    "ll.exp(ll.tanh({}))",
+)
+UNARY += (
+    "ll.abs({})",
+    "{} * {}",
+    "ll.sqrt({})",
+    "1.0 / {}",
+    "ll.square({})",
+    "ll.stop_gradient({})",
+    "ll.zeros_like({})",
+)
+BINARY = (
+    "{} + {}",
+    "{} - {}",
+    "{} * {}",
+    "ll.maximum({}, {})",
+    "ll.minimum({}, {})",
+    "{} / (1.0 + {})",
+    "ll.hypot({}, {})",
+)
 OF_INTEGERS = ("{} + 1", "-{}", "{} * 2 % 5", "ll.abs({})")
 TWO_INTEGERS = ("{} + {}", "{} - {}", "ll.maximum({}, {})", "ll.minimum({}, {})")
 COMPARISONS = ("{} > {}", "{} <= {}")
@@ -167,7 +192,15 @@ class Writer:
             if self._state:
                 kinds += [self.stateful] * 2
             if depth:
-                kinds += [self.cond, self.switch, self.while_loop, self.scan, self.scan, self.call, self.nested_gradient]
+                kinds += [
+                    self.cond,
+                    self.switch,
+                    self.while_loop,
+                    self.scan,
+                    self.scan,
+                    self.call,
+                    self.nested_gradient,
+                ]
                 kinds += [self.fori_loop, self.map_fn, self.vectorized]
             kind = self.one(kinds)
             self.used.add(kind.__name__)
@@ -213,7 +246,15 @@ class Writer:
             self.bind(scope, self.one(TWO_INTEGERS).format(x.name, y.name), joined(x.shape, y.shape) or (), "i4")
 
     def shaped(self, scope: Scope, depth: int) -> None:
-        ways = [self.transposed, self.reduced, self.product, self.indexed, self.combined, self.along_axis, self.gathered]
+        ways = [
+            self.transposed,
+            self.reduced,
+            self.product,
+            self.indexed,
+            self.combined,
+            self.along_axis,
+            self.gathered,
+        ]
         self.one(ways)(scope, self.floating(scope))
 
     def transposed(self, scope: Scope, x: Value) -> None:
@@ -310,7 +351,8 @@ class Writer:
         row = f"ll.tanh({self.one(rows[-3:]).name})" if rows else f"{name}[0] * 0.5"
         way = self.random.randrange(3)
         if way == 0:
-            self.line(f"{name}.at[{self.one(['0', '1:', '-1', '::2'])}].{self.one(['assign', 'add'])}({row})")
+            place, how = self.one(["0", "1:", "-1", "::2"]), self.one(["assign", "assign_add", "assign_sub"])
+            self.line(f"{name}.at[{place}].{how}({row})")
         elif way == 1:
             self.line(f"{name}.scatter_add(ll.clip(k, 0, {n - 1}), ll.stack([{row}, {row}]))")
         else:
@@ -331,7 +373,9 @@ class Writer:
 
     # Control flow
 
-    def kinds(self, scope: Scope, most: int, wanted: Callable[[Value], bool] = lambda x: True) -> list[tuple[Sizes, str]]:
+    def kinds(
+        self, scope: Scope, most: int, wanted: Callable[[Value], bool] = lambda x: True
+    ) -> list[tuple[Sizes, str]]:
         """The types of some values."""
         fitting = [x.type for x in scope if wanted(x)]
         return [self.one(fitting[-6:]) for _ in range(self.random.randint(1, most))]
@@ -439,7 +483,9 @@ class Writer:
         given = [x for x in (self.pick(scope), self.pick(scope)) if x is not None]
         parameters = [Value(self.new("p"), *x.type) for x in given]
         kinds = self.kinds([*scope, *parameters], 2)
-        visible = [*scope, *parameters] if self.chance(0.5) else list(parameters) + [x for x in scope if x.dtype == "i4"]
+        visible = (
+            [*scope, *parameters] if self.chance(0.5) else list(parameters) + [x for x in scope if x.dtype == "i4"]
+        )
         visible += [x for x in scope if x.is_float][:2]
         kinds = [kind for kind in kinds if any(x.type == kind for x in visible)] or [given[0].type]
         decorator = self.one(["ll.function", "ll.function", "ll.recompute_grad"])

@@ -159,7 +159,9 @@ def outcome(text: str, calls: list[Call], executor: str | None, unknown: bool, g
 
 
 def signature() -> list[Any]:
-    return [ll.TensorSpec(shape_of(shape, {"N": None, "M": None}), DTYPES[dtype][3:]) for shape, dtype in INPUTS.values()]
+    return [
+        ll.TensorSpec(shape_of(shape, {"N": None, "M": None}), DTYPES[dtype][3:]) for shape, dtype in INPUTS.values()
+    ]
 
 
 def with_gradient(program: Any, variables: list[Any]) -> Any:
