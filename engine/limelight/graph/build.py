@@ -14,7 +14,7 @@ from limelight.graph.known_sizes import inferred
 class Rewriter:
     """Copies a graph node by node with changes; `finish` makes the new graph.
 
-    Call exactly one of `keep`, `replace` or `drop` for each old node, in order; `add` makes a node in between. A node
+    Call exactly one of `keep`, `replace`, `stand_in` or `drop` for each old node, in order; `add` makes a node in between. A node
     whose operands did not change is taken over as it is, so graphs share what they have in common; the others are
     rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones. `given`: other
     values for some of the graph's inputs.
@@ -71,6 +71,11 @@ class Rewriter:
         """Leaves `node` out; `values` of the new graph stand for its outputs, `by` for it in the effect order."""
         self._values.update(zip(node.outputs, values, strict=True))
         self.drop(node, by)
+
+    def stand_in(self, node: Node, new: Node) -> None:
+        """Leaves `node` out; `new`, which has been added, stands for it: for its outputs, and in the effect order."""
+        new.after = (*new.after, *self._predecessors(node))
+        self.replace(node, new.outputs, by=new)
 
     def drop(self, node: Node, by: Node | None = None) -> None:
         """Leaves `node` out; nothing may use its outputs. What followed it follows `by`, or what `node` followed."""

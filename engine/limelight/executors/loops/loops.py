@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from limelight.core.collector import collector_paused
 from limelight.core.devices import Device
 from limelight.executors import base
@@ -27,6 +29,8 @@ from limelight.executors.loops.stretch import FinishedStretch, StretchPart
 from limelight.executors.loops.stretches import in_stretches
 from limelight.executors.placement import place
 from limelight.executors.plan import codegen, plan
+from limelight.executors.plan.kernel_calls import KernelCalls
+from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.ir import Graph, Node
 from limelight.ops.create.literal import constant_op
 
@@ -85,7 +89,8 @@ def _instructions(stretch: FinishedStretch, node: Node, table: int) -> str:
 class _Otherwise:
     """Runs the nodes of a stretch by the plan: where arrays are laid out otherwise than its table expects.
 
-    It is made when it is first needed. What is wrong with an operand is said there in the plan's words.
+    It is made when it is first needed. What is wrong with an operand is said there in the plan's words. Its results are
+    new arrays, as a table's are, into which the next op may write: a branch of the plan may return an operand.
     """
 
     def __init__(self, part: StretchPart, whole: Graph) -> None:
@@ -98,8 +103,18 @@ class _Otherwise:
         assigned = assigned_before(self._whole, first)
         return plan.build(self._part.graph(self._whole), assigned=assigned)
 
+    @cached_property
+    def _may_be_shared(self) -> list[bool]:
+        """Of each result whether it may be an operand, a literal, or a part of one."""
+        calls = KernelCalls(specialised)
+        return [value.node is None or not calls.of(value.node, "numpy").fresh for value in self._part.results]
+
     def __call__(self, *payloads: Any) -> tuple[Any, ...]:
-        return self._run(*payloads)
+        results = self._run(*payloads)
+        if not any(self._may_be_shared):
+            return results
+        pairs = zip(results, self._may_be_shared, strict=True)
+        return tuple([np.array(x) if shared and isinstance(x, np.ndarray) else x for x, shared in pairs])
 
 
 if is_installed():

@@ -85,7 +85,7 @@ def with_open_loops(graph: Graph) -> Graph:
             rewriter.keep(node)
         else:
             specs = [value.spec for value in node.outputs]
-            rewriter.replace(node, rewriter.add(node, made, rewriter.inputs(node), (), specs).outputs)
+            rewriter.stand_in(node, rewriter.add(node, made, rewriter.inputs(node), (), specs))
     return rewriter.finish()
 
 

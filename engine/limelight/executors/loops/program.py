@@ -116,7 +116,7 @@ class _Writer:
             if buffer not in where:
                 ending.setdefault(i, []).append(buffer)
         tuples: list[tuple[Any, ...]] = []
-        give_back, nbytes, new = self._arena.give_back, self._nbytes, self._new
+        give_back, scratch, new = self._arena.give_back, self._scratch, self._new
         for i, item in enumerate(items):
             words: list[int] = []
             if type(item) is Instruction:  # nearly always, and then as little as can be is done
@@ -124,13 +124,14 @@ class _Writer:
                 if dims[0] >= SMALLEST:
                     self._take_over(item, ending.get(i, []))
                 for x in operands:
-                    at = where.get(x[0]) or new(x[0])
-                    words += (at[0], at[1] + x[1])
+                    place, offset = where.get(x[0]) or new(x[0])
+                    words += (place, offset + x[1])
                 tuples.append((loop, tuple(words), dims, steps, axes))
             else:
                 tuples += self._other(item)
-            for buffer in ending.get(i, ()):
-                give_back(nbytes(buffer), where[buffer][1])
+            if i in ending:
+                for buffer in ending[i]:
+                    give_back((scratch and scratch.get(buffer)) or buffer.nbytes, where[buffer][1])
         return tuples
 
     def _other(self, item: Mark | Run) -> list[tuple[Any, ...]]:

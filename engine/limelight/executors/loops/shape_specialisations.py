@@ -131,7 +131,7 @@ def with_shapes(graph: Graph, shapes: dict[int, Shape]) -> Graph:
         if is_kept or all(map(_same, inputs, node.inputs)):
             rewriter.keep(node)
         else:
-            rewriter.replace(node, _sized(node, inputs, rewriter).outputs)
+            rewriter.stand_in(node, _sized(node, inputs, rewriter))  # a scan may assign
     return rewriter.finish()
 
 

@@ -64,8 +64,7 @@ def with_stateful_loops(graph: Graph, reasons: dict[Any, str] | None = None) -> 
             rewriter.keep(node)
         else:
             specs = [value.spec for value in node.outputs]
-            new = rewriter.add(node, made, rewriter.inputs(node), (), specs)
-            rewriter.replace(node, new.outputs, by=new)
+            rewriter.stand_in(node, rewriter.add(node, made, rewriter.inputs(node), (), specs))
     return rewriter.finish()
 
 

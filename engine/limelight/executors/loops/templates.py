@@ -60,7 +60,9 @@ class Template(NamedTuple):
         """Appends the instructions for these operands; returns the results."""
         if self.single is not None:  # three nodes of four; named tuples are made in half of the time like this
             loop, nbytes, shape, strides, dtype, dims, steps, axes = self.single
-            out = _new(View, (Buffer(nbytes), 0, shape, strides, dtype))
+            buffer = _bare(Buffer)  # without a call of Python's
+            buffer.nbytes = nbytes
+            out = _new(View, (buffer, 0, shape, strides, dtype))
             to.list.append(_new(Instruction, (loop, (*views, out), dims, steps, axes)))
             return [out]
         buffers = [x[0] for x in views]
@@ -76,6 +78,7 @@ class Template(NamedTuple):
 
 
 _new: Final[Any] = tuple.__new__
+_bare: Final[Any] = object.__new__
 
 
 def _view(reference: Any, views: Sequence[View], buffers: Sequence[Buffer], n: int) -> View:

@@ -250,3 +250,18 @@ def test_steps_allocate_nothing() -> None:
         return highest
 
     assert peak(20_000) < peak(2) + 2000
+
+
+def test_results_are_new_arrays_also_where_the_plan_makes_them() -> None:
+    def chosen(x: Any, order: Any) -> Any:
+        sums = ll.cumsum(x)
+        y = ll.cond(ll.sum(ll.tanh(sums)) + ll.sum(order * 2.0) > 0.0, lambda: sums, lambda: ll.sin(sums))
+        z = y + ll.sort(ll.cumsum(x * 0.5))  # which may be written into `y`, and `sums` is needed once more
+        return z, ll.searchsorted(sums, z)
+
+    numbers = ll.constant(np.arange(4.0))
+    for order in ("C", "F"):
+        run = staged(chosen, numbers, ll.constant(np.ones((2, 3), order=order)))
+        z, places = run(numbers, ll.constant(np.ones((2, 3), order=order)))
+        assert z.numpy().tolist() == [0.0, 1.5, 4.5, 9.0]
+        assert places.numpy().tolist() == [0, 2, 3, 4], order

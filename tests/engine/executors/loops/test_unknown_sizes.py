@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -137,6 +138,24 @@ def test_variables_are_assigned() -> None:
         with base.chosen.override(executor):
             f = ll.function(step, input_signature=[ll.TensorSpec((None, 4), ll.float32)])
             found.append([float(f(ones(n, 4))) for n in (2, 2, 3, 3, 2)] + v.numpy().tolist())
+    assert found[0] == found[1]
+
+
+def test_a_scan_that_assigns_keeps_its_place_among_reads() -> None:
+    def step(v: Any, x: Any) -> Any:
+        def add(carry: Any, row: Any) -> Any:
+            v.assign_add(ll.sum(row))
+            return carry + row, row
+
+        ll.scan(add, ll.sin(x[0]), x)
+        return ll.tanh(v * 0.5)
+
+    found = []
+    for executor in ("plan", "loops"):
+        v = ll.Variable(1.0)
+        with base.chosen.override(executor):
+            f = ll.function(functools.partial(step, v), input_signature=[OPEN])
+            found.append([float(f(ones(4, 3) * 0.1)) for _ in range(4)])
     assert found[0] == found[1]
 
 
