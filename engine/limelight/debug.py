@@ -7,6 +7,8 @@ branches, loops and under `ll.vectorize` (example by example).
 
 from __future__ import annotations
 
+import string
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,22 +42,32 @@ class _Text:
         self._check(function, blank)
 
     def _check(self, function: str, leaves: list[Any]) -> None:
-        """Raises ArgumentError where the text asks for what is not given, now and not when it runs."""
+        """Raises ArgumentError now, not when it runs, for a value that is not given, or for which there is no place."""
+        given, named = nest.unflatten(self._structure, leaves)
+        reader = _Used()
         try:
-            self._formatted(leaves)
-        except KeyError as error:
-            raise ArgumentError(
-                f"{function}: {self._form!r} asks for {error}, which is not given; write {error.args[0]}=x after the "
-                "text"
-            ) from None
-        except IndexError:
-            given = len(nest.unflatten(self._structure, leaves)[0])
-            raise ArgumentError(
-                f"{function}: {self._form!r} asks for more values than are given by place, {given}; write one for each "
-                "{} after the text"
-            ) from None
-        except (TypeError, ValueError):
+            reader.vformat(self._form, given, named)
+        except (TypeError, ValueError, AttributeError):
             return  # about a value, of which this is not one
+        except LookupError:
+            if isinstance(reader.missing, str):
+                raise ArgumentError(
+                    f"{function}: {self._form!r} asks for {reader.missing!r}, which is not given; write "
+                    f"{reader.missing}=x after the text"
+                ) from None
+            if reader.missing is not None:
+                raise ArgumentError(
+                    f"{function}: {self._form!r} asks for more values than are given by place, {len(given)}; write one "
+                    "for each {} after the text"
+                ) from None
+            return  # about an element of a value
+        unused = [f"{i}" for i in range(len(given)) if i not in reader.used]
+        unused += [name for name in named if name not in reader.used]
+        if unused:
+            raise ArgumentError(
+                f"{function}: {self._form!r} has no place for the value {', '.join(unused)}, which would not be shown; "
+                f'write {{}} where a value goes, as in ll.{function}("x = {{}}", x)'
+            )
 
     def _formatted(self, leaves: list[Any]) -> str:
         given, named = nest.unflatten(self._structure, leaves)
@@ -71,6 +83,22 @@ class _Text:
         return repr(self._form)
 
 
+class _Used(string.Formatter):
+    """Notes which values a text asks for, and which one of them is not given."""
+
+    def __init__(self) -> None:
+        self.used: set[int | str] = set()
+        self.missing: int | str | None = None
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self.used.add(key)
+        try:
+            return super().get_value(key, args, kwargs)
+        except LookupError:
+            self.missing = key
+            raise
+
+
 def _is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor) or hasattr(x, "__as_tensor__")
 
@@ -84,7 +112,7 @@ def print(text: str, /, *args: Any, **named: Any) -> None:
         **named: the same by name.
 
     Raises:
-        ArgumentError: the text asks for what is not given.
+        ArgumentError: the text asks for what is not given, or has no {} for what is.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -110,7 +138,7 @@ def check(condition: TensorLike, message: str, /, *args: Any, **named: Any) -> N
     Raises:
         CheckError: an element is false.
         DTypeError: `condition` is not boolean.
-        ArgumentError: the message asks for what is not given.
+        ArgumentError: the message asks for what is not given, or has no {} for what is.
 
     >>> import limelight as ll
     >>> ll.debug.check(ll.constant(2.0) > 0.0, "x must be positive")

@@ -125,6 +125,31 @@ def test_unused_checks_stay_in_the_graph():
         f(ll.constant(np.nan))
 
 
+@pytest.mark.parametrize(
+    ("text", "args", "named", "unused"),
+    [
+        ("x", (1.0,), {}, "0"),
+        ("x = {}", (1.0, ll.ones(2)), {}, "1"),
+        ("{{}}", (ll.ones(2),), {}, "0"),
+        ("{1}", (ll.ones(2), 3), {}, "0"),
+        ("{a}", (), {"a": 1, "b": ll.ones(2)}, "b"),
+    ],
+)
+def test_values_for_which_a_text_has_no_place_are_refused(text, args, named, unused):
+    for call in (ll.debug.print, lambda *a, **k: ll.debug.check(True, *a, **k)):
+        with pytest.raises(ArgumentError, match=f"has no place for the value {unused}, which would not be shown"):
+            call(text, *args, **named)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_texts_may_ask_for_parts_of_values(staged, capsys):
+    def f(x):
+        ll.debug.print("{0[1]} {0.shape} {d[k]}", x, d={"k": x[0]})
+
+    (ll.function(f) if staged else f)(ll.constant([1.0, 2.0]))
+    assert capsys.readouterr().out == "2.0 (2,) 1.0\n"
+
+
 def test_texts_and_conditions_are_looked_at_before():
     with pytest.raises(ArgumentError, match=r"'\{\} \{\}' asks for more values than are given by place, 1"):
         ll.debug.print("{} {}", ll.ones(2))

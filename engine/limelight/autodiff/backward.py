@@ -320,18 +320,18 @@ def _add(grads: Gradients, uid: int, g: Tensor) -> None:
 
 def deliver(g: Any, of: Any, unconnected: str) -> Any:
     """A source's gradient as it is handed out: on the source's device, None or zeros where there is none."""
-    if g is not None:
-        if type(g) is Tensor:
-            return g if g._device is of._device else g.to(of._device)
-        if type(g) is SparseGradient and type(g.values) is Tensor:
-            return g if g.device is of._device else g.to(of._device)
-        if not devices.in_use():
-            return g
-        place = getattr(of, "device", None)  # what stands for a variable in a graph that is rebuilt does not know
-        return g if place is None or g.device is place else g.to(place)
-    if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
-        return None
-    return filled(0, of)
+    if g is None:
+        if unconnected == "none" or not isinstance(of, (Tensor, Resource)):
+            return None
+        g = filled(0, of)
+    if type(g) is Tensor:
+        return g if g._device is of._device else g.to(of._device)
+    if type(g) is SparseGradient and type(g.values) is Tensor:
+        return g if g.device is of._device else g.to(of._device)
+    if not devices.in_use():
+        return g
+    place = getattr(of, "device", None)  # what stands for a variable in a graph that is rebuilt does not know
+    return g if place is None or g.device is place else g.to(place)
 
 
 def uid_of(x: Any) -> int:

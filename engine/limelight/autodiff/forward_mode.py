@@ -12,7 +12,7 @@ import weakref
 from sys import _getframe
 from typing import Any, Self
 
-from limelight.autodiff.backward import filled, uid_of
+from limelight.autodiff.backward import deliver, uid_of
 from limelight.autodiff.gradient_cuts import GradientCut, cut_of, departure
 from limelight.autodiff.jvp_rules import push
 from limelight.autodiff.tape import INEXACT
@@ -159,7 +159,7 @@ class ForwardAccumulator(dispatch.BlockInterpreter):
         if entry is not None:
             return entry[0]
         check_known(self, "jvp", self._tangents, (x,), ())
-        return filled(0, x) if unconnected == "zero" else None
+        return deliver(None, x, unconnected)
 
     def _sparse_tangent(self, x: SparseGradient, unconnected: str) -> Any:
         moving = [(i, t) for i, v in x.parts if (t := self._tangent_of(v, "none")) is not None]

@@ -184,10 +184,11 @@ def _batch_jacobian(pull: Pull, y: Any, x: Any, unconnected: str, chunk: int | N
 
 def _delivered(result: Any, shape: Any, x: Any, unconnected: str) -> Any:
     """A Jacobian as it is handed out; one of no rows may come in any shape."""
-    if result is None:
-        return backward.zeros(shape, x.dtype) if unconnected == "zero" and hasattr(x, "sizes") else None
-    result = backward.deliver(result, x, unconnected)
-    return backward.zeros(shape, x.dtype) if isinstance(shape, tuple) and 0 in shape else result.reshape(shape)
+    if result is None and not (unconnected == "zero" and hasattr(x, "sizes")):
+        return None
+    if result is None or (isinstance(shape, tuple) and 0 in shape):
+        return backward.deliver(backward.zeros(shape, x.dtype), x, unconnected)
+    return backward.deliver(result, x, unconnected).reshape(shape)
 
 
 def _rows(pull: Callable[[Tensor], list[Any]], y: Any, size: Any, chunk: int | None, at_once: bool) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,26 +19,68 @@ COMPARED: Final = 4096
 _BY_VALUE: Final = {type(None), bool, int, str}
 
 
+_PRODUCTS: Final = frozenset(["einsum_pair", "einsum_pair_to", "einsum_pair_to_dynamic", "matmul", "tensordot"])
+
+
 def share(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with nodes that do the same to the same operands merged into the first of them.
 
     Random draws, writes and I/O are never merged, reads of a variable only when no write lies between.
     """
+    return _share(graph, {})
+
+
+def share_exactly(graph: Graph) -> tuple[Graph, PassRecord]:
+    """The same without what would make one array of both operands of a matrix product.
+
+    Of `x @ x.T` BLAS computes one half (syrk), which rounds otherwise than a product of two arrays of equal numbers.
+    """
+    return _share(graph, _multiplied(graph))
+
+
+def _share(graph: Graph, apart: Mapping[Value, set[Value]]) -> tuple[Graph, PassRecord]:
+    """`share`, but for values that have to stay `apart` from others."""
     recorder = Recorder("share", graph)
     rewriter = Rewriter(graph)
     first: dict[tuple[Any, ...], Node] = {}
+    merged: dict[Node, set[Value]] = {}  # of a kept node: what it stands for that has to stay apart from others
     n_writes: dict[Value, int] = {}
     for node in graph.nodes:
         key = _key(node, rewriter, n_writes)
         earlier = first.get(key) if key is not None else None
-        if earlier is None or not _same_specs(earlier, node):
-            kept = rewriter.keep(node)
+        others = apart.get(node.outputs[0]) if apart and node.outputs else None
+        if (
+            earlier is None
+            or not _same_specs(earlier, node)
+            or (others is not None and not others.isdisjoint(merged.get(earlier, ())))
+        ):
+            earlier = rewriter.keep(node)
             if key is not None:
-                first[key] = kept
+                first[key] = earlier
         else:
             rewriter.replace(node, earlier.outputs, by=earlier)
             recorder.note("common subexpression", f"an earlier {node.op} computes the same", (node,), (earlier,))
+        if others is not None:
+            merged.setdefault(earlier, set()).add(node.outputs[0])
     return recorder.finish(rewriter)
+
+
+def _multiplied(graph: Graph) -> dict[Value, set[Value]]:
+    """By value, those with which it is multiplied as a matrix, where both are arrays of their own."""
+    partners: dict[Value, set[Value]] = {}
+    for node in graph.nodes:
+        if node.op.name in _PRODUCTS:
+            x, y = (_seen_through_views(value) for value in node.inputs[:2])
+            if x is not y:
+                partners.setdefault(x, set()).add(y)
+                partners.setdefault(y, set()).add(x)
+    return partners
+
+
+def _seen_through_views(value: Value) -> Value:
+    while (node := value.node) is not None and node.op.view:
+        value = node.inputs[0]
+    return value
 
 
 def _same_specs(earlier: Node, node: Node) -> bool:

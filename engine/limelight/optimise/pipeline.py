@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from limelight.graph.ir import Graph
 from limelight.optimise.broadcasts import spread
 from limelight.optimise.constant_folding import fold
-from limelight.optimise.cse import share
+from limelight.optimise.cse import share, share_exactly
 from limelight.optimise.dead_code import prune
 from limelight.optimise.fusion import fuse
 from limelight.optimise.loop_invariants import hoist
@@ -82,7 +82,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("prune", prune, 1, "pruned", "pruned: nothing uses it", when=_AGAIN, tidies=True, leads_on=False),
     Pass("fold", fold, 2, "folded", "folded into a constant", when=_AGAIN, tidies=True),
     Pass("simplify", simplify, 2, "simplified", "simplified by {rule}: {reason}", when=_AGAIN, exact=simplify_exactly),
-    Pass("share", share, 2, "shared", "shared with {where}", when=_AGAIN, tidies=True),
+    Pass("share", share, 2, "shared", "shared with {where}", when=_AGAIN, tidies=True, exact=share_exactly),
     Pass("hoist", hoist, 2, "hoisted"),
     Pass("stack", stack, 3, "stacked"),
     Pass("spread", spread, 2, "spread"),

@@ -51,6 +51,39 @@ def test_gradients_of_examples_are_on_the_devices_of_their_sources(homes):
     assert places(g(a, b)) == places(ll.function(g)(a, b)) == list(homes)
 
 
+def accumulated(x):
+    with ll.ForwardAccumulator(x, x) as accumulator:
+        y = ll.ones_like(x)
+    return accumulator.jvp(y, unconnected_gradients="zero")
+
+
+def taped(x):
+    with ll.GradientTape() as tape:
+        tape.watch(x)
+        y = ll.sum(ll.stop_gradient(x))
+    return tape.gradient(y, x, unconnected_gradients="zero")
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        ll.grad(lambda x: ll.sum(ll.ones((3,)))),
+        ll.grad(lambda x: ll.sum(ll.recompute_grad(lambda x: ll.ones((3,)))(x))),
+        ll.vectorize(ll.grad(lambda x: ll.sum(ll.stop_gradient(x)))),
+        ll.jacobian(lambda x: ll.ones((2,))),
+        ll.jacobian(lambda x: ll.ones((0,))),
+        ll.hessian(ll.sum),
+        lambda x: ll.vjp(lambda x: ll.ones((3,)), x)[1](ll.ones((3,)))[0],
+        accumulated,
+        taped,
+    ],
+)
+@pytest.mark.usefixtures("retraces_are_meant", "second_cpu")
+def test_zeros_of_what_has_no_influence_are_on_the_device_of_their_source(derivative):
+    x = ll.constant(np.ones((2, 3), np.float32)).to("CPU:1")
+    assert places(derivative(x)) == places(ll.function(derivative)(x)) == ["CPU:1"]
+
+
 @pytest.mark.usefixtures("second_cpu")
 def test_one_example_knows_its_device_while_it_is_traced():
     asked = []

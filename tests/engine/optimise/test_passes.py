@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import limelight as ll  # noqa: F401  # registers the ops
+import limelight as ll
 from limelight import events
 from limelight.core.op import get
 from limelight.core.spec import TensorSpec
@@ -16,7 +16,7 @@ from limelight.errors import ArgumentError
 from limelight.graph import Graph, Node, Value, parse
 from limelight.optimise import optimise, pipeline
 from limelight.optimise.constant_folding import LARGEST, fold
-from limelight.optimise.cse import share
+from limelight.optimise.cse import share, share_exactly
 from limelight.optimise.dead_code import prune
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -259,6 +259,41 @@ def test_share_keeps_apart_what_only_looks_alike(one: str, other: str) -> None:
     assert record.changes == []
     _, record = run(share, body(f"%1: f32[3] = {one}", f"%2: f32[3] = {one}", "return %1, %2"))
     assert record.removed == 1
+
+
+SQUARE = "  input %0: f32[3,3]  x\n"
+TWICE = ("%1: f32[3,3] = exp(%0)", "%2: f32[3,3] = exp(%0)", "%3: f32[3,3] = tanh(%1)", "%4: f32[3,3] = tanh(%2)")
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        ("%5: f32[3,3] = matrix_transpose(%4)", "%6: f32[3,3] = matmul(%3, %5)"),
+        ("%5: f32[3,3] = matrix_transpose(%3)", "%6: f32[3,3] = matmul(%5, %4)"),
+        ("%5: f32[3,3] = tanh(%2)", "%6: f32[3,3] = matmul(%5, %4)"),
+    ],
+)
+def test_share_makes_no_product_of_an_array_with_itself_where_every_bit_stays(product: tuple[str, str]) -> None:
+    text = body(*TWICE, *product, "return %6", inputs=SQUARE)
+    result, _ = run(share_exactly, text)
+    ops = [node.op.name for node in result.nodes]
+    assert (ops.count("exp"), ops.count("tanh")) == (1, 2)
+    x, y = result.nodes[-1].inputs
+    assert x is not y
+    assert [node.op.name for node in run(share, text)[0].nodes].count("tanh") == 1
+    alone = body(*TWICE, "%6: f32[3,3] = matmul(%3, %0)", "%7: f32[3,3] = add(%6, %4)", "return %7", inputs=SQUARE)
+    assert run(share_exactly, alone)[0].text() == run(share, alone)[0].text()
+
+
+def test_products_of_equal_operands_keep_their_bits() -> None:
+    x = ll.constant(np.random.default_rng(0).normal(size=(5, 9, 9)).astype(np.float32))
+
+    def f(x: ll.Tensor) -> ll.Tensor:
+        return ll.tanh(x) @ ll.matrix_transpose(ll.tanh(x))
+
+    with ll.config.optimiser(level=2):
+        staged = ll.function(f)(x)
+    assert staged.numpy().tobytes() == f(x).numpy().tobytes()
 
 
 def test_share_compares_literals_by_content() -> None:

@@ -15,6 +15,7 @@ from limelight.optimise import (
     PassRecord,
     algebra,
     broadcasts,
+    cse,
     fusion,
     loop_invariants,
     optimise,
@@ -99,9 +100,9 @@ def test_what_tidies_ends_with_what_removes() -> None:
     assert [one.name for one in pipeline.tidy_passes()] == ["fold", "share", "prune"]
 
 
-def test_only_simplify_has_rules_that_round_otherwise() -> None:
+def test_which_passes_have_rules_that_round_otherwise() -> None:
     exact = [one.name for one in pipeline.PASSES if one.at(2) is not one.at(3)]
-    assert exact == ["simplify"]
+    assert exact == ["simplify", "share"]
 
 
 def test_tables_of_ops_name_ops_that_there_are() -> None:
@@ -110,6 +111,7 @@ def test_tables_of_ops_name_ops_that_there_are() -> None:
         "rules": simplify._INEXACT,
         "makers": simplify._PRODUCERS,
         "views": view_algebra.VIEWS,
+        "products": cse._PRODUCTS,
         "never -0.0": algebra._NEVER_MINUS_ZERO,
         "never fail": loop_invariants._SAFE,
         "spread": broadcasts._OPS,

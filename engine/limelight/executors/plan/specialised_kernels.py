@@ -19,12 +19,12 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
 from limelight.executors.plan.kernel_calls import KernelCall, Specialisation, kernel_call
 from limelight.graph.ir import Node
-from limelight.ops._kernel_parts import MOST_SUMMED
+from limelight.ops._kernel_parts import MOST_SUMMED, ones
 from limelight.ops._shape_rules import SHORT
+from limelight.ops.shape.broadcast import MOST_REPEATED
 
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _BLAS: Final = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
-_LARGEST_ONES: Final = 4096
 _OPERAND_ITSELF: Final = KernelCall(params=())  # another name for the operand
 
 
@@ -123,19 +123,19 @@ def _sum_by_ones(operand: TensorSpec, axis: Any, keepdims: bool = False) -> Kern
     if not summed:
         return None
     if len(summed) == operand.rank:
-        ones = _ones((operand.size,), operand.dtype)
-        return None if keepdims else KernelCall(infix=".ravel().dot(", suffix=")", params=(ones,), fresh=True)
+        factor = ones((operand.size,), operand.dtype)
+        return None if keepdims else KernelCall(infix=".ravel().dot(", suffix=")", params=(factor,), fresh=True)
     n = operand.shape[summed[0]]
     if summed == [1]:
         return KernelCall(
-            infix=".dot(", suffix=")", params=(_ones((n, 1) if keepdims else (n,), operand.dtype),), fresh=True
+            infix=".dot(", suffix=")", params=(ones((n, 1) if keepdims else (n,), operand.dtype),), fresh=True
         )
     return KernelCall(_ones_dot((1, n) if keepdims else (n,), operand.dtype), params=(), fresh=True)
 
 
 @functools.cache
 def _ones_dot(shape: Shape, dtype: dtypes.DType) -> Any:
-    return _ones(shape, dtype).dot
+    return ones(shape, dtype).dot
 
 
 # Views by a method instead of a function.
@@ -220,28 +220,11 @@ _READ: Final = KernelCall(infix=".array")
 
 
 def _broadcast_to(node: Node) -> KernelCall | None:
-    """A product with ones, 250 ns, instead of a view that takes 1800 to make; only where the memory does not matter.
-
-    Not of complex numbers: `inf * (1 + 0j)` has a part that is NaN.
-    """
+    """A product with ones, as the op's kernel has it."""
     output = _specs(node)[1]
-    if output.size is None or output.size > _LARGEST_ONES or output.dtype not in _FLOATS or not output.shape:
+    if output.size is None or output.size > MOST_REPEATED or output.dtype not in _FLOATS or not output.shape:
         return None
-    return KernelCall(np.multiply, params=(_ones(output.shape, output.dtype),), fresh=True)
-
-
-def _ones(shape: Shape, dtype: dtypes.DType) -> Any:
-    key = (shape, dtype)
-    call = _ones_by_shape.get(key)
-    if call is None:
-        if len(_ones_by_shape) > 256:
-            _ones_by_shape.clear()
-        call = _ones_by_shape[key] = np.ones(shape, dtype)
-        call.flags.writeable = False
-    return call
-
-
-_ones_by_shape: Final[dict[tuple[Shape, dtypes.DType], Any]] = {}
+    return KernelCall(np.multiply, params=(ones(output.shape, output.dtype),), fresh=True)
 
 
 def _specs(node: Node) -> tuple[TensorSpec, TensorSpec]:
