@@ -11,6 +11,7 @@ import html
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -35,7 +36,7 @@ PICTURES: Final[dict[str, tuple[str, Callable[[Names], Any]]]] = {
     "guide_jax.svg": ("docs/guide/coming_from_tensorflow_and_jax.md", lambda names: views.graph(names["step"])),
     "guide_randomness.svg": ("docs/guide/randomness.md", lambda names: TilePicture(draws(names["ll"]))),
     "guide_debugging.svg": ("docs/guide/debugging.md", lambda names: with_nan(**names)),
-    "guide_gradients.svg": ("docs/guide/gradients.md", lambda names: views.tape(recorded(names["ll"], names["w"]))),
+    "guide_gradients.svg": ("docs/guide/gradients.md", lambda names: recorded_tape()),
     "guide_training.svg": ("docs/guide/training.md", lambda names: views.graph(names["step"])),
     "guide_model.svg": ("docs/guide/first_model.md", lambda names: views.graph(names["step"])),
     "guide_staging.svg": ("docs/guide/staging.md", lambda names: views.trace_cache(names["scaled"])),
@@ -47,21 +48,20 @@ PICTURES: Final[dict[str, tuple[str, Callable[[Names], Any]]]] = {
 """The pictures, the pages that they stand on, and what is drawn of the names that the page's code has made."""
 
 
-def run(page: Path) -> Names:
-    """The names that the code of a page makes; lines have the numbers of the page's."""
+def run(page: Path, until: str = "") -> Names:
+    """The names that the code of a page makes, that up to the line `until`; lines have the numbers of the page's."""
     text, names = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    text = text[: text.index(f"{until}\n")] + "```\n" if until else text
     for block in _BLOCK.finditer(text):
         above = "\n" * (text.count("\n", 0, block.start()) + 1)
         exec(compile(above + block[1], str(page), "exec"), names)
     return names
 
 
-def recorded(ll: Any, w: Any) -> Any:
+def recorded_tape() -> Any:
     """The first tape of the page on gradients, before it has answered and let go."""
-    w.assign([2.0, -1.0])
-    with ll.GradientTape() as tape:
-        ll.sum(w**2)
-    return tape
+    names = run(ROOT / "docs/guide/gradients.md", until="print(tape.gradient(loss, w).tolist())")
+    return views.tape(names["tape"])  # while the variable lives
 
 
 def waves(ll: Any) -> Any:
@@ -117,6 +117,9 @@ def draw(name: str, folder: Path = IMAGES) -> Path:
 
 
 if __name__ == "__main__":
-    for one in sys.argv[1:] or PICTURES:
-        path = draw(one)
+    if len(sys.argv) == 2:
+        path = draw(sys.argv[1])
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
+    else:  # each in a process of its own: a trace cache tells of functions of one name, and devices of all that lives
+        for one in sys.argv[1:] or PICTURES:
+            subprocess.run([sys.executable, __file__, one], check=True)

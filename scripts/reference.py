@@ -47,7 +47,7 @@ PARTS: Final = (
 HIDDEN: Final = {"__version__", "__array_api_version__", "__array_namespace_info__"}
 _BLOCK: Final = re.compile(r"^<!-- names -->\n(.*?)^<!-- end of names -->$", re.DOTALL | re.MULTILINE)
 _LISTED: Final = re.compile(r"^- `((?:ll|limelight)\.[\w.]+)", re.MULTILINE)
-_SENTENCE: Final = re.compile(r".+?[.](?=\s|$)")
+_END: Final = re.compile(r"(?<!et al)[.](?=\s|$)")
 _SPACES: Final = re.compile(r"\s+")
 _PROMPT: Final = re.compile(r"(?:^|(?<=\n))((?:(?:>>>|\.\.\.)[^\n]*(?:\n(?!\n)[^\n]*)*\n?)+)")
 
@@ -123,8 +123,10 @@ def line(name: str) -> str:
 def _first_sentence(value: Any) -> str:
     """The first sentence of a docstring, in one line of Markdown."""
     words = _line((inspect.getdoc(value) or "").split("\n\n")[0])
-    sentence = _SENTENCE.match(words)
-    parts = (sentence[0] if sentence else words).split("`")
+    ends = (end.end() for end in _END.finditer(words))  # in brackets ends nothing: "(Ba et al. 2016)"
+    parts = words[: next((end for end in ends if words.count("(", 0, end) <= words.count(")", 0, end)), None)].split(
+        "`"
+    )
     parts[::2] = [part.replace("*", "\\*").replace("<", "&lt;") for part in parts[::2]]  # code stays as it is
     return "`".join(parts)
 

@@ -89,6 +89,12 @@ def test_the_pictures_of_the_guide_are_small_and_shown():
         assert (ROOT / "docs" / "images" / name).stat().st_size < 20_000
 
 
+def test_the_lines_that_a_picture_names_are_those_of_its_page():
+    for name, (page, _) in guide_pictures.PICTURES.items():
+        files = set(re.findall(r"\w+\.(?:md|py)\b", (ROOT / "docs" / "images" / name).read_text(encoding="utf-8")))
+        assert files <= {Path(page).name}, name
+
+
 def test_a_picture_is_drawn_of_what_its_page_makes(tmp_path):
     drawn = guide_pictures.draw("guide_gradients.svg", tmp_path).read_text(encoding="utf-8")
     assert "Gradient tape" in drawn

@@ -31,6 +31,8 @@ def test_pages_in_the_source_tree_say_how_each_name_is_called_and_what_it_is():
     assert not stale, "run `python scripts/reference.py`"
     lines = re.findall(r"^- `(?:ll|limelight)\..*$", "\n".join(pages.values()), re.MULTILINE)
     assert [line for line in lines if not re.search(r"`: .+\.$", line)] == []
+    told = [line.partition("`: ")[2] for line in lines]
+    assert [line for line in told if line.count("(") > line.count(")") or line.endswith(" al.")] == [], "cut short"
     assert "- `ll.take(x, /, indices, axis=0)`: The slices of `x` at `indices` along `axis`" in pages["shapes.md"]
 
 

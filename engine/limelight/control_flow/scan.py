@@ -17,7 +17,7 @@ from limelight.control_flow.loop_constants import read_variables_before
 from limelight.control_flow.loop_residuals import loop_residuals
 from limelight.control_flow.ragged_rows import ragged_results
 from limelight.control_flow.stacked_rows import Column, empty_stacks, positions, rows_of, stack_of
-from limelight.control_flow.user_functions import call_user_function, conversion_hint, suggest_initial_dtype
+from limelight.control_flow.user_functions import as_carried, call_user_function, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, nest, shapes
 from limelight.core.op import Op, TapedVariant, defop, get
@@ -108,6 +108,7 @@ class Scan(NamedTuple):
             reverse: whether to begin with the last row.
         """
         carry, of_carry = nest.flatten(init)
+        carried = as_carried(op, nest.paths(of_carry, "carry") if any(x is None for x in carry) else (), carry)
         leaves, of_xs = nest.flatten(xs)
         if xs is None and isinstance(length, Tensor):  # rows that `fn` ignores tell a number known only at run time
             count, length = _checked_length(op, length), None
@@ -116,7 +117,7 @@ class Scan(NamedTuple):
         if len(rows) not in (0, len(leaves)):
             raise ControlFlowError(f"{op}: xs must be tensors throughout, got None among them")
         steps = _known_steps(op, rows, nest.paths(of_xs, "xs") if rows else [], length)
-        return cls(op, fn, [as_tensor(x) for x in carry], rows, of_carry, of_xs if rows else None, steps, bool(reverse))
+        return cls(op, fn, carried, rows, of_carry, of_xs if rows else None, steps, bool(reverse))
 
     def run(self) -> tuple[Any, Any]:
         """The last carry and the stacked results."""
@@ -196,7 +197,9 @@ class Scan(NamedTuple):
                 f"{self.op}: the carry has structure {self.of_carry} on entry and {structure} after one step; the "
                 f"function must keep it{nest.advice(self.of_carry)}"
             )
-        return [self._checked_carry(*part) for part in zip(self._names(), self._specs(), after, strict=True)], result[1]
+        names, specs = self._names(), self._specs()
+        tensors = as_carried(self.op, names, after, specs)
+        return [self._checked_carry(*part) for part in zip(names, specs, tensors, strict=True)], result[1]
 
     def _names(self) -> list[str]:
         return list(self.names) or nest.paths(self.of_carry, "carry")
@@ -206,9 +209,8 @@ class Scan(NamedTuple):
         kept = self.carry_shapes or [x.shape for x in self.carry]
         return [known(shape, x.dtype) for shape, x in zip(kept, self.carry, strict=True)]
 
-    def _checked_carry(self, name: str, before: TensorSpec, after: Any) -> Tensor:
+    def _checked_carry(self, name: str, before: TensorSpec, x: Tensor) -> Tensor:
         """A leaf of the carry after a step. Raises ControlFlowError where its dtype or shape is another than before."""
-        x = as_tensor(after)
         if x.dtype != before.dtype or not shapes.compatible(x.shape, before.shape):
             advice = conversion_hint(before, x.spec, "function") or "Reshape in the function, or before the scan"
             raise ControlFlowError(

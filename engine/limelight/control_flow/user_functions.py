@@ -9,7 +9,8 @@ from typing import Any
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec
-from limelight.errors import CallError, DTypeError
+from limelight.core.tensor import Tensor, as_tensor
+from limelight.errors import CallError, ControlFlowError, DTypeError
 
 
 def call_user_function(op: str, parameter: str, gets: str, fn: Callable[..., Any], *given: Any) -> Any:
@@ -44,6 +45,27 @@ def _accepts(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def as_carried(op: str, names: Sequence[str], leaves: Sequence[Any], before: Sequence[TensorSpec] = ()) -> list[Tensor]:
+    """What a loop carries, as tensors. Raises ControlFlowError for None.
+
+    Args:
+        op: the public function, for the error.
+        names: what the leaves are called there.
+        leaves: what the user gave, or a step returned.
+        before: of what a step returned, the specs on entry.
+    """
+    for i, x in enumerate(leaves):
+        if x is None and before:
+            raise ControlFlowError(
+                f"{op}: `{names[i]}` is {before[i]} on entry and None after one step; the function must return it"
+            )
+        if x is None:
+            raise ControlFlowError(
+                f"{op}: `{names[i]}` is None, and a loop carries tensors; write () where there is nothing to carry"
+            )
+    return [as_tensor(x) for x in leaves]
 
 
 def suggest_initial_dtype(error: DTypeError, names: Sequence[str], carried: Sequence[Any]) -> None:

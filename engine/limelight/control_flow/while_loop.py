@@ -15,7 +15,7 @@ from limelight.control_flow.loop_residuals import loop_residuals
 from limelight.control_flow.masked_loops import masked_condition_and_body
 from limelight.control_flow.ragged_rows import ragged_results
 from limelight.control_flow.stacked_rows import empty_stacks, stack_of, stacked
-from limelight.control_flow.user_functions import call_user_function, conversion_hint, suggest_initial_dtype
+from limelight.control_flow.user_functions import as_carried, call_user_function, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, dtypes, nest, shapes
 from limelight.core.op import Op, TapedVariant, defop, get
@@ -103,8 +103,8 @@ def while_loop(
             f"while_loop: loop_vars must be a tuple or list, got {type(loop_vars).__name__}; write (x,) for one alone"
         )
     leaves, structure = nest.flatten(loop_vars)
-    leaves = [as_tensor(x) for x in leaves]
     names = nest.paths(structure, "loop_vars")
+    leaves = as_carried("while_loop", names, leaves)
     loop = Loop(
         cond, body, structure, _variable_specs(leaves, _flat_invariants(shape_invariants, structure), names), names
     )
@@ -123,8 +123,8 @@ def counted_loop(op: str, first: Tensor, last: Tensor, body: Callable[[Any, Any]
         init: the first carry.
     """
     leaves, structure = nest.flatten((first, init))
-    leaves = [as_tensor(x) for x in leaves]
     names = ["i", *nest.paths(structure.children[1], "carry")]
+    leaves = as_carried(op, names, leaves)
     specs = _variable_specs(leaves, _flat_invariants(None, structure), names)
     loop = Loop(lambda i, _: i < last, lambda i, carry: (i + 1, body(i, carry)), structure, specs, names, op)
     return loop.repeat(leaves)[1]
@@ -208,7 +208,8 @@ class Loop(NamedTuple):
         except DTypeError as error:
             suggest_initial_dtype(error, self.names, leaves)
             raise
-        return list(map(self._checked, self.names, self.specs, map(as_tensor, self._leaves(result))))
+        after = as_carried(self.op, self.names, self._leaves(result), self.specs)
+        return list(map(self._checked, self.names, self.specs, after))
 
     def _call(self, parameter: str, function: Callable[..., Any], leaves: Sequence[Tensor]) -> Any:
         variables = nest.unflatten(self.structure, leaves)

@@ -46,6 +46,13 @@ def _listed(names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in hidden and (name[0] != "_" or name[:2] == "__")]
 
 
+_ONE_TRUTH: Final = (
+    "`if`, `and`, `or`, `not` and `in` ask for it: write ll.all(x) or ll.any(x), and element by element a & b, a | b, "
+    "~a, ll.where(a, x, y)"
+)
+"""Few write `bool(x)`: it is `if x > 0:`, or `a > 0 and b > 0`."""
+
+
 class Tensor(metaclass=_TensorType):
     """An immutable, multi-dimensional, typed array that lives on a device.
 
@@ -230,7 +237,8 @@ class Tensor(metaclass=_TensorType):
 
     def _only_element(self, what: str, cause: str = "") -> np.ndarray[Any, Any]:
         if self.size != 1:
-            raise ShapeError(f"{what} needs one element, this one is {self.spec}; reduce or index it first")
+            hint = _ONE_TRUTH if what == "bool()" else "reduce or index it first"
+            raise ShapeError(f"{what} needs one element, this one is {self.spec}; {hint}")
         return self._read(cause or what).reshape(())
 
     # Operators and methods: each op family attaches its own (see `method`); these are their types.

@@ -81,6 +81,12 @@ class Dataset(metaclass=_Class):
 
     __limelight_leaf__ = True
 
+    def __init_subclass__(cls) -> None:
+        raise ArgumentError(
+            f"ll.data.Dataset is no base class: what has __len__ and __getitem__ needs none: `class {cls.__name__}:`, "
+            f"and is made a dataset by ll.data.from_sequence({cls.__name__}(...))"
+        )
+
     def __dir__(self) -> list[str]:
         return hints.without_internals(type(self), object.__dir__(self), ())
 

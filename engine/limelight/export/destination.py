@@ -28,7 +28,8 @@ def destination(path: Any, caller: str, example: str) -> Path:
     try:
         file = Path(path)
     except TypeError:
-        raise ExportError(f"{caller} takes a path as its second argument, got {type(path).__name__}") from None
+        hint = "; an array is saved by np.save(path, x.numpy())" if hasattr(path, "__array__") else ""
+        raise ExportError(f"{caller} takes a path as its second argument, got {type(path).__name__}{hint}") from None
     if "\0" in str(file):
         raise ExportError(f"{caller}: a path has no null characters, and this has: {str(file)!r}")
     if not os.path.isdir(file.parent):

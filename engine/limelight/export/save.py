@@ -37,11 +37,11 @@ def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | 
             (`get_concrete_function`), or a module: then `call`, and each method that is staged, its own and those of
             the modules below it. Or a dictionary of functions by name.
         path: the file; one that exists is replaced.
-        signatures: what to trace besides: a list of signatures, each a spec or a tuple of arguments as
-            `get_concrete_function` takes them. For a module they are those of its `call`, and a shape such as
-            (None, 64) stands for a spec of float32, as in `build`; for a dictionary those of each of its functions, or
-            a dictionary of them by the same names. A function with an `input_signature` needs none, and is traced for
-            that.
+        signatures: what to trace besides. A signature is a spec or, for several arguments, a tuple of what
+            `get_concrete_function` takes; a list is of several signatures, a trace for each. For a module they are
+            those of its `call`, and a shape such as (None, 64) stands for a spec of float32, as in `build`; for a
+            dictionary those of each of its functions, or a dictionary of them by the same names. A function with an
+            `input_signature` needs none, and is traced for that.
 
     Returns:
         The path.

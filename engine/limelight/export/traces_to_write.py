@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import reprlib
 import warnings
 from collections.abc import Mapping
 from typing import Any, Final
@@ -96,8 +97,24 @@ def _traced(target: Any, signature: Any, caller: str) -> ConcreteFunction:
         if not callable(target):
             raise ExportError(_no_function(target, caller))
         target = function(target)
-    trace: ConcreteFunction = target.get_concrete_function(*_arguments(signature))
-    return trace
+    return _trace_for(target, signature, caller)
+
+
+def _trace_for(staged: Function, signature: Any, caller: str) -> ConcreteFunction:
+    """The trace for a signature. Raises ExportError for one that is not the arguments of a call."""
+    arguments = _arguments(signature)
+    parameters = inspect.signature(staged)
+    try:
+        parameters.bind(*arguments)
+    except TypeError as error:
+        needed = [f"{name}_spec" for name, p in parameters.parameters.items() if p.default is p.empty]
+        form = ", ".join(needed) + "," * (len(needed) == 1)
+        several = "; a list is of several signatures" if caller == _SAVE else ""
+        raise ExportError(
+            f"{caller}: the signature {reprlib.repr(signature)} does not fit {staged.name}{parameters}: {error}. "
+            f"A signature is the arguments of one call, a tuple: write ({form}){several}"
+        ) from None
+    return staged.get_concrete_function(*arguments)
 
 
 def traces_by_name(target: Any, signatures: Any) -> dict[str, list[ConcreteFunction]]:
@@ -238,7 +255,7 @@ def _traces_of(
         raise ExportError(_no_function(target, caller))
     staged = target if isinstance(target, Function) else function(target)
     for signature in wanted:
-        staged.get_concrete_function(*_arguments(signature))
+        _trace_for(staged, signature, caller)
     traces: list[ConcreteFunction] = [trace for trace in staged.trace_cache if not trace.stale]
     if not traces and staged._declared is not None and all(x.has_rank for x in nest.leaves_of(staged._declared)):
         traces = [staged.get_concrete_function()]

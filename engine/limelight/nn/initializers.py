@@ -6,6 +6,7 @@ outputs, and axes before them (a convolution's window) multiply both.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from difflib import get_close_matches
 from math import prod, sqrt
@@ -16,7 +17,8 @@ import numpy as np
 from limelight import random
 from limelight.core.dtypes import DTypeLike
 from limelight.core.shapes import show
-from limelight.core.tensor import Tensor, constant
+from limelight.core.tensor import Tensor
+from limelight.core.tensor import constant as tensor_of  # "initializers.constant" is to be a missing name, with a hint
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops.create import creation
 from limelight.user_code import hints
@@ -159,7 +161,7 @@ def orthogonal(shape: Sizes, dtype: DTypeLike = "float32") -> Tensor:
     drawn = random.normal((max(rows, columns), min(rows, columns)), dtype="float64").numpy()
     q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))  # else the signs would depend on the algorithm, and not be uniform
-    return constant(np.reshape(q if rows >= columns else q.T, shape), dtype)
+    return tensor_of(np.reshape(q if rows >= columns else q.T, shape), dtype)
 
 
 _BY_NAME: Final[dict[str, Initializer]] = {
@@ -181,9 +183,14 @@ def get(given: str | Initializer) -> Initializer:
     """The function that `given` names or is; raises ArgumentError for anything else."""
     if callable(given):
         return given
+    if not isinstance(given, str):
+        raise ArgumentError(
+            f"an initializer is a function of a shape and a dtype, or a name, got {reprlib.repr(given)}; write "
+            "lambda shape, dtype: ll.full(shape, 0.1, dtype=dtype) for numbers of your own"
+        )
     if given in _BY_NAME:
         return _BY_NAME[given]
-    close = get_close_matches(str(given), _BY_NAME, n=1)
+    close = get_close_matches(given, _BY_NAME, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(_BY_NAME)}, or pass a function"
     raise ArgumentError(f"there is no initializer {given!r}{hint}")
 

@@ -31,6 +31,7 @@ _MISFIT: Final = re.compile(
     r"|takes .*positional arguments? but .* given|missing \d+ required .*argument)"
 )
 _NOT_CALLABLE: Final = re.compile(r"'[\w.]+' object is not callable$")
+_OF_METHOD: Final = re.compile(r"unsupported operand type\(s\) for .*'(method|function)'")
 _NO_ITEMS: Final = "'Dataset' object is not subscriptable"
 _ATTRIBUTES: Final = {
     "size": "write x.size for all elements, x.shape[i] along an axis",
@@ -44,11 +45,12 @@ _ATTRIBUTES: Final = {
     "trainable_variables": "write module.trainable_variables",
 }
 _OTHERS: Final = {
+    "from_arrays": "The arrays are one argument: from_arrays((x, y)), or a dictionary of them",
     "where": "With a condition alone write ll.nonzero(condition), or ll.argwhere(condition)",
     "concat": "The tensors are one argument, a list or tuple: concat([x, y])",
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
     "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
-    "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel.shape",
+    "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel",
     "scatter": "To set elements along an axis, as torch.scatter, write ll.put_along_axis(x, indices, values, axis)",
     "to": "A device alone is given to it: write x.to(device).astype(dtype)",
     "switch": "Branches take no arguments: switch(index, [lambda: f(x), lambda: g(x)])",
@@ -64,25 +66,42 @@ def note_call(error: BaseException) -> None:
     if not isinstance(error, TypeError) or isinstance(error, LimelightError) or error.__traceback__ is None:
         return
     said = str(error)
-    match = _MISFIT.match(said)
-    if match is None and not _NOT_CALLABLE.match(said) and said != _NO_ITEMS:
-        return
     tb = error.__traceback__
     while tb.tb_next is not None:
         tb = tb.tb_next
-    if said == _NO_ITEMS:
-        note = _of_item(tb.tb_frame, tb.tb_lasti)
+    if match := _MISFIT.match(said):
+        note = _of_misfit(match, tb.tb_frame, tb.tb_lasti)
+    elif _NOT_CALLABLE.match(said):
+        note = _of_attribute(tb.tb_frame, tb.tb_lasti)
+    elif _OF_METHOD.match(said):
+        note = _of_operand(tb.tb_frame, tb.tb_lasti)
     else:
-        note = _of_misfit(match, tb.tb_frame, tb.tb_lasti) if match else _of_attribute(tb.tb_frame, tb.tb_lasti)
+        note = _of_item(tb.tb_frame, tb.tb_lasti) if said == _NO_ITEMS else ""
     if note:
         add_note(error, note)
 
 
 def _note_method(error: AttributeError, function: Any) -> None:
     """For `layer.weight.shape`: Python calls the method a function, and says no more."""
-    owner, _, name = function.__qualname__.rpartition(".")
-    if source_line.is_engine(function.__code__) and owner:
-        add_note(error, f"{owner}.{name} is a method{_OTHERS.get(f'{owner}.{name}', '')}")
+    if note := _of_method(function):
+        add_note(error, note)
+
+
+def _of_method(function: Any) -> str:
+    """That a function of ours is a method, and what to write; "" for another's, and for no method."""
+    owner = function.__qualname__.rpartition(".")[0]
+    if not source_line.is_engine(function.__code__) or not owner:
+        return ""
+    return f"{function.__qualname__} is a method{_OTHERS.get(function.__qualname__, '')}"
+
+
+def _of_operand(frame: FrameType, instruction: int) -> str:
+    """What to write for `layer.weight ** 2`."""
+    text = source_line.segment(frame.f_code, instruction)
+    node = None if text is None else parsed_expression(text)
+    operands = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+    values = [_value(operand, frame) for operand in operands]
+    return next((_of_method(value) for value in values if inspect.isfunction(value)), "")
 
 
 def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
@@ -101,6 +120,11 @@ def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
         hint = f"{names} {'are' if ',' in names else 'is'} given by place, without a name"
     else:
         hint = _OTHERS.get(function.__qualname__, "")
+    if function.__module__ == "limelight.nn.initializers":
+        hint = (
+            f"layers are given the function itself, ll.nn.initializers.{name}, which draws from the default generator; "
+            f"with settings functools.partial(ll.nn.initializers.{name}, ...)"
+        )
     return f"{hint[:1].upper()}{hint[1:]}; its form: {name}{signature}" if hint else f"Its form: {name}{signature}"
 
 

@@ -73,3 +73,45 @@ def test_only_sizes_can_be_relaxed_and_the_invariants_named_are_right() -> None:
     found = re.search(r"shape_invariants=(\[.*?\]) \(", str(caught.value))
     assert found
     assert ll.while_loop(*grow, shape_invariants=eval(found[1]))[1].shape == (12,)
+
+
+CARRIED_NONE = [
+    (lambda: ll.scan(lambda c, x: (None, x), None, ll.arange(3)), "scan: `carry` is None"),
+    (lambda: ll.scan(lambda c, x: (c, x), {"a": 0.0, "b": None}, ll.arange(3)), r'scan: `carry\["b"\]` is None'),
+    (lambda: ll.fori_loop(0, 3, lambda i, c: c, None), "fori_loop: `carry` is None"),
+    (lambda: ll.fori_loop(0, ll.constant(3), lambda i, c: c, None), "fori_loop: `carry` is None"),
+    (
+        lambda: ll.while_loop(lambda i, c: i < 3, lambda i, c: (i + 1, c), (0, None)),
+        r"while_loop: `loop_vars\[1\]` is None",
+    ),
+]
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+@pytest.mark.parametrize(("loop", "words"), CARRIED_NONE, ids=[words[:30] for _, words in CARRIED_NONE])
+def test_none_is_carried_by_no_loop(stage, loop, words):
+    with pytest.raises(ControlFlowError, match=rf"{words}, and a loop carries tensors; write \(\)"):
+        stage(loop)()
+
+
+def test_nothing_is_carried_by_an_empty_tuple():
+    carry, rows = ll.scan(lambda c, x: ((), 2 * x), (), ll.arange(3))
+    assert carry == ()
+    assert rows.tolist() == [0, 2, 4]
+
+
+FORGOTTEN = [
+    (lambda: ll.scan(lambda c, x: ({"a": None}, x), {"a": 0.0}, ll.arange(3)), r'`carry\["a"\]` is f32\[\] on entry'),
+    (lambda: ll.fori_loop(0, 3, lambda i, c: None, 1.0), r"`carry` is f32\[\] on entry"),
+    (
+        lambda: ll.while_loop(lambda i, c: i < 3, lambda i, c: (i + 1, None), (0, 1)),
+        r"`loop_vars\[1\]` is i32\[\] on entry",
+    ),
+]
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+@pytest.mark.parametrize(("loop", "words"), FORGOTTEN, ids=["scan", "fori_loop", "while_loop"])
+def test_a_step_that_returns_nothing_is_named(stage, loop, words):
+    with pytest.raises(ControlFlowError, match=rf"{words} and None after one step; the function must return it"):
+        stage(loop)()

@@ -141,6 +141,21 @@ def test_what_cannot_be_done_is_said(make: Any, error: type[Exception], words: s
         make()
 
 
+def test_a_class_of_ones_own_is_no_dataset_but_a_sequence() -> None:
+    class Squares:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, i: int) -> Any:
+            return i**2
+
+    assert items(ll.data.from_sequence(Squares())) == [0, 1, 4]
+    with pytest.raises(ArgumentError, match=r"no base class.*made a dataset by ll.data.from_sequence\(Cubes\("):
+
+        class Cubes(ll.data.Dataset):  # as PyTorch's users write it
+            pass
+
+
 def test_elements_that_do_not_stack_are_named() -> None:
     rows = [{"x": np.ones(2)}, {"x": np.ones(3)}]
     with pytest.raises(ShapeError, match=r'element\["x"\] is \(2,\) in one element and \(3,\) in another'):

@@ -33,6 +33,31 @@ def test_a_name_that_is_not_in_the_dictionary_is_refused(path):
         ll.save({"f": lambda x: x}, path, {"z": VECTOR})
 
 
+class Shifted(ll.Module):
+    def __init__(self):
+        self.inner = ll.nn.Dense(2)
+
+    def call(self, x, shift, training=False):
+        return self.inner(x) + shift
+
+
+@pytest.mark.parametrize(
+    ("target", "form"), [(Shifted(), r"Shifted\(x, shift, training=False\)"), (lambda x, shift: x + shift, "<lambda>")]
+)
+@pytest.mark.parametrize("signature", [[VECTOR, VECTOR], VECTOR, (VECTOR,), [(VECTOR, VECTOR, True, 4)]])
+def test_a_signature_that_is_not_the_arguments_of_a_call_is_refused_with_the_form(path, target, form, signature):
+    with pytest.raises(ExportError, match=f"does not fit {form}.*write \\(x_spec, shift_spec\\); a list is of several"):
+        ll.save(target, path, signature)
+    assert not path.exists()
+    assert ll.save(target, path, (ll.TensorSpec((None, 3)), ll.TensorSpec(()))) == path
+
+
+def test_other_formats_hold_one_trace_and_speak_of_no_list(path):
+    with pytest.raises(ExportError, match=r"does not fit Shifted.*write \(x_spec, shift_spec\)") as told:
+        ll.export.stablehlo(Shifted(), path, [VECTOR, VECTOR])
+    assert "a list is of several" not in str(told.value)
+
+
 def _module():
     return ll.nn.Sequential(ll.nn.Dense(2))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize("parameter", ["shape", "input_shape", "input_shapes", "features", "n"])
@@ -210,3 +210,40 @@ def test_an_embedding_may_have_a_dense_gradient():
         assert isinstance(gradient, ll.SparseGradient) == sparse
         dense = gradient.dense() if sparse else gradient
         assert dense.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (
+            lambda given: (given, 3),
+            r"got \(\(2, 4\), 3\); input_shape is a whole shape: .* is input_shape\[-1\]",
+        ),
+        (lambda given: (None, 3), r"got \(None, 3\)"),
+        (lambda given: (given[-1], 3.0), r"got \(4, 3.0\)"),
+    ],
+)
+@pytest.mark.parametrize("initializer", ["zeros", "glorot_uniform"])
+def test_a_shape_of_weights_that_is_none_is_refused(shape, words, initializer):
+    class Broken(ll.nn.Layer):
+        def build(self, input_shape):
+            self.w = self.weight("w", shape(input_shape), initializer)
+
+        def call(self, x):
+            return x @ self.w
+
+    with pytest.raises(ShapeError, match=f"the shape of w must be a tuple of sizes, {words}"):
+        Broken()(ll.ones((2, 4)))
+
+
+def test_a_shape_of_weights_may_be_one_size():
+    class Scaled(ll.nn.Layer):
+        def build(self, features):
+            self.w = self.weight("w", features, "ones")
+
+        def call(self, x):
+            return x * self.w
+
+    layer = Scaled()
+    assert layer(ll.ones((2, 4))).shape == (2, 4)
+    assert layer.w.shape == (4,)

@@ -62,21 +62,31 @@ def choose(name: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> Ch
     for i in places:
         new_args[i] = nest.map_structure(_fresh, args[i])
         if not any(is_differentiable(x) for x in nest.leaves_of(new_args[i])):
-            kinds = ", ".join(_kind(x) for x in nest.leaves_of(args[i])) or "empty"
-            number = args[i] if type(args[i]) is int else 3
-            raise DTypeError(
-                f"{name}: argument {i} ({kinds}) has nothing to differentiate by, which must be floating: write "
-                f"{number}.0 for {number}, ll.astype(x, ll.float32) for tensors, or choose another argument with "
-                "argnums"
-            )
+            raise DTypeError(_nothing_floating(name, i, args[i]))
     chosen = new_args[places[0]] if single else tuple([new_args[i] for i in places])
     leaves, structure = nest.flatten(chosen)
     return Chosen(tuple(new_args), [x if is_differentiable(x) else None for x in leaves], structure)
 
 
+def _nothing_floating(name: str, place: int, given: Any) -> str:
+    if hasattr(given, "trainable_variables"):
+        by_variables = "ll.grad(f, argnums=None, variables=module), or " if name == "grad" else ""
+        return (
+            f"{name}: argument {place} is a module, {type(given).__name__}, whose variables stay where they are: write "
+            f"{by_variables}a function of their values, which calls ll.functional_call(module, values, x)"
+        )
+    kinds = ", ".join(_kind(x) for x in nest.leaves_of(given)) or "empty"
+    number = given if type(given) is int else 3
+    return (
+        f"{name}: argument {place} ({kinds}) has nothing to differentiate by, which must be floating: write {number}.0 "
+        f"for {number}, ll.astype(x, ll.float32) for tensors, or choose another argument with argnums"
+    )
+
+
 def _position(name: str, i: Any, count: int) -> int:
     if not hasattr(i, "__index__") or not -count <= i.__index__() < count:
-        raise ArgumentError(f"{name}: argnums says {i!r}, and there are {count} positional arguments")
+        none = "; argnums=None is for no argument, where variables= are given" if not count else ""
+        raise ArgumentError(f"{name}: argnums says {i!r}, and there are {count} positional arguments{none}")
     place: int = i.__index__()
     return place % count
 

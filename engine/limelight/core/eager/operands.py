@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import ast
 import math
 from typing import Any, Final
 
@@ -20,6 +21,19 @@ from limelight.user_code import operand_text
 BESIDE_FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _COMPARISONS: Final = frozenset(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
 """All that there are in the Array API, and there will be no others: hence names, not a field of each op."""
+_OF_BOOLEANS: Final = {
+    "add": "{0} | {1}",
+    "maximum": "{0} | {1}",
+    "multiply": "{0} & {1}",
+    "minimum": "{0} & {1}",
+    "subtract": "{0} ^ {1}",
+    "negative": "~{0}",
+    "sum": "ll.count_nonzero({0}) to count",
+    "max": "ll.any({0})",
+    "min": "ll.all({0})",
+    "prod": "ll.all({0})",
+}
+"""What does with booleans what an op does with their numbers 0 and 1, or was meant to do."""
 
 
 def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -97,7 +111,8 @@ def _common_dtype(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list
         target = dtypes.beside(handles[i], target)
     if target not in op.accepts:
         wrong = [i for i in uniform if type(handles[i]) not in SCALARS]
-        raise DTypeError(_refusal(op, op.accepts_word, target, wrong))
+        beside_float = any(type(handles[i]) is float for i in uniform)
+        raise DTypeError(_refusal(op, op.accepts_word, target, wrong, dtypes.float32 if beside_float else None))
     return target
 
 
@@ -152,10 +167,11 @@ def _operand_in_code(op: Op, wrong: list[int]) -> str | None:
     return None if written is None or wrong[0] > 1 else written[wrong[0]]
 
 
-def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
+def _refusal(op: Op, accepts: str, got: DType, wrong: list[int], beside: DType | None = None) -> str:
+    """Why the operands `wrong`, of dtype `got`, are refused; `beside` is the dtype of a number beside them."""
     kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
-    target = "bool_" if accepts == "bool" else target
+    target = "bool_" if accepts == "bool" else target if beside is None else beside.name
     x = _operand_in_code(op, wrong) or "x"
     if got.kind == "c":  # a cast would drop a part in silence
         remedy = f"write ll.real({x}), ll.imag({x}) or ll.abs({x})"
@@ -163,5 +179,20 @@ def _refusal(op: Op, accepts: str, got: DType, wrong: list[int]) -> str:
     number = operand_text.whole_number_given() if target == "float32" else None
     if number is not None:
         return f"{op} needs {kinds} operands, got the int {number}; write {number}.0"
-    counted = f"ll.count_nonzero({x}) to count, or " if got.kind == "b" and op.attrs[:2] == ("axis", "keepdims") else ""
-    return f"{op} needs {kinds} operands, got {got.name}; write {counted}ll.astype({x}, ll.{target}) first"
+    logical = _logical_twin(op, wrong, x) if got.kind == "b" else ""
+    return f"{op} needs {kinds} operands, got {got.name}; write {logical}ll.astype({x}, ll.{target}) first"
+
+
+def _logical_twin(op: Op, wrong: list[int], x: str) -> str:
+    """What to write for an op of numbers that was given nothing but booleans, or an empty string."""
+    form = _OF_BOOLEANS.get(op.name)
+    if form is None or len(wrong) < len(op.operands):  # beside a number, a truth value counts as one
+        return ""
+    operands = (operand_text.operands(op.name) or ("x", "y")) if len(wrong) == 2 else (x,)
+    return f"{form.format(*map(_as_operand, operands))}, or "
+
+
+def _as_operand(code: str) -> str:
+    """Code in brackets, where it is more than a name, a call or the like: `|` binds before `>`."""
+    parts = ast.parse(code, mode="eval").body
+    return code if isinstance(parts, ast.Name | ast.Call | ast.Attribute | ast.Subscript) else f"({code})"

@@ -180,7 +180,7 @@ def call_mismatch(
     if len(args) > len(first) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         shown = ", ".join(map(repr, args))
         sizes = ": sizes of the inputs are not given, the first call finds them" if first or settings else ""
-        return f"{takes}. Got {name}({shown}){sizes}"
+        return f"{takes}. Got {name}({shown}){sizes}{_by_name(parameters, settings, args[len(first)])}"
     unknown = [k for k in kwargs if k not in parameters]
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         hint = equivalents.setting_hint(unknown[0], parameters, equivalents.layer_settings())
@@ -190,6 +190,12 @@ def call_mismatch(
         return f"{name}: {twice[0]} was given twice, by place and by name"
     needed = [k for k in first[len(args) :] if parameters[k].default is parameters[k].empty and k not in kwargs]
     return f"{name} needs {' and '.join(needed)}; {takes}" if needed else None
+
+
+def _by_name(parameters: Mapping[str, inspect.Parameter], settings: Sequence[str], given: Any) -> str:
+    """How a number by place would be given by name, where the first setting is a size that may be left out."""
+    is_size = bool(settings) and parameters[settings[0]].default is None and type(given) is int
+    return f"; settings are given by name, as {settings[0]}={given!r}" if is_size else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ class Layer(Module):
         if "build" in vars(cls):
             cls.build = _of_features_or_inputs(cls.build)  # type: ignore[method-assign]  # as the class is made
         cls.trained = takes_training(cls.call)
-        names = [name for name in inspect.signature(cls.build).parameters if name not in ("self", "features")]
+        names = [name for name in list(inspect.signature(cls.build).parameters)[1:] if name != "features"]
         cls._built_of_shape = bool(names) and "shape" in names[0]
         cls._built_before_call = cls._built_of_shape or not _says_ready(cls)
 
@@ -247,9 +247,19 @@ class Layer(Module):
 
         Raises:
             ArgumentError: there is no initializer of that name.
+            ShapeError: the shape is not a tuple of known sizes.
         """
         make = initializers.get(initializer)
+        shape = self._sizes(name, shape)
         return Variable(lambda: make(shape, self.dtype), self.dtype, name, trainable, shape)
+
+    def _sizes(self, name: str, shape: Any) -> tuple[int, ...]:
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        if all(isinstance(n, (int, np.integer)) for n in sizes):
+            return sizes
+        nested = any(isinstance(n, (tuple, list)) for n in sizes)
+        hint = "; input_shape is a whole shape: its last size is input_shape[-1]" if nested else ""
+        raise ShapeError(f"{type(self).__name__}: the shape of {name} must be a tuple of sizes, got {shape!r}{hint}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(shown_settings(self))})"

@@ -146,9 +146,10 @@ def _T(x: Tensor) -> Tensor:
     if type(x) is Tensor and not active and x._data.ndim == 2:
         return wrap(x._data.T, x._device)
     if x.ndim != 2:
-        raise ShapeError(
-            f".T is for matrices, this is {x.spec}; write x.mT for the last two axes, or ll.transpose(x, axes)"
-        )
+        instead = "write x.mT for the last two axes, or ll.transpose(x, axes)"
+        if x.ndim == 1:
+            instead = "write x itself for what NumPy gives, x[:, None] for a column"
+        raise ShapeError(f".T is for matrices, this is {x.spec}; {instead}")
     return _matrix_transpose(x)
 
 
