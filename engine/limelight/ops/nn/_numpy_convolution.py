@@ -286,7 +286,7 @@ def forward(x: Array, w: Array, at: Windows) -> Array:
     shape = (len(x), *at.out, w.shape[-1])
     if not (prod(shape) and w.size):
         return np.zeros(shape, x.dtype)
-    return FORWARD[chosen_route("forward", at, *w.shape[-2:], x.dtype)](x, w, at)
+    return FORWARD[chosen_route("forward", at, w.shape[-2], w.shape[-1], x.dtype)](x, w, at)
 
 
 def input_gradient(g: Array, w: Array, at: Windows) -> Array:
@@ -294,7 +294,7 @@ def input_gradient(g: Array, w: Array, at: Windows) -> Array:
     shape = (len(g), *at.space, w.shape[-2])
     if not (prod(shape) and g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return INPUT[chosen_route("input", at, *w.shape[-2:], g.dtype)](g, w, at)
+    return INPUT[chosen_route("input", at, w.shape[-2], w.shape[-1], g.dtype)](g, w, at)
 
 
 def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
@@ -302,4 +302,4 @@ def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
     shape: Ints = (*at.window, x.shape[-1], g.shape[-1])
     if not (prod(shape) and x.size and g.size):
         return np.zeros(shape, x.dtype)
-    return FILTERS[chosen_route("filters", at, *shape[-2:], x.dtype)](x, g, at)
+    return FILTERS[chosen_route("filters", at, shape[-2], shape[-1], x.dtype)](x, g, at)
