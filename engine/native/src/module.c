@@ -1,4 +1,4 @@
-/* The module limelight_native: loops, and tables that call them. */
+/* The module limelight_native: loops, tables that call them, and convolutions. */
 #define LIMELIGHT_IMPORTS_NUMPY
 #include "convolution.h"
 #include "loop.h"

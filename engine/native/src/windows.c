@@ -96,19 +96,21 @@ void windows_cut(Windows *at, npy_intp about)
 {
     const npy_intp *out = at->y.size + 1;
     const npy_intp all = out[0] * out[1] * out[2];
-    at->cut = out[0] > 1 ? 0 : out[1] > 1 ? 1 : 2;
-    at->per_image = 0;
-    if (all >= about) {
-        const npy_intp others = all / out[at->cut];
-        const npy_intp few = about / others > 0 ? about / others : 1;
-        at->each = parts(out[at->cut], parts(out[at->cut], few)); /* blocks of about one size */
-        at->per_image = parts(out[at->cut], at->each);
-        at->blocks = at->per_image * at->x.size[0];
-    }
-    else {
+    if (all < about) {
+        at->pieces = 0;
         at->each = parts(at->x.size[0], parts(at->x.size[0], about / all));
         at->blocks = parts(at->x.size[0], at->each);
+        return;
     }
+    npy_intp before = 1, behind = all / out[0]; /* windows along the other axes */
+    for (at->cut = 0; at->cut < SPACE - 1 && behind > 2 * about; at->cut++) {
+        before *= out[at->cut];
+        behind /= out[at->cut + 1];
+    }
+    const npy_intp few = about / behind > 0 ? about / behind : 1;
+    at->each = parts(out[at->cut], parts(out[at->cut], few)); /* blocks of about one size, the first as large as any */
+    at->pieces = parts(out[at->cut], at->each);
+    at->blocks = at->x.size[0] * before * at->pieces;
 }
 
 Block block_of_windows(const Windows *at, npy_intp index)
@@ -117,14 +119,18 @@ Block block_of_windows(const Windows *at, npy_intp index)
     for (int i = 0; i < SPACE; i++) {
         block.count[i] = at->y.size[i + 1];
     }
-    if (at->per_image) {
-        block.image = index / at->per_image;
-        block.images = 1;
-        block.first[at->cut] = index % at->per_image * at->each;
-        if (block.count[at->cut] - block.first[at->cut] > at->each) {
-            block.count[at->cut] = at->each + block.first[at->cut];
+    if (at->pieces) {
+        const npy_intp rest = block.count[at->cut] - index % at->pieces * at->each;
+        block.first[at->cut] = index % at->pieces * at->each;
+        block.count[at->cut] = rest < at->each ? rest : at->each;
+        index /= at->pieces;
+        for (npy_intp i = at->cut - 1; i >= 0; i--) {
+            block.first[i] = index % at->y.size[i + 1];
+            block.count[i] = 1;
+            index /= at->y.size[i + 1];
         }
-        block.count[at->cut] -= block.first[at->cut];
+        block.image = index;
+        block.images = 1;
     }
     else if (block.images > at->x.size[0] - block.image) {
         block.images = at->x.size[0] - block.image;

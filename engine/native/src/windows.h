@@ -21,13 +21,13 @@ typedef struct {
     int inside;            /* no window sees a margin */
     int threads;
     const Tile *tile;
-    npy_intp cut;       /* the axis along which an image is cut into blocks */
-    npy_intp each;      /* so many windows of that axis, or images, are a block */
-    npy_intp per_image; /* blocks; 0 where a block is several images */
+    npy_intp cut;    /* the axis that is cut into blocks, for each place along the axes before it */
+    npy_intp each;   /* so many windows of that axis, or images, are a block */
+    npy_intp pieces; /* of that axis; 0 where a block is several images */
     npy_intp blocks;
 } Windows;
 
-/* Some of the windows, those of whole images or of one image between two places of an axis. */
+/* Some of the windows: those of whole images, or of one image between two places of an axis. */
 typedef struct {
     npy_intp image, images;
     npy_intp first[SPACE], count[SPACE]; /* windows */
