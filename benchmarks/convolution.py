@@ -1,6 +1,6 @@
 """Convolution and its gradients: every route on NumPy, JAX's compiled kernels, and PyTorch, layer by layer, in one run.
 
-    python benchmarks/convolution.py [--rounds N] [--layers TEXT]
+    python benchmarks/convolution.py [--rounds N] [--layers TEXT] [--processor]
 
 One table: the least time of the rounds in milliseconds, a star at the route that the engine chooses, and at the end the
 time of that route by those of JAX and PyTorch. JAX gets and gives NumPy arrays, as a kernel of ours would have to; what
@@ -174,15 +174,25 @@ def impossible(name: str) -> tuple[str, ...]:
             for layer in LAYERS
             for direction in DIRECTIONS
             if name not in tables[direction]
-            or (name == "product") != (prod(layer.w[:-2]) == 1)
+            or (name != "tiles" and (name == "product") != (prod(layer.w[:-2]) == 1))
             or (name == "flipping" and _numpy_convolution.flipped(laid(layer)) is None)
         ],
     )
 
 
-ROUTES = ("product", "patches", "rows", "flipping", "scattering", "places")
+ROUTES = ("product", "patches", "rows", "flipping", "scattering", "places", "tiles")
 LIBRARIES = [
-    *[Library(name, "limelight", jobs(route(name)), beside=ROUTES[0], lacks=impossible(name)) for name in ROUTES],
+    *[
+        Library(
+            name,
+            "limelight",
+            jobs(route(name)),
+            beside=ROUTES[0],
+            lacks=impossible(name),
+            needs=("limelight_native",) if name == "tiles" else (),
+        )
+        for name in ROUTES
+    ],
     Library("jax", "jax", jobs(of_jax, warm=True)),
     Library("torch", "torch", jobs(of_torch, warm=True)),
 ]
@@ -198,7 +208,7 @@ def table(samples: Samples, names: list[str], rows: list[Row]) -> list[str]:
     from limelight.ops.nn import _numpy_convolution
 
     chosen = {
-        row_name(layer, direction): _numpy_convolution.chosen_route(direction, laid(layer), layer.w[-2])
+        row_name(layer, direction): _numpy_convolution.chosen_route(direction, laid(layer), *layer.w[-2:], np.float32)
         for layer in LAYERS
         for direction in DIRECTIONS
     }
@@ -217,6 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="how often each row is measured")
     parser.add_argument("--layers", default="", help="only the layers whose names contain this")
+    parser.add_argument("--processor", action="store_true", help="the time of all threads instead of the clock's")
     options = parser.parse_args()
     fair_environment()
     libraries = installed(None, LIBRARIES)
@@ -229,8 +240,8 @@ def main() -> None:
     once = [Row("first call", "first", "first", block=True, once=True)]
     peers = [library for library in libraries if library.name not in ROUTES]
     first = interleave(peers, once, 1, "convolution", say).wall
-    samples, _, failed, _ = interleave(libraries, rows, options.rounds, "convolution", say)
-    print("", *table(samples, [library.name for library in libraries], rows), sep="\n")
+    wall, processor, failed, _ = interleave(libraries, rows, options.rounds, "convolution", say)
+    print("", *table(processor if options.processor else wall, [library.name for library in libraries], rows), sep="\n")
     print()
     for name, (seconds,) in sorted((name, found) for (name, _), found in first.items()):
         print(f"first call of each direction, {LAYERS[FIRST].name}, {name}: {seconds * 1e3:.0f} ms on average")

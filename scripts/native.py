@@ -1,4 +1,4 @@
-"""Build limelight-native, the C part of the executor `loops`, and test it under the sanitizers.
+"""Build limelight-native, the engine's C part, and test it under the sanitizers.
 
     python scripts/native.py install [--venv DIR]
     python scripts/native.py sanitize [ARGUMENT OF PYTEST ...]
@@ -21,8 +21,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
-TESTS = "tests/engine/executors/loops"
-SANITIZED_TESTS = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "stateful_loops", "assignments")
+TABLES = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "stateful_loops", "assignments")
+TESTS = (
+    *[f"tests/engine/executors/loops/test_{name}.py" for name in TABLES],
+    "tests/engine/ops/test_native_convolution.py",
+)
 COMPILERS = ("cc", "gcc", "clang", "cl")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -69,7 +72,7 @@ def compiled(folder: Path) -> str:
     headers = [f"-I{sysconfig.get_paths()['include']}", "-isystem", numpy.stdout.strip()]
     module = folder / f"limelight_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     sources = [str(file) for file in sorted((SOURCE / "src").glob("*.c"))]
-    command = [compiler, *WARNINGS, *SANITIZED, "-shared", "-fPIC", *headers, *sources, "-o", str(module)]
+    command = [compiler, *WARNINGS, *SANITIZED, "-shared", "-fPIC", *headers, *sources, "-lpthread", "-o", str(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return last_words(done.stderr) if done.returncode else ""
 
@@ -82,7 +85,7 @@ def runtime() -> str:
 
 
 def sanitize(arguments: list[str]) -> int:
-    """Run the tests of the tables with a module that stops at each wrong access and undefined operation."""
+    """Run the tests of what is in C with a module that stops at each wrong access and undefined operation."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         reason = compiled(folder) if shutil.which("gcc") else "it needs gcc, on Linux"
@@ -97,7 +100,7 @@ def sanitize(arguments: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")]),
             "PYTHONMALLOC": "malloc",  # so that each object's end is known
         }
-        tests = arguments or [f"{TESTS}/test_{name}.py" for name in SANITIZED_TESTS]
+        tests = arguments or TESTS
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

@@ -1,5 +1,6 @@
-/* The module limelight_native: loops, and tables that call them. */
+/* The module limelight_native: loops, tables that call them, and convolutions. */
 #define LIMELIGHT_IMPORTS_NUMPY
+#include "convolution.h"
 #include "loop.h"
 #include "storage.h"
 
@@ -17,6 +18,12 @@ static PyMethodDef functions[] = {
      "place_loop(from_end): a loop that counts places from the front, and says whether they are there."},
     {"use_storage", use_storage, METH_VARARGS,
      "use_storage(type, told): variables are objects of this type; `told` is not empty where assignments are told."},
+    {"convolve", convolve, METH_VARARGS,
+     "convolve(x, w, y, stride, dilation, pads, threads): writes into y the convolution of x (images, *space, channels) "
+     "with w (*window, channels, filters); three spatial axes, float32."},
+    {"convolve_filters", convolve_filters, METH_VARARGS,
+     "convolve_filters(x, w, y, stride, dilation, pads, threads): writes into w the gradient of the filters, where y is "
+     "that of the convolution."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -33,7 +40,8 @@ PyMODINIT_FUNC PyInit_limelight_native(void)
     import_array();
     import_umath();
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddType(module, &LoopType) < 0 || PyModule_AddType(module, &TableType) < 0) {
+    if (module == NULL || PyModule_AddType(module, &LoopType) < 0 || PyModule_AddType(module, &TableType) < 0 ||
+        PyModule_AddObjectRef(module, "convolves", tile_of_processor() == NULL ? Py_False : Py_True) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

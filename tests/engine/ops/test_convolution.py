@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import limelight as ll
-from limelight.ops.nn import _numpy_convolution, _taps
+from limelight.ops.nn import _native_convolution, _numpy_convolution, _taps
 from limelight.ops.nn._windows import windows_over
 
 SETTINGS = settings(max_examples=60, deadline=None)
@@ -92,6 +92,9 @@ ROUTES = [
 @pytest.mark.parametrize(("direction", "name"), ROUTES)
 @pytest.mark.parametrize("budget", [1, 700, 1 << 22])
 def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
+    if name == "tiles" and not _native_convolution.is_usable():
+        pytest.skip("limelight-native is not installed")
+    dtype, error = (np.float32, 1e-4) if name == "tiles" else (np.float64, 1e-12)
     monkeypatch.setattr(_numpy_convolution, "BUDGET", budget)  # patches in pieces of rows, of images, and all at once
     taken = []
 
@@ -100,8 +103,8 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
     def check(layout):
         x_shape, w_shape, stride, padding, dilation, _ = layout
         at = windows_over("conv", None, x_shape[1:-1], w_shape[:-2], stride, padding, dilation)
-        x, w, g = drawn(x_shape, w_shape, (x_shape[0], *at.out, w_shape[-1]))
-        if (name == "product") != (at.window == (1,) * len(at.window)):
+        x, w, g = (z.astype(dtype) for z in drawn(x_shape, w_shape, (x_shape[0], *at.out, w_shape[-1])))
+        if name != "tiles" and (name == "product") != (at.window == (1,) * len(at.window)):
             return
         if name == "flipping" and _numpy_convolution.flipped(at) is None:
             return
@@ -112,7 +115,7 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
             found, wanted = _numpy_convolution.INPUT[name](g, w, at), _taps.input_gradient(np, g, w, at)
         else:
             found, wanted = _numpy_convolution.FILTERS[name](x, g, at), _taps.filter_gradient(np, x, g, at)
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
+        np.testing.assert_allclose(found, wanted, atol=error)
 
     check()
     assert taken or name in ("product", "flipping"), "no layout took this route"
@@ -131,7 +134,34 @@ def test_every_route_leads_to_the_same(direction, name, budget, monkeypatch):
 )
 def test_the_choice_of_route(space, window, stride, channels, routes):
     at = windows_over("conv", None, space, window, (stride,) * 2, "same", (1, 1))
-    assert tuple(_numpy_convolution.chosen_route(d, at, channels) for d in ("forward", "input", "filters")) == routes
+    found = [_numpy_convolution.chosen_route(d, at, channels, 8, np.float64) for d in ("forward", "input", "filters")]
+    assert tuple(found) == routes
+
+
+@pytest.mark.parametrize(
+    ("window", "channels", "filters", "tiles"),
+    [
+        ((3, 3), 8, 8, ("forward", "input", "filters")),
+        ((3, 3), 1, 8, ("forward", "filters")),  # BLAS is quicker for a column or two
+        ((3, 3), 8, 2, ("input",)),
+        ((1, 1), 8, 8, ("forward", "input", "filters")),
+        ((1, 1), 4, 8, ()),
+    ],
+)
+def test_float32_goes_by_tiles_where_there_is_enough_to_fill_them(window, channels, filters, tiles, monkeypatch):
+    at = windows_over("conv", None, (32, 32), window, (1, 1), "same", (1, 1))
+
+    def by_tiles():
+        chosen = {
+            d: _numpy_convolution.chosen_route(d, at, channels, filters, np.float32)
+            for d in ("forward", "input", "filters")
+        }
+        return tuple(d for d, name in chosen.items() if name == "tiles")
+
+    monkeypatch.setattr(_native_convolution, "is_usable", lambda: True)
+    assert by_tiles() == tiles
+    monkeypatch.setattr(_native_convolution, "is_usable", lambda: False)
+    assert by_tiles() == ()
 
 
 def test_patches_take_a_bounded_amount_of_memory(monkeypatch):

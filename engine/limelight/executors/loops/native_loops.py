@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from typing import Any
 
 import numpy as np
 
-from limelight.core import storage
+from limelight.core import native_package, storage
 
-
-def is_installed() -> bool:
-    """Whether the package limelight-native is there."""
-    return importlib.util.find_spec("limelight_native") is not None
+is_installed = native_package.is_installed
 
 
 def is_usable() -> bool:
@@ -27,10 +23,8 @@ def is_usable() -> bool:
 
 @functools.cache
 def native() -> Any:
-    """The module, which is compiled and has no types. Raises ImportError where it is that of another limelight."""
-    module = importlib.import_module("limelight_native")
-    if not hasattr(module, "row_loop"):
-        raise ImportError("limelight-native is older than limelight; build it anew: pip install ./engine/native")
+    """The module, told what variables are. Raises ImportError where it is that of another limelight."""
+    module = native_package.native()
     module.use_storage(storage.Storage, storage.told)
     return module
 

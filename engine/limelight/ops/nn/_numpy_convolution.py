@@ -1,8 +1,9 @@
-"""Convolution and its two gradients on NumPy: several routes to each, and the choice between them.
+"""Convolution and its two gradients on NumPy arrays: several routes to each, and the choice between them.
 
 Every route takes float32 or float64 arrays and windows (`_windows.Windows`) of one group of channels. What they cost is
 in docs/performance.md, measured by benchmarks/convolution.py. The choice is `chosen_route`, at the end, and nowhere
-else. (JAX's kernels were measured as well, and are left to whole compiled functions.)
+else: float32 goes by the tiles of limelight-native where that is installed. (JAX's kernels were measured as well, and
+are left to whole compiled functions.)
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.ops.nn import _native_convolution
 from limelight.ops.nn._windows import Ints, Windows, inside_margins, taps
 
 Array = Any
@@ -154,7 +156,7 @@ def _input_by_flipping(g: Array, w: Array, at: Windows) -> Array:
     back = w[(slice(None, None, -1),) * n].swapaxes(-1, -2)
     turned = flipped(at)
     assert turned is not None
-    return forward(g, np.ascontiguousarray(back), turned)
+    return FORWARD[_route_by_blas("forward", turned, g.shape[-1])](g, np.ascontiguousarray(back), turned)
 
 
 def _input_by_scattering(g: Array, w: Array, at: Windows) -> Array:
@@ -212,16 +214,37 @@ def _filters_by_places(x: Array, g: Array, at: Windows) -> Array:
     return out
 
 
+def _filters_by_tiles(x: Array, g: Array, at: Windows) -> Array:
+    """Natively; few channels as if they were more, those under a line of the window."""
+    if x.shape[-1] > FEW_CHANNELS or at.dilation[-1] > 1:
+        return _native_convolution.filter_gradient(x, g, at)
+    x = padded(x, at)
+    shape = (*x.shape[:-2], at.out[-1], at.window[-1] * x.shape[-1])
+    *line, step, number = x.strides
+    lines = np.ndarray(shape, x.dtype, x, 0, (*line, step * at.stride[-1], number))
+    seen = Windows(
+        shape[1:-1], (*at.window[:-1], 1), (*at.stride[:-1], 1), at.dilation, ((0, 0),) * len(at.out), at.out
+    )
+    return _native_convolution.filter_gradient(lines, g, seen).reshape(*at.window, x.shape[-1], g.shape[-1])
+
+
 # --- the choice
 
-FORWARD: Final[dict[str, Route]] = {"product": _by_product, "patches": _by_patches, "rows": _by_rows}
+FORWARD: Final[dict[str, Route]] = {
+    "product": _by_product,
+    "patches": _by_patches,
+    "rows": _by_rows,
+    "tiles": _native_convolution.forward,
+}
 INPUT: Final[dict[str, Route]] = {
+    "tiles": _native_convolution.input_gradient,
     "product": _input_by_product,
     "flipping": _input_by_flipping,
     "scattering": _input_by_scattering,
     "patches": _input_by_patches,
 }
 FILTERS: Final[dict[str, Route]] = {
+    "tiles": _filters_by_tiles,
     "product": _filters_by_product,
     "patches": _filters_by_patches,
     "places": _filters_by_places,
@@ -230,8 +253,18 @@ MANY_WINDOWS: Final = 256
 """In an image: with fewer, routes that go image by image, or turn the filters round, cost more than they save."""
 
 
-def chosen_route(direction: str, at: Windows, channels: int) -> str:
+FEWEST_COLUMNS: Final = 3
+"""Of what a tile's 8 to 32 columns compute, so many at least must be wanted, or BLAS is quicker."""
+
+
+def chosen_route(direction: str, at: Windows, channels: int, filters: int, dtype: Any) -> str:
     """The name of the route to take: `direction` is "forward", "input" or "filters"."""
+    if dtype == np.float32 and _fill_tiles(direction, at, channels, filters) and _native_convolution.is_usable():
+        return "tiles"
+    return _route_by_blas(direction, at, channels)
+
+
+def _route_by_blas(direction: str, at: Windows, channels: int) -> str:
     if prod(at.window) == 1:
         return "product"
     many, few = prod(at.out) >= MANY_WINDOWS, channels <= FEW_CHANNELS
@@ -242,12 +275,18 @@ def chosen_route(direction: str, at: Windows, channels: int) -> str:
     return "flipping" if many and flipped(at) is not None else "scattering"
 
 
+def _fill_tiles(direction: str, at: Windows, channels: int, filters: int) -> bool:
+    if prod(at.window) == 1:
+        return min(channels, filters) > FEW_CHANNELS
+    return (channels if direction == "input" else filters) >= FEWEST_COLUMNS
+
+
 def forward(x: Array, w: Array, at: Windows) -> Array:
     """The convolution of `x` (batch, *space, channels) with `w` (*window, channels, filters)."""
     shape = (len(x), *at.out, w.shape[-1])
     if not (prod(shape) and w.size):
         return np.zeros(shape, x.dtype)
-    return FORWARD[chosen_route("forward", at, x.shape[-1])](x, w, at)
+    return FORWARD[chosen_route("forward", at, w.shape[-2], w.shape[-1], x.dtype)](x, w, at)
 
 
 def input_gradient(g: Array, w: Array, at: Windows) -> Array:
@@ -255,7 +294,7 @@ def input_gradient(g: Array, w: Array, at: Windows) -> Array:
     shape = (len(g), *at.space, w.shape[-2])
     if not (prod(shape) and g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return INPUT[chosen_route("input", at, w.shape[-2])](g, w, at)
+    return INPUT[chosen_route("input", at, w.shape[-2], w.shape[-1], g.dtype)](g, w, at)
 
 
 def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
@@ -263,4 +302,4 @@ def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
     shape: Ints = (*at.window, x.shape[-1], g.shape[-1])
     if not (prod(shape) and x.size and g.size):
         return np.zeros(shape, x.dtype)
-    return FILTERS[chosen_route("filters", at, x.shape[-1])](x, g, at)
+    return FILTERS[chosen_route("filters", at, shape[-2], shape[-1], x.dtype)](x, g, at)

@@ -1,0 +1,146 @@
+"""Convolution and its two gradients by the tiles of limelight-native: float32, channels side by side.
+
+The package knows windows over three spatial axes, and gives zeros for what lies outside of the input. The rest is
+views: missing axes have size 1, the gradient of the input is a convolution for each remainder of the strides, and
+windows of one place go along one axis. Numbers do not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from math import gcd, prod
+from typing import Any, Final
+
+import numpy as np
+
+from limelight.core import native_package
+from limelight.ops.nn._windows import Ints, Windows
+
+Array = Any
+AXES: Final = 3
+
+
+def is_usable() -> bool:
+    """Whether the package is there, and was built by a compiler that knows vectors."""
+    native = native_package.native_if_usable()
+    return native is not None and native.convolves
+
+
+@functools.cache
+def threads() -> int:
+    """As many as this process may use: as the BLAS of NumPy, which is set by the environment."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    return min(cores, int(wanted)) if wanted.isdigit() and int(wanted) else cores
+
+
+def _three(numbers: Ints, fill: int) -> Ints:
+    return (fill,) * (AXES - len(numbers)) + numbers
+
+
+def _five(x: Array, lead: int) -> Array:
+    """`x` with three spatial axes, which begin at `lead`."""
+    return x.reshape(x.shape[:lead] + (1,) * (AXES + 2 - x.ndim) + x.shape[lead:])
+
+
+def _side_by_side(x: Array) -> Array:
+    """`x` as the package reads it: aligned, its last axis contiguous."""
+    return x if x.strides[-1] == x.itemsize and x.flags.aligned else np.ascontiguousarray(x)
+
+
+def _is_pointwise(at: Windows) -> bool:
+    return prod(at.window) == 1 and at.padded == at.space
+
+
+def _every_stride(at: Windows) -> tuple[slice, ...]:
+    """What windows of one place see of (batch, *space, channels)."""
+    return (slice(None), *[slice(0, (n - 1) * s + 1, s) for n, s in zip(at.out, at.stride, strict=True)])
+
+
+def _in_a_line(*arrays: Array) -> list[Array]:
+    """Arrays that agree in all axes but the last, along one spatial axis where their memory allows it."""
+    if all(x.flags.c_contiguous for x in arrays):
+        return [x.reshape(1, 1, 1, -1, x.shape[-1]) for x in arrays]
+    return [_five(x, 1) for x in arrays]
+
+
+def _settings(at: Windows) -> tuple[Ints, Ints, Ints, int]:
+    return _three(at.stride, 1), _three(at.dilation, 1), _three(tuple([a for a, _ in at.pads]), 0), threads()
+
+
+_ONE_PLACE = ((1,) * AXES, (1,) * AXES, (0,) * AXES)
+
+
+def forward(x: Array, w: Array, at: Windows) -> Array:
+    """The convolution of `x` (batch, *space, channels) with `w` (*window, channels, filters)."""
+    x, out = _side_by_side(x), np.empty((len(x), *at.out, w.shape[-1]), x.dtype)
+    native = native_package.native()
+    if _is_pointwise(at):
+        seen, result = _in_a_line(x[_every_stride(at)], out)
+        native.convolve(seen, _five(w, 0), result, *_ONE_PLACE, threads())
+    else:
+        native.convolve(_five(x, 1), _five(w, 0), _five(out, 1), *_settings(at))
+    return out
+
+
+def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
+    """Its transpose with respect to `w`: from `x` and (batch, *windows, filters) to (*window, channels, filters)."""
+    x, g = _side_by_side(x), _side_by_side(g)
+    out = np.empty((*at.window, x.shape[-1], g.shape[-1]), x.dtype)
+    native = native_package.native()
+    if _is_pointwise(at):
+        seen, gradient = _in_a_line(x[_every_stride(at)], g)
+        native.convolve_filters(seen, _five(out, 0), gradient, *_ONE_PLACE, threads())
+    else:
+        native.convolve_filters(_five(x, 1), _five(out, 0), _five(g, 1), *_settings(at))
+    return out
+
+
+def input_gradient(g: Array, w: Array, at: Windows) -> Array:
+    """Its transpose with respect to `x`: from (batch, *windows, filters) to (batch, *space, channels)."""
+    g, out = _side_by_side(g), np.empty((len(g), *at.space, w.shape[-2]), g.dtype)
+    native, whole, filters, gradient = native_package.native(), _five(out, 1), _five(w, 0), _five(g, 1)
+    if _is_pointwise(at) and max(at.stride) == 1:
+        gradient, whole = _in_a_line(g, out)
+        native.convolve(gradient, filters.swapaxes(-1, -2), whole, *_ONE_PLACE, threads())
+        return out
+    strides, dilations, pads, _ = _settings(at)
+    places = zip(_three(at.window, 1), strides, dilations, pads, whole.shape[1:-1], strict=True)
+    for parts in itertools.product(*[_remainders(*axis) for axis in places]):
+        here = whole[(slice(None), *[part[0] for part in parts])]
+        some = filters[tuple([part[1] for part in parts])].swapaxes(-1, -2)
+        if some.size:
+            dilation, margins = tuple([part[2] for part in parts]), tuple([part[3] for part in parts])
+            native.convolve(gradient, some, here, (1,) * AXES, dilation, margins, threads())
+        else:
+            here[...] = 0
+    return out
+
+
+@functools.lru_cache(maxsize=1024)
+def _remainders(
+    window: int, stride: int, dilation: int, pad: int, size: int
+) -> tuple[tuple[slice, slice, int, int], ...]:
+    """The gradient of the input along one axis, as convolutions of the output's gradient with a stride of 1.
+
+    Place k of window o sees o * stride + k * dilation - pad. So the places of the input that leave one remainder by
+    the stride are seen by every so many places of the windows alone: by a filter of these, back to front.
+
+    Returns:
+        For each remainder: its places of the input, those of the filters, the dilation, and the margin before.
+    """
+    found = []
+    apart = stride // gcd(stride, dilation)  # from one place of the window to the next with that remainder
+    gap = apart * dilation // stride
+    for r in range(min(stride, size)):
+        first = next((k for k in range(min(apart, window)) if (r + pad - k * dilation) % stride == 0), None)
+        if first is None:
+            found.append((slice(r, None, stride), slice(0, 0), 1, 0))
+            continue
+        count = len(range(first, window, apart))
+        last = first + (count - 1) * apart
+        back = slice(last, first - 1 if first else None, -apart)
+        found.append((slice(r, None, stride), back, gap, (count - 1) * gap - (r + pad - first * dilation) // stride))
+    return tuple(found)
