@@ -24,6 +24,7 @@ from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
 from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
+from limelight_kernel.staged import array_memory
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 
@@ -295,7 +296,7 @@ class RecipeBook:
         place = self._place(x)
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
             if isinstance(x, SymbolicArray):
-                return self._array(x, name)
+                return self.array(name, x)
             if isinstance(x, SymbolicNumber):
                 return self._number(x, name, named)
             if isinstance(x, MixedNumber):
@@ -314,10 +315,13 @@ class RecipeBook:
         known = self._state.stand_ins.get(id(x))
         return not named or (known is not None and not isinstance(known[2], Tensor))
 
-    def _array(self, x: SymbolicArray, name: str) -> Recipe:
-        if id(x) not in self._written:
-            self._written[id(x)] = ArrayResult(self._result(x, name, named=False))
-        return self._written[id(x)]
+    def array(self, name: str, x: SymbolicArray) -> ArrayResult:
+        """The recipe of what a stand-in of an array stands for by now, be it that of an input."""
+        known = self._written.get(id(x))
+        if not isinstance(known, ArrayResult):
+            array_memory.refuse_lost(x)
+            self._written[id(x)] = known = ArrayResult(self._result(x, name, named=False))
+        return known
 
     def _number(self, x: SymbolicNumber, name: str, named: bool) -> Recipe:
         if x.unsure:

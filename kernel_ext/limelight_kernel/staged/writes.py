@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from limelight.user_code.source_line import Source
 from limelight_kernel.inputs.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.borrowed_state import Change, Itself, Place
 from limelight_kernel.staged.recipes import ArrayResult, Constant, Recipe, RecipeBook, Result, Run
@@ -74,6 +75,7 @@ class ArrayWrite:
 
     place: Place
     recipe: Result | ArrayResult
+    line: Source | None = None  # that changes it first, where the trace knows
 
     @property
     def paths(self) -> tuple[str, ...]:
