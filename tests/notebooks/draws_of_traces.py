@@ -50,9 +50,10 @@ class Covered:
         read = self._read_by(own)
         hot = hot or bool(read & self.names) or any((number, line) in self._lines for line in lines)
         hot = hot or bool(self._lines and read & _STREAMS)
-        changeable = own & self._changeable
-        for name in changeable:
-            self._shared[name] |= changeable
+        for part in _parts(node):
+            changeable = own & _mentions(part, inner) & self._changeable
+            for name in changeable:
+                self._shared[name] |= changeable
         if hot:
             self.names |= (own & (_bound(node) | self._changeable)) | {"_"}
             waiting = list(own & self._changeable)
@@ -80,6 +81,14 @@ def _statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
         for field in ("body", "orelse", "finalbody"):
             if isinstance(inside := getattr(part, field, None), list):
                 yield from inside
+
+
+def _parts(node: ast.stmt) -> list[ast.AST]:
+    """A statement; of `a, b = c, d` its two assignments."""
+    target, value = (node.targets[0], node.value) if isinstance(node, ast.Assign) else (None, None)
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return [node]
+    return [ast.Tuple([one, other], ast.Load()) for one, other in zip(target.elts, value.elts, strict=True)]
 
 
 def _bound(node: ast.AST) -> set[str]:

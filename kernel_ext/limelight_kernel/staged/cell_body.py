@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import re
 import threading
 import types
@@ -14,8 +15,10 @@ from typing import Any, Final
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell, StagedSyntaxError
@@ -29,6 +32,7 @@ from limelight_kernel.inputs.array_changes import (
     shared,
     sharing,
 )
+from limelight_kernel.inputs.contents import is_opened
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
@@ -230,7 +234,7 @@ class Body(threading.local):
         finally:
             _restore(state)
             for x, misses in memories:
-                if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
+                if x.cache_info().misses != misses and _remembers_tensors(x):
                     x.cache_clear()
         return tensors
 
@@ -247,6 +251,13 @@ class Body(threading.local):
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
+
+
+def _remembers_tensors(memory: Any) -> bool:
+    """Whether what a function remembers by `lru_cache` has, or may have, a tensor of the trace in it."""
+    known = [x for x in gc.get_referents(memory) if x is not memory.__dict__ and x is not memory.__wrapped__]
+    remembered = [leaf for x in known for leaf in nest.leaves_of(x)]
+    return any(isinstance(x, SymbolicTensor) or (is_opened(x) and not isinstance(x, type)) for x in remembered)
 
 
 def refuse_change(

@@ -125,6 +125,8 @@ def write_of(change: Change, book: RecipeBook) -> Write:
     items, gone, whole = _difference(change)
     root = str(change.place)
     kind = "attribute" if change.holder.attributes else "item"
+    if isinstance(change.now, dict) and not change.holder.attributes:
+        book.refuse_keys(root, dict(items))
     recipes = [(key, book.recipe(Step(kind, key).after(root), value)) for key, value in items]
     return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds or _adds(change))
 
