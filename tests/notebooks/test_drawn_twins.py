@@ -2,7 +2,7 @@
 
 LIMELIGHT_DRAWN_TWINS_SEED=K draws others, LIMELIGHT_DRAWN_TWINS_FLAGS="-q --autograph" stages them otherwise.
 A staged cell may refuse, which says so and leaves the notebook as it was, and it may warn of what Python does while
-tracing alone. Whatever it says nothing of is as in the plain cell.
+tracing alone: then what comes of these lines may differ (`draws_of_traces`). All else is as in the plain cell.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from draws_of_traces import Covered  # beside this file
 from grammar import CELLS, CHANGES, ORDERS, SETUP  # beside this file
 from hypothesis import HealthCheck, example, given, seed, settings
 from test_twins import shell  # noqa: F401  # the fixture
-from twin import Step, differences, first_said, run, same
+from twin import Step, differences, run, same
 
 EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "100"))
 SEED = os.environ.get("LIMELIGHT_DRAWN_TWINS_SEED")
 FLAGS = os.environ.get("LIMELIGHT_DRAWN_TWINS_FLAGS", "-q")
-ONCE = "once for each trace"  # what a warning says of draws and items taken: the runs after it may differ
 BUILT = {"net", "lazy", "opt"}  # weights that a refused cell has made stay, as those of a plain cell that fails
 NOTED = {"noting"}  # ends its `with` block in a refused cell, too
 
@@ -43,8 +43,21 @@ def test_drawn_cells_are_their_plain_twins(shell: Any, one: str, other: str, cha
         changed = _changed(staged[refused - 1], staged[refused])
         assert not changed, f"a refused cell has changed {changed}:\n" + "\n----\n".join(cells[1:])
         plain, staged, order = plain[:refused], staged[:refused], order[:refused]
-    found = list(differences(plain, staged, order))
-    assert not found or ONCE in first_said(staged, order), "\n----\n".join([*cells[1:], *found])
+    found = list(differences(plain, staged, order, Covered(cells).after))
+    assert not found, "\n----\n".join([*cells[1:], *found])
+
+
+def test_a_warning_of_draws_covers_what_comes_of_them_alone(shell: Any) -> None:  # noqa: F811
+    cells = (
+        "import random\nrandom.seed(0)\nx, xs, other, n = ll.ones(2), [1], [2], 1\nalias = xs",
+        "%%stage\nn = 5\nr = random.random()\ny = x * r\nxs.append(r)\nother.append(n)",
+        "z = y + 1.0\nw = x + 1.0",
+    )
+    covered, order = Covered(cells), (1, 2, 2, 3)
+    plain, staged = run(cells, order, shell, staged=False), run(cells, order, shell, staged=True)
+    assert not list(differences(plain, staged, order, covered.after))
+    assert list(differences(plain, staged, order))
+    assert covered.names - {"_"} == {"r", "y", "xs", "alias", "z"}
 
 
 def _changed(before: Step, after: Step) -> list[str]:

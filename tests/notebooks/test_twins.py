@@ -52,6 +52,7 @@ BY_AUTOGRAPH = {
     "numbers_that_a_tensor_decides",
     "numbers_on_one_path_alone",
     "numbers_rounded_and_asked",
+    "class_of_a_number_that_a_tensor_decides",
 }
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 

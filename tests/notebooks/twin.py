@@ -16,7 +16,7 @@ import gc
 import re
 import types
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,7 @@ class Step:
     result: Any
     names: dict[str, Any]
     printed: str = ""
+    warned: tuple[tuple[str, int], ...] = ()  # texts and lines of warnings
 
 
 @dataclass
@@ -163,7 +164,8 @@ def _step(shell: InteractiveShell, cell: str, line: str) -> Step:
     modules_last = sorted(visible(shell), key=lambda name: (isinstance(shell.user_ns[name], ll.Module), name))
     names = {name: visit.portrait(shell.user_ns[name]) for name in modules_last}  # weights made lazily move no numbers
     result = visit.portrait(ran.result)
-    return Step("" if error is None else type(error).__name__, said, result, names, captured.stdout)
+    warned = tuple([(str(one.message), one.lineno if one.filename.startswith("In[") else 0) for one in caught])
+    return Step("" if error is None else type(error).__name__, said, result, names, captured.stdout, warned)
 
 
 def visible(shell: InteractiveShell) -> set[str]:
@@ -174,9 +176,22 @@ def visible(shell: InteractiveShell) -> set[str]:
     return {name for name in own if not isinstance(shell.user_ns[name], StagedCell)} - {"In", "Out"}
 
 
-def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[int]) -> Iterator[str]:
-    """A sentence for each thing that the two runs have left different."""
+def differences(
+    plain: Sequence[Step],
+    staged: Sequence[Step],
+    order: Sequence[int],
+    covered: Callable[[int, Step, Step], Collection[str]] = lambda number, one, other: (),
+) -> Iterator[str]:
+    """A sentence for each thing that the two runs have left different.
+
+    Args:
+        plain: the steps without `%%stage`.
+        staged: those with it.
+        order: the numbers of the cells.
+        covered: says after each run, by the cell's number and the steps, which names may differ; "_" is the result.
+    """
     for place, (one, other) in enumerate(zip(plain, staged, strict=True)):
+        may_differ = covered(order[place], one, other)
         where = f"run {place + 1} (cell {order[place]})"
         if bool(one.error) != bool(other.error):
             raised = f"plain raises {one.error or 'nothing'}, staged {other.error or 'nothing'}"
@@ -188,9 +203,9 @@ def differences(plain: Sequence[Step], staged: Sequence[Step], order: Sequence[i
             if one.error != other.error:
                 yield f"{where}: plain raises {one.error}, staged {other.error}"
             return
-        if not same(one.result, other.result):
+        if "_" not in may_differ and not same(one.result, other.result):
             yield f"{where}: the result is {one.result}, staged {other.result}"
-        for name in sorted({*one.names, *other.names}):
+        for name in sorted({*one.names, *other.names}.difference(may_differ)):
             if name not in one.names or name not in other.names or not same(one.names[name], other.names[name]):
                 bound, staged_bound = one.names.get(name, "not bound"), other.names.get(name, "not bound")
                 yield f"{where}: {name} is {bound}, staged {staged_bound}"

@@ -15,12 +15,24 @@ from limelight.autograph.context import FunctionScope, here
 from limelight.autograph.function_source import UnconvertibleError
 from limelight.autograph.local_containers import links, made, passing
 from limelight.autograph.logical_operators import all_, any_, decides
-from limelight.autograph.python_numbers import as_number, picked, without_number
+from limelight.autograph.python_numbers import (
+    MixedNumber,
+    SymbolicNumber,
+    as_number,
+    dtypes_of,
+    picked,
+    tells,
+    without_number,
+)
 from limelight.autograph.transpiler import MARK, converted
+from limelight.core import nest
 from limelight.core.dispatch import apply
 from limelight.core.eager.operands import prepare
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
+from limelight.core.variable import Resource
+from limelight.errors import ControlFlowError
+from limelight.staging.function import Function
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
 
@@ -47,9 +59,12 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
         if overload is None and kind is type:
             function = as_converted(function)
     elif kind is FunctionType and is_ours(function.__code__) and function.__name__ not in _AS_GIVEN:
+        refuse_open_dtype(function, args, kwargs or {})
         args = tuple([without_number(_argument(x)) for x in args])  # `ll.constant(n)` of a number is a tensor
         kwargs = kwargs and {name: without_number(x) for name, x in kwargs.items()}
     else:
+        if isinstance(function, Function):
+            refuse_open_dtype(function, args, kwargs or {})
         function = as_converted(function)
     if any(type(x) is list or type(x) is dict for x in args):
         with passing(args):
@@ -59,6 +74,22 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     return made(result) if _makes_anew(function) else result
 
 
+def refuse_open_dtype(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises ControlFlowError where the dtype of a result would hang on what kind of number an argument is in a run."""
+    if not tells.codes or "dtype" in kwargs:
+        return
+    given = nest.leaves_of((args, kwargs))
+    mixed = [x for x in given if type(x) is MixedNumber and len(dtypes_of(x)) > 1]
+    if mixed and not any(isinstance(x, Tensor | Resource) and type(x) not in _NUMBERS for x in given):
+        found = " or ".join(sorted(dtype.name for dtype in dtypes_of(mixed[0])))
+        raise ControlFlowError(
+            f"{function.__name__} is given a Python number that a tensor decides, of another type in some runs than in "
+            f"others: its result would be of {found}, and what a graph returns has one dtype. Write float(x), or "
+            f"ll.constant(x, dtype=...), in its place{source_line.here()}"
+        )
+
+
+_NUMBERS: Final = (MixedNumber, SymbolicNumber)
 _MAKE: Final = (builtins.list, builtins.dict, builtins.sorted, copy.copy)
 
 

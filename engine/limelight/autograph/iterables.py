@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from limelight.autograph.python_numbers import as_number, like
+from limelight.autograph.python_numbers import as_number, as_row, is_array, like
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
@@ -14,6 +14,9 @@ from limelight.core.variable import Variable
 from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.trace_branch import tracing
 from limelight.user_code.tracebacks import in_place_of_python
+
+MOST_UNROLLED: Final = 16
+"""Rows of an array of NumPy's that a cell goes over one by one; more are steps of a loop in the graph."""
 
 
 class Steps(NamedTuple):
@@ -55,10 +58,12 @@ def steps(iterated: Any) -> Steps | None:
         return iterated
     if tracing() is None or not isinstance(iterated, Tensor | Variable):
         return None
+    if is_array(iterated) and iterated.shape[0] is not None and iterated.shape[0] <= MOST_UNROLLED:
+        return None  # by Python, as in a plain cell: its rows may have other names
     rows = as_tensor(iterated)
     if rows.ndim == 0:
         raise DTypeError("iteration over a scalar tensor: it has no axes; for numbers up to it write range(n)")
-    return Steps(count_of(rows), rows, lambda k, row: row)
+    return Steps(count_of(rows), rows, lambda k, row: as_row(row, iterated))
 
 
 def rounds(iterated: Any) -> Any:

@@ -45,11 +45,17 @@ def _type(*args: Any) -> Any:
         return type(*args)
     if type(args[0]) is MixedNumber:
         raise ControlFlowError(
-            "`type` is asked of what is a Python number in some runs, and in others a tensor or another kind of "
+            "the type is asked of what is a Python number in some runs, and in others a tensor or another kind of "
             "number, which is unknown while tracing; write isinstance(x, float), or begin with a tensor, as "
             "ll.constant(...), so that it is one in all"
         )
     return type(examples(args[0])[0])
+
+
+@in_place_of_python
+def class_of(x: Any) -> Any:
+    """`x.__class__`."""
+    return _type(x) if _stands_for_number((x,)) else x.__class__
 
 
 def _converting(kind: Any, dtype: Any) -> Any:

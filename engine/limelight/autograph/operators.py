@@ -13,6 +13,7 @@ from limelight.autograph.local_containers import made, whole
 from limelight.autograph.logical_operators import and_, compare, kept, not_, or_
 from limelight.autograph.loops import for_stmt, while_stmt
 from limelight.autograph.mutation_guards import rebinds, writes
+from limelight.autograph.number_builtins import class_of
 from limelight.autograph.printing import printer
 from limelight.autograph.transpiler import MARK, provide
 from limelight.autograph.undefined_variables import Undefined, UndefinedReturnValue, ld, ldu
@@ -37,6 +38,7 @@ __all__ = [
     "made",
     "not_",
     "or_",
+    "class_of",
     "printer",
     "rebinds",
     "trying",

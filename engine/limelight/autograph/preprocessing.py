@@ -149,7 +149,9 @@ class _Preparing(ast.NodeTransformer):
     # Assignments to parts of objects
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._noted(node, self._mangled(node.attr))
+        noted = self._noted(node, self._mangled(node.attr))
+        asks = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
+        return _operator("class_of", node, node.value) if asks else noted
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         return self._noted(node)

@@ -84,11 +84,13 @@ class SymbolicNumber(SymbolicTensor):
 class MixedNumber(SymbolicTensor):
     """A symbolic scalar that is a Python number in some runs, and in others a tensor or a number of another type.
 
-    `code`, a symbolic int32, says which (`_CODES`); `sources` and `unsure` are as of a `SymbolicNumber`.
+    `code`, a symbolic int32, says which (`_CODES`), and `codes` which ones there can be; `sources` and `unsure` are as
+    of a `SymbolicNumber`.
     """
 
-    __slots__ = ("code", "sources", "unsure")
+    __slots__ = ("code", "codes", "sources", "unsure")
     code: Any
+    codes: frozenset[int]
     sources: frozenset[Source]
     unsure: bool
 
@@ -111,7 +113,22 @@ def as_mixed(x: Any, code: Any, *made_of: Any) -> Any:
         return x
     made = _another(MixedNumber, x)
     made.code, made.sources, made.unsure = code, sources_of(*made_of), is_unsure(*made_of)
+    made.codes = frozenset().union(*map(_codes_of, made_of)) or frozenset(range(len(_CODES)))
     return made
+
+
+def _codes_of(x: Any) -> frozenset[int]:
+    """What the code of `x` can be in some run."""
+    return x.codes if type(x) is MixedNumber else frozenset() if isinstance(x, Blank) else frozenset([code_of(x)])
+
+
+def dtypes_of(x: Any) -> set[Any]:
+    """The dtypes of the tensors that a function makes of `x`, which is a number in some runs: one, or one for each."""
+    kinds = [_CODES[code] for code in x.codes]
+    return {
+        np.dtype(x.dtype) if kind is None else np.dtype(default_for(kind()) if kind in _PYTHON else kind)
+        for kind in kinds
+    }
 
 
 def _another(kind: Any, x: SymbolicTensor) -> Any:
@@ -161,6 +178,13 @@ def as_array(x: Any, *made_of: Any) -> Any:
     known = [one for one in made_of if not isinstance(one, Blank)]
     if tells.codes and array_stand_ins and type(x) is SymbolicTensor and known and all(map(is_array, known)):
         x.__class__ = array_stand_ins[0]
+    return x
+
+
+def as_row(x: Any, rows: Any) -> Any:
+    """`x`, a row of these, as what stands for a row of an array where they stand for one: `part_of` says so."""
+    if is_array(rows):
+        as_array(x, rows).part_of = rows
     return x
 
 
@@ -258,13 +282,21 @@ def in_loop(leaves: Sequence[Any], begin: Mapping[int, Any], codes: Mapping[int,
     """
     kinds = [kind_of(begin.get(at)) for at in range(len(leaves))]
     return [
-        as_mixed(x, leaves[codes[at]])
+        _mixed_in_round(x, leaves[codes[at]], begin.get(at))
         if at in codes
         else as_array(x, begin.get(at))
         if kind is None
         else as_number(x, kind, frozenset([(loop, at)]))
         for at, (x, kind) in enumerate(zip(leaves, kinds, strict=True))
     ]
+
+
+def _mixed_in_round(x: Any, code: Any, begin: Any) -> Any:
+    """What a body finds in place of `begin`: that, or whatever a round has made, which has the dtype of `x`."""
+    made = as_mixed(x, code)
+    if type(made) is MixedNumber:
+        made.codes = _codes_of(begin) | {0}
+    return made
 
 
 def mixed_in_loop(begin: Mapping[int, Any], after: Mapping[int, Any], loop: int, always: bool) -> set[int]:
@@ -289,7 +321,7 @@ def after_loop(
     results: Sequence[Any], begin: Mapping[int, Any], after: Mapping[int, Any], codes: Mapping[int, int], loop: int
 ) -> list[Any]:
     """The results of a loop: numbers where they begin as such, and are of the same type `after` an iteration."""
-    kinds = {at: one_kind(begin.get(at), after.get(at)) for at in range(len(results))}
+    kinds = {at: _kind_after(begin.get(at), after.get(at)) for at in range(len(results))}
     numbers = {at for at, kind in kinds.items() if kind is not None and at not in codes}
     made_of = {at: {key for key in sources_of(after[at]) if key[0] == loop} for at in numbers}
     while lost := {at for at in numbers if any(other not in numbers for _, other in made_of[at])}:
@@ -306,6 +338,11 @@ def after_loop(
         else as_array(x, begin.get(at), after.get(at))
         for at, x in enumerate(results)
     ]
+
+
+def _kind_after(begin: Any, after: Any) -> Any:
+    """The type that a number has after a loop; one of NumPy's after a round that has made it of Python's."""
+    return kind_of(after) if _is_stand_in(after) and kind_of(begin) is not None else one_kind(begin, after)
 
 
 def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
@@ -329,7 +366,10 @@ def _of(name: str, python: Callable[..., Any], swapped: bool = False) -> Callabl
             return made
         if MixedNumber in map(type, operands) and name not in _TO_INT:
             _refuse_two_dtypes(name, made, operands)
-            return as_mixed(made, _result_code(name, python, operands), *operands)
+            result = as_mixed(made, _result_code(name, python, operands), *operands)
+            if type(result) is MixedNumber:
+                result.codes = _possible_codes(name, python, operands)
+            return result
         kind = int if name in _TO_INT else _result_kind(python, operands)
         if kind is None:
             return made
@@ -439,6 +479,14 @@ def _result_code(name: str, python: Callable[..., Any], operands: tuple[Any, ...
     place = functools.reduce(lambda place, code: place * len(_CODES) + code, codes)
     code = constant(table, int32)[place]
     return _of_power(code, operands[1]) if name == "pow" else code
+
+
+def _possible_codes(name: str, python: Callable[..., Any], operands: tuple[Any, ...]) -> frozenset[int]:
+    """What the code of the result of an operator can be."""
+    digits = operands[1:] if name == "round" else ()
+    places = itertools.product(*map(_codes_of, operands[: len(operands) - len(digits)]))
+    codes = {_code_for(python, tuple([_CODES[code] for code in place]), digits) for place in places}
+    return frozenset(codes | {_CODES.index(float)} if name == "pow" and _CODES.index(int) in codes else codes)
 
 
 def _of_power(code: Any, exponent: Any) -> Any:

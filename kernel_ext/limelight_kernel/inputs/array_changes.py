@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
-from limelight.core.tensor import Tensor
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
 _MOST_WORK: Final = 10_000
@@ -21,16 +21,12 @@ _MOST_WORK: Final = 10_000
 _METHODS: Final = frozenset(["sort", "fill", "partition", "put", "resize", "itemset", "setfield", "byteswap"])
 _IN_PLACE: Final = frozenset(["shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 
-_VIEWS: Final = frozenset(["reshape", "ravel", "squeeze", "transpose", "view", "swapaxes"])
-
 
 class ArrayChanges(NamedTuple):
     """The names that a cell changes in place if they are arrays: by statements that are calls, by `+=` and the like."""
 
     calls: tuple[tuple[str, ast.Expr], ...]
     augmented: Mapping[str, ast.AugAssign]
-    aliases: tuple[tuple[str, str, ast.AST], ...] = ()
-    """The names of arrays, other names that mean the same or a part of it, and where these are changed by `+=`."""
 
 
 def array_changes(tree: ast.Module) -> ArrayChanges:
@@ -51,70 +47,26 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
         x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in again
     }
     only_augmented = {name: node for name, node in augmented.items() if name not in bound}
-    return ArrayChanges(tuple(calls), only_augmented, tuple(_aliases(tree)))
+    return ArrayChanges(tuple(calls), only_augmented)
 
 
-def _aliases(tree: ast.Module) -> list[tuple[str, str, ast.AST]]:
-    """`b = a[1:]` or `b = a`, and `b += 1` further on; of each, `a`, `b` and the latter."""
-    found: list[tuple[str, str, ast.AST]] = []
-    changed = {
-        x.target.id: x for x in ast.walk(tree) if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
-    }
-    for node in ast.walk(tree):
-        target, value = None, None
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], node.value
-        elif isinstance(node, ast.For):
-            target, value = node.target, ast.Subscript(node.iter, ast.Constant(0), ast.Load())
-        if isinstance(target, ast.Name) and target.id in changed and value is not None:
-            found.append((ast.unparse(value), target.id, changed[target.id]))
-    return found
+def sharing(path: str, array: Any, values: Mapping[str, Any]) -> str:
+    """Another input with an array in it that has memory in common with the one at `path`, as code; empty for none.
 
-
-def _is_view(code: str, values: Mapping[str, Any]) -> str:
-    """The name of the array that an expression, as code, gives a view of; empty for all else. It runs none of it."""
-    tree = ast.parse(code, mode="eval").body
-    axes_left = 0
-    while not isinstance(tree, ast.Name):
-        if isinstance(tree, ast.Subscript):
-            keys = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
-            if not all(_keeps_view(key, values) for key in keys):
-                return ""  # an index of numbers or of an array, which copies
-            axes_left += sum(not isinstance(key, ast.Slice) and getattr(key, "value", 0) is not None for key in keys)
-            tree = tree.value
-        elif isinstance(tree, ast.Attribute) and tree.attr == "T":
-            tree = tree.value
-        elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr in _VIEWS:
-            tree = tree.func.value
-        else:
-            return ""
-    array = values.get(tree.id)
-    return tree.id if isinstance(array, np.ndarray) and array.ndim > axes_left else ""
-
-
-def _keeps_view(key: ast.expr, values: Mapping[str, Any]) -> bool:
-    """Whether an index gives a view: a slice, a number, or a name that means an integer or a tensor of one."""
-    if not isinstance(key, ast.Name):
-        return isinstance(key, ast.Slice | ast.Constant | ast.UnaryOp)
-    number = values.get(key.id)
-    if isinstance(number, Tensor):
-        return number.shape == () and number.dtype.kind in "iu"
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
-
-
-def _sharing(name: str, values: Mapping[str, Any]) -> str:
-    """Another input with an array in it that has memory in common with the array `name`; empty for none."""
-    array = values.get(name)
+    Two places of one container may have the same array: then it is the container itself.
+    """
     if not isinstance(array, np.ndarray):
         return ""
-    others = {other: x for other, x in values.items() if other != name and type(x) in (np.ndarray, list, tuple, dict)}
-    for other, value in others.items():
-        if any(isinstance(leaf, np.ndarray) and _overlap(leaf, array) for leaf in nest.leaves_of(value)):
-            return other
+    own = re.match(r"\w*", path)[0]  # type: ignore[index]  # it matches anything
+    for other, value in values.items():
+        if type(value) in (np.ndarray, list, tuple, dict):
+            arrays = [leaf for leaf in nest.leaves_of(value) if isinstance(leaf, np.ndarray) and overlap(leaf, array)]
+            if len(arrays) > (other == own):
+                return other
     return ""
 
 
-def _overlap(x: Any, y: Any) -> bool:
+def overlap(x: Any, y: Any) -> bool:
     """Whether arrays have an element in common; yes where that is too hard to say."""
     try:
         return np.shares_memory(x, y, max_work=_MOST_WORK)  # type: ignore[arg-type]  # NumPy's types know two numbers
@@ -127,14 +79,18 @@ def refuse_shared(
 ) -> None:
     """Raises StagedSyntaxError where `+=` changes an array whose memory another input shares; arguments as above."""
     for name, statement in changes.augmented.items():
-        other = _sharing(name, values)
+        other = sharing(name, values.get(name), values)
         if other:
-            code = ast.unparse(statement)
-            message = (
-                f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
-                f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
-            )
-            raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
+            where = (filename, statement.lineno, 1, lines[statement.lineno - header - 1])
+            raise StagedSyntaxError(shared(ast.unparse(statement), other), where)
+
+
+def shared(code: str, other: str) -> str:
+    """What is said of code that changes an array whose memory another input shares."""
+    return (
+        f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
+        f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
+    )
 
 
 def refuse_casts(
@@ -189,17 +145,6 @@ def refuse_calls(
         lines: of its text.
         header: how many lines stand above these.
     """
-    for code, alias, node in changes.aliases:
-        name = _is_view(code, values)
-        if name and name != alias:
-            line: Any = node
-            text = ast.unparse(node)
-            message = (
-                f"`{text}` changes the NumPy array `{name}` in place, of which `{alias}` is another name or a part; in "
-                f"a staged cell a tensor stands for it, and `{name}` would stay as it is. Write `{alias} = {alias} "
-                f"{text.split()[1][:-1]} ...` for a new array, or put the line into a cell above"
-            )
-            raise StagedSyntaxError(message, (filename, line.lineno, 1, lines[line.lineno - header - 1]))
     for name, node in changes.calls:
         if isinstance(values.get(name), np.ndarray):
             code = ast.unparse(node)

@@ -74,7 +74,10 @@ def _functions(value: object, namespace: Mapping[str, Any]) -> Iterator[Function
     if functions or module is None:
         return
     cls = value if isinstance(value, type) else type(value)
-    for base in cls.__mro__:
+    kinds: list[type] = list(cls.__mro__)
+    if isinstance(value, type):  # classes made of it run the code of its own class
+        kinds += inspect.getmro(type(value))
+    for base in kinds:
         if base.__module__ == module:
             for member in list(vars(base).values())[:MOST_MEMBERS]:
                 inner = member.fget if isinstance(member, property) else member

@@ -30,7 +30,15 @@ from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 from limelight_kernel.inputs.contents import attributes, is_opened
 from limelight_kernel.inputs.pins import Pins, by_value
-from limelight_kernel.inputs.portraits import PLAIN, Lent, changes_state, is_users_object, items_of
+from limelight_kernel.inputs.portraits import (
+    PLAIN,
+    Lent,
+    changes_state,
+    has_state,
+    is_users_object,
+    items_of,
+    may_have_state,
+)
 
 BY_IDENTITY = frozenset(["In", "Out"])  # lists and dictionaries that every cell adds to
 MOST_WAYS = 200  # that one cell compares
@@ -232,9 +240,14 @@ class ObjectReads:
             way = self._way(read, inputs, owners, is_called)
             if way is not None:
                 self._compared.add(key)
-                if read.use.chain.steps and changes_state(read.base, read.use.chain.steps[-1][1]):
+                if has_state(read.value) or _calls_to_change(read):
                     self._changed_by_runs.add(way.label)
                 yield way
+            elif _calls_to_change(read):
+                chain, _ = _whole(read)
+                changed = Way(f"{chain}[...]", chain.name, None if chain.name in inputs else read.start, chain.steps)
+                self._changed_by_runs.add(changed.label)
+                yield changed
         for name, value in inputs.items():
             yield from _of_class(name, value)
         for name in written:  # of which the reader of code takes no notice
@@ -277,6 +290,15 @@ class ObjectReads:
         if read.globals.get("__builtins__") is None or chain.name not in read.globals or module == "__main__":
             return None
         return Way(f"{module}.{chain}", chain.name, read.globals, chain.steps)
+
+
+def _calls_to_change(read: Read) -> bool:
+    """Whether a method is called that may change an object of a library: `file.write(x)`, or any on its own."""
+    chain = read.use.chain
+    if not chain.steps or chain.steps[-1][0] != "." or isinstance(read.base, (types.ModuleType, type)):
+        return False
+    alone = read.line.text.startswith(f"{chain}(")  # what it returns is dropped
+    return changes_state(read.base, chain.steps[-1][1]) or (alone and may_have_state(read.base))
 
 
 def _are_alike(now: dict[str, Any], last: dict[str, Any]) -> bool:
@@ -322,7 +344,7 @@ def _changing_part(function: types.FunctionType) -> str:
     """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
     if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
         return "__code__"
-    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
+    return "__defaults__" if function.__defaults__ else "__kwdefaults__" if function.__kwdefaults__ else ""
 
 
 def _has_more_than_its_key(value: Any) -> bool:

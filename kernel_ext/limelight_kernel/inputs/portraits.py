@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextvars
+import functools
 import hashlib
 import itertools
 import operator
@@ -17,6 +18,7 @@ import os
 import sys
 import threading
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
@@ -156,18 +158,10 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
         return (*value, *_attributes(value))
     if isinstance(value, dict):
         return (*value, *dict.values(value), *_attributes(value))
-    if isinstance(value, bytearray):
-        return (bytes(value),)
-    if isinstance(value, contextvars.ContextVar):
-        return (value.get(None),)
+    if (holds := next((tells for kind, tells in _HOLDERS if isinstance(value, kind)), None)) is not None:
+        return holds(value)
     if (tells := _STATE.get(_name_of(type(value)))) is not None:
         return tells(value)
-    if isinstance(value, _ENVIRONMENT):
-        return tuple(itertools.chain.from_iterable(value.items()))
-    if isinstance(value, np.ndarray):
-        return _of_array(value)
-    if isinstance(value, types.FunctionType):
-        return (value.__code__, *defaults_of(value).values())
     if isinstance(value, (Tensor, Resource, *_CODE)):
         return None
     if hasattr(type(value), "__array__"):
@@ -244,6 +238,18 @@ def _slots(kind: type) -> tuple[str, ...]:
     return tuple([name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")])
 
 
+_HOLDERS: Final[tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...]] = (
+    (np.ndarray, _of_array),
+    (types.FunctionType, lambda value: (value.__code__, *defaults_of(value).values())),
+    (functools.partial, lambda x: (x.func, *x.args, *x.keywords, *x.keywords.values(), *_attributes(x))),
+    (functools._lru_cache_wrapper, lambda value: (value.cache_info().misses, value.cache_info().currsize)),
+    (bytearray, lambda value: (bytes(value),)),
+    (weakref.ref, lambda value: (value(),)),
+    (contextvars.ContextVar, lambda value: (value.get(None),)),
+    (_ENVIRONMENT, lambda value: tuple(itertools.chain.from_iterable(value.items()))),
+)
+"""What objects of certain classes hold."""
+
 _HASHES: Final = ("_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "hmac")
 
 
@@ -266,11 +272,43 @@ _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
 }
 """What objects of Python's own library hold that change by their methods, by the names of their classes."""
 
+_COMPARED: Final = frozenset([
+    *("builtins", "types", "functools", "collections", "limelight", "limelight_kernel", "limelight_widgets"),
+    *("numpy", "random", "matplotlib", "logging", "IPython"),  # their changes are warned of
+])  # fmt: skip
+"""Where the classes are whose objects are looked into, or of whose methods is known what they do."""
 _READ_ONLY: Final = frozenset(
-    ["getvalue", "getbuffer", "tell", "closed", "digest", "hexdigest", "name", "is_set", "qsize", "empty", "full"]
+    [
+        "cache_info",
+        "cache_parameters",
+        "getvalue",
+        "getbuffer",
+        "tell",
+        "closed",
+        "digest",
+        "hexdigest",
+        "name",
+        "is_set",
+        "qsize",
+        "empty",
+        "full",
+    ]
 )
 
 
 def changes_state(owner: object, name: str) -> bool:
     """Whether `owner` is one of those objects, and its method `name` may change it."""
-    return name not in _READ_ONLY and _name_of(type(owner)) in _STATE
+    if isinstance(owner, functools._lru_cache_wrapper):
+        return name == "cache_clear"
+    return name not in _READ_ONLY and has_state(owner)
+
+
+def has_state(x: object) -> bool:
+    """Whether `x` is one of those objects; whoever it is handed to may change it."""
+    return _name_of(type(x)) in _STATE
+
+
+def may_have_state(x: object) -> bool:
+    """Whether `x` is of another library's class, so that a method may change what nobody compares."""
+    library = type(x).__module__.partition(".")[0]
+    return library not in _COMPARED and not is_users_object(x) and items_of(x) is None

@@ -21,6 +21,7 @@ from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, new_uid
 from limelight.staging.symbolic import SymbolicTensor
+from limelight_kernel.staged import array_memory
 
 _PLAIN: Final = (
     *(bool, int, float, complex, np.ndarray, np.generic),
@@ -82,7 +83,7 @@ class SymbolicArray(SymbolicTensor):
 
     def flatten(self, order: str = "C") -> Any:
         """A copy of one axis."""
-        return self.reshape(-1)
+        return self.copy().reshape(-1)
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """As NumPy's, which takes sizes one by one as well; `order` may be "C"."""
@@ -135,6 +136,8 @@ def stand_for_array(traced: Any) -> None:
     """Has a symbolic tensor be one that stands for an array."""
     if type(traced) is SymbolicTensor:
         traced.__class__ = SymbolicArray
+    if isinstance(traced, SymbolicArray):
+        array_memory.remember(traced)
 
 
 def _as_array(x: Any) -> Any:
@@ -184,14 +187,16 @@ def _as_numpy_says(
         args = [_cast(x, kind, casts) for x in args]
     made = ours(*args, **kwargs)
     if isinstance(made, tuple | list) and isinstance(said, tuple | list) and len(made) == len(said):
-        return type(said)([_like(x, one) for x, one in zip(made, said, strict=True)])
-    return _like(made, said)
+        return type(said)([_like(x, one, args) for x, one in zip(made, said, strict=True)])
+    return _like(made, said, args)
 
 
-def _like(made: Any, said: Any) -> Any:
+def _like(made: Any, said: Any, given: Any) -> Any:
     if not isinstance(made, SymbolicTensor) or not isinstance(said, np.ndarray | np.generic):
         return made
     right = made if made.dtype == said.dtype else SymbolicTensor.astype(made, said.dtype)
+    if any(isinstance(x, SymbolicArray) and x._value is right._value for x in given):
+        right = apply(get("identity"), (right._as_own(),))  # NumPy makes another array, as of `array.astype(...)`
     return _as_array(right)
 
 
@@ -228,7 +233,19 @@ def _samples(given: Any, by_elements: bool) -> Any:
     return np.broadcast_to(np.ones((), given.dtype), sizes)
 
 
-_squeezed, _reshaped, _transposed = _of("squeeze"), _of("reshape"), _of("transpose")
+def _view(name: str) -> Callable[..., Any]:
+    """A method whose result shows the same memory, in NumPy."""
+    tensors = getattr(SymbolicTensor, name)
+
+    @functools.wraps(tensors)
+    def method(self: SymbolicArray, *args: Any, **kwargs: Any) -> Any:
+        made = tensors(self, *args, **kwargs)
+        return _as_array(made._as_own() if made is self else made)
+
+    return method
+
+
+_squeezed, _reshaped, _transposed = _view("squeeze"), _view("reshape"), _view("transpose")
 
 
 def _as_one(numbers: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -267,5 +284,44 @@ _MADE_OF_OTHERS: Final[dict[str, Callable[..., Any]]] = {
 }
 """Functions of NumPy's of which others are made, as NumPy makes them."""
 
-for _name in (*_BY_ELEMENTS, *_METHODS):
+
+def _in_place(name: str) -> Callable[..., Any]:
+    """A method for `x += y` and the like, which NumPy does in the memory of `x`."""
+    ufunc = getattr(np, _UFUNCS.get(name, name))
+
+    def method(self: SymbolicArray, other: Any) -> Any:
+        if not array_memory.may_change(self):
+            return NotImplemented  # then `x + y` is bound to the name
+        if isinstance(other, Tensor) and not isinstance(other, SymbolicArray | SymbolicNumber | MixedNumber):
+            return of_ufunc(other, ufunc, "__call__", self, other, out=(self,))  # which refuses, as in a plain cell
+        new = getattr(self, f"__{name}__")(other)
+        if new is NotImplemented:
+            return new
+        fits = None in new.shape or None in self.shape or new.shape == self.shape
+        array_memory.refuse_cast(self, new, fits and np.can_cast(new.dtype, self.dtype, "same_kind"))
+        cast: Any = new if new.dtype == self.dtype else SymbolicTensor.astype(new, self.dtype)
+        array_memory.change(self, cast)
+        return self
+
+    method.__name__ = f"__i{name}__"
+    return method
+
+
+_UFUNCS: Final = {
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "floordiv": "floor_divide",
+    "pow": "power",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+
+for _name in (*_BY_ELEMENTS, *[name for name in _METHODS if name != "ravel"]):
     setattr(SymbolicArray, _name, _of(_name))
+SymbolicArray.ravel = _view("ravel")  # type: ignore[method-assign]
+for _name in _ARITHMETIC:
+    setattr(SymbolicArray, f"__i{_name}__", _in_place(_name))

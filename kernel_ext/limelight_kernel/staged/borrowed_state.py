@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
+from limelight_kernel.inputs.array_changes import overlap
 from limelight_kernel.inputs.contents import (
     ATOMS,
     CONTAINERS,
@@ -34,7 +35,8 @@ from limelight_kernel.inputs.contents import (
     set_attribute,
 )
 from limelight_kernel.inputs.pins import Pinned
-from limelight_kernel.staged.array_stand_ins import stand_for_array
+from limelight_kernel.staged import array_memory
+from limelight_kernel.staged.array_stand_ins import SymbolicArray, stand_for_array
 
 _ABSENT: Final = object()
 
@@ -51,6 +53,13 @@ class Place(NamedTuple):
         for step in self.path:
             x = step(x)
         return x
+
+    def found(self, values: Mapping[str, Any]) -> Any:
+        """The same; None where nothing stands there."""
+        try:
+            return self.find(values)
+        except (AttributeError, LookupError, TypeError):
+            return None
 
     def then(self, step: Step) -> Place:
         return Place(self.name, (*self.path, step))
@@ -231,6 +240,25 @@ class BorrowedState:
         return x
 
     # Afterwards
+
+    def changed_arrays(self, assigned: Collection[str] = ()) -> list[tuple[Place, Any, Any]]:
+        """The arrays of NumPy's that the code has changed in place: where they are, their stand-ins, they themselves.
+
+        Raises StagedSyntaxError where a branch or a loop has changed one, and has not `assigned` its name.
+        """
+        for x, place, _ in self.stand_ins.values():
+            if isinstance(x, SymbolicArray) and (place.path or place.name not in assigned):
+                array_memory.refuse_lost(x)
+        return [(place, x, array) for x, place, array in self.stand_ins.values() if array_memory.is_changed(x)]
+
+    def shown_by(self, array: Any) -> str:
+        """An object of the user's that has an array with memory of this one, and had no stand-in for it, as code."""
+        for holder, place, _ in self._real.values():
+            held = holder.contents()
+            for x in held.values() if isinstance(held, dict) else held:
+                if isinstance(x, np.ndarray) and overlap(x, array):
+                    return str(place)
+        return ""
 
     def changes(self) -> list[Change]:
         """What the code has changed, but for state that it has made once and for all: variables, layers."""

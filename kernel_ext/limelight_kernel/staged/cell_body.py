@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import re
 import threading
 import types
@@ -14,17 +15,28 @@ from typing import Any, Final
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
+from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
+from limelight.staging.symbolic import SymbolicTensor
+from limelight.user_code.source_line import Source
 from limelight_kernel.cell.cell_function import as_function
-from limelight_kernel.cell.compiled_cell import Cell
+from limelight_kernel.cell.compiled_cell import Cell, StagedSyntaxError
 from limelight_kernel.cell.statements import where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
-from limelight_kernel.inputs.array_changes import array_changes, refuse_calls, refuse_casts, refuse_shared
+from limelight_kernel.inputs.array_changes import (
+    array_changes,
+    refuse_calls,
+    refuse_casts,
+    refuse_shared,
+    shared,
+    sharing,
+)
+from limelight_kernel.inputs.contents import is_opened
 from limelight_kernel.inputs.input_keys import goes_into_graph
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
-from limelight_kernel.staged import notebook_lock
+from limelight_kernel.staged import array_memory, notebook_lock
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.identities import questions
@@ -62,9 +74,15 @@ class OutputTemplate:
             if type(old) in (int, float) and type(new) is type(old) and new != old
         ]
 
+    @property
+    def arrays(self) -> dict[Place, Source]:
+        """Where the arrays of NumPy's are that the code has changed in place, with the lines."""
+        return {x.place: x.line for x in self.writes if isinstance(x, ArrayWrite) and x.line}
+
     def of_arrays(self, tensors: tuple[Tensor, ...]) -> dict[str, Any]:
-        """The types of what arrays of NumPy's are to hold after a run, by name."""
-        return {x.place.name: tensors[x.recipe.index].spec for x in self.writes if isinstance(x, ArrayWrite)}
+        """The types of what arrays are to hold after a run, by name, where no line of the code has been asked."""
+        arrays = [x for x in self.writes if isinstance(x, ArrayWrite) and x.line is None]
+        return {x.place.name: tensors[x.recipe.index].spec for x in arrays}
 
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
@@ -105,7 +123,11 @@ def split_outputs(
     recipes.update({name: book.if_assigned(name, recipes[name], flag) for name, flag in made.sometimes.items()})
     recipes[RESULT] = book.output("result", made.result)
     computed = {name: recipe for name, recipe in recipes.items() if isinstance(recipe, Result | ArrayResult)}
-    into_arrays = [ArrayWrite(Place(name), recipe) for name, recipe in computed.items() if name in arrays]
+    into_arrays = [
+        ArrayWrite(place, book.array(str(place), x), array_memory.line_of_change(x))
+        for place, x, _ in state.changed_arrays(made.assigned)
+    ]
+    into_arrays += [ArrayWrite(Place(name), recipe) for name, recipe in computed.items() if name in arrays]
     recipes = {name: recipe for name, recipe in recipes.items() if name not in arrays or name not in computed}
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
@@ -145,13 +167,22 @@ class Body(threading.local):
     """Runs a cell's Python code for the tracer; each thread that calls the cell has attributes of its own.
 
     Before a call, `originals` says what each input means in the notebook: what does not travel into the graph reaches
-    the code as it is. After a trace, `last` is its template. `converted` runs in place of the code as written.
+    the code as it is. After a trace, `last` is its template.
+
+    Args:
+        shell: whose notebook it is.
+        cell: the code.
+        converted: runs in place of the code as written.
+        changed: is given, for all threads, where arrays of NumPy's are that traces change in place, with the lines.
     """
 
-    def __init__(self, shell: InteractiveShell, cell: Cell, converted: Converted | None = None) -> None:
+    def __init__(
+        self, shell: InteractiveShell, cell: Cell, converted: Converted | None, changed: dict[Place, Source]
+    ) -> None:
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
+        self._changed = changed
         self._text = (cell.filename, cell.lines, cell.header)
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
@@ -194,26 +225,56 @@ class Body(threading.local):
             state.begin()
             with recording_none_gradients(self._cell.filename) as unconnected:
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
+            for place, x, array in state.changed_arrays(made.assigned):
+                refuse_change(place, array_memory.line_of_change(x), array, self.originals, state)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             refuse_casts(self._arrays, template.of_arrays(tensors), self.originals, *self._text)
             self.last = template
+            self._changed |= template.arrays
         finally:
             _restore(state)
             for x, misses in memories:
-                if x.cache_info().misses != misses:  # what it has remembered may be a tensor of the trace
+                if x.cache_info().misses != misses and _remembers_tensors(x):
                     x.cache_clear()
         return tensors
 
     def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
         """Raises where the code changes an array in place that can be reached in two ways; asked at each call."""
         refuse_shared(self._arrays, values, *self._text)
+        for place, line in self._changed.items():
+            if place.name in values and isinstance(array := place.found(values), np.ndarray):
+                refuse_change(place, line, array, values)
 
     def may_refuse(self, values: Mapping[str, Any]) -> bool:
         """Whether a call with inputs of these types has to be asked that."""
-        return any(isinstance(values.get(name), np.ndarray) for name in self._arrays.augmented)
+        return bool(self._changed) or any(isinstance(values.get(name), np.ndarray) for name in self._arrays.augmented)
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
+
+
+def _remembers_tensors(memory: Any) -> bool:
+    """Whether what a function remembers by `lru_cache` has, or may have, a tensor of the trace in it."""
+    known = [x for x in gc.get_referents(memory) if x is not memory.__dict__ and x is not memory.__wrapped__]
+    remembered = [leaf for x in known for leaf in nest.leaves_of(x)]
+    return any(isinstance(x, SymbolicTensor) or (is_opened(x) and not isinstance(x, type)) for x in remembered)
+
+
+def refuse_change(
+    place: Place, line: Source, array: Any, values: Mapping[str, Any], state: BorrowedState | None = None
+) -> None:
+    """Raises StagedSyntaxError for a change of an array in place whose memory can be reached in another way.
+
+    Args:
+        place: where the array is.
+        line: that changes it.
+        array: it.
+        values: what the cell's inputs mean.
+        state: what was lent to the trace, if it is the first run.
+    """
+    other = sharing(str(place), array, values) or ("" if state is None else state.shown_by(array))
+    if other:
+        raise StagedSyntaxError(shared(line.text, other), (line.file, line.line, 1, line.text))
 
 
 def _restore(state: BorrowedState) -> None:

@@ -23,7 +23,9 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
+from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
+from limelight_kernel.staged import array_memory
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
 
@@ -268,6 +270,16 @@ class RecipeBook:
             now |= {key: x for key, x in attributes(met.value).items() if type(x) in ATOMS or isinstance(x, CONTAINERS)}
         return Change(holder, Itself(met.value, met.name), {}, now, only_adds=False) if now else None
 
+    def refuse_keys(self, name: str, x: Mapping[Any, Any]) -> None:
+        """Raises LeakedTensorError for a dictionary of which a key has a tensor of the cell in it."""
+        for key in x:
+            if type(key) not in ATOMS and self._place(key) is None and _leads_to_tensor(key):
+                raise LeakedTensorError(
+                    f"a key of `{name}` is, or has in it, a tensor of the cell, which has a value only when the graph "
+                    f"runs. Make that dictionary in a cell below, or take a name or a number as the key"
+                    f"{self._where(name)}"
+                )
+
     def _is_hot(self, x: Any) -> bool:
         known = self._met.get(id(x))
         return known is not None and known.hot
@@ -295,7 +307,7 @@ class RecipeBook:
         place = self._place(x)
         if isinstance(x, Tensor) and not self._is_input(x, place, named):
             if isinstance(x, SymbolicArray):
-                return self._array(x, name)
+                return self.array(name, x)
             if isinstance(x, SymbolicNumber):
                 return self._number(x, name, named)
             if isinstance(x, MixedNumber):
@@ -314,10 +326,13 @@ class RecipeBook:
         known = self._state.stand_ins.get(id(x))
         return not named or (known is not None and not isinstance(known[2], Tensor))
 
-    def _array(self, x: SymbolicArray, name: str) -> Recipe:
-        if id(x) not in self._written:
-            self._written[id(x)] = ArrayResult(self._result(x, name, named=False))
-        return self._written[id(x)]
+    def array(self, name: str, x: SymbolicArray) -> ArrayResult:
+        """The recipe of what a stand-in of an array stands for by now, be it that of an input."""
+        known = self._written.get(id(x))
+        if not isinstance(known, ArrayResult):
+            array_memory.refuse_lost(x)
+            self._written[id(x)] = known = ArrayResult(self._result(x, name, named=False))
+        return known
 
     def _number(self, x: SymbolicNumber, name: str, named: bool) -> Recipe:
         if x.unsure:
@@ -359,11 +374,20 @@ class RecipeBook:
 
     def _parts(self, met: _Met, name: str, named: bool) -> Parts:
         x, parts = met.value, met.inside
+        if isinstance(x, dict):
+            self.refuse_keys(name, x)
         if isinstance(x, (*CONTAINERS, tuple)):  # what was looked at leaves out plain values
             parts = [*_items(x), *_own(x)]
         elif _is_object(x) and not isinstance(x, types.CellType):
             parts = _own(x)
         return [(step, self._recipe(child, step.after(name), named)) for step, child in parts]
+
+
+def _leads_to_tensor(x: Any, depth: int = 3) -> bool:
+    """Whether `x`, a key of a dictionary, is or holds a tensor of the trace."""
+    if isinstance(x, SymbolicTensor):
+        return True
+    return depth > 0 and any(_leads_to_tensor(child, depth - 1) for _, child in children(x))
 
 
 def _inside(x: Any) -> Iterator[tuple[Step, Any]]:

@@ -86,7 +86,7 @@ class StagedCell(Function):
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self.warnings = CellWarnings(cell.filename)
         self._shell = shell
-        self._body = Body(shell, cell, _converted(cell) if options.autograph else None)
+        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, {})
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
         self._keys_read = keys_read(cell.tree)

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from limelight.user_code.source_line import Source
 from limelight_kernel.inputs.contents import Holder, Step, delete_attribute, mapping, set_attribute
 from limelight_kernel.staged.borrowed_state import Change, Itself, Place
 from limelight_kernel.staged.recipes import ArrayResult, Constant, Recipe, RecipeBook, Result, Run
@@ -74,6 +75,7 @@ class ArrayWrite:
 
     place: Place
     recipe: Result | ArrayResult
+    line: Source | None = None  # that changes it first, where the trace knows
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -123,6 +125,8 @@ def write_of(change: Change, book: RecipeBook) -> Write:
     items, gone, whole = _difference(change)
     root = str(change.place)
     kind = "attribute" if change.holder.attributes else "item"
+    if isinstance(change.now, dict) and not change.holder.attributes:
+        book.refuse_keys(root, dict(items))
     recipes = [(key, book.recipe(Step(kind, key).after(root), value)) for key, value in items]
     return Write(change.place, change.holder.attributes, recipes, gone, whole, change.only_adds or _adds(change))
 

@@ -138,9 +138,13 @@ def test_a_number_that_the_other_paths_dtype_cannot_hold_is_refused(text: str) -
 
 MEETS = {
     "n = 2\nif t > 1:\n    n = 3\nr = [0] * n": "repeats a list, whose length a graph cannot leave open",
-    "n = 2.0\nif t > 1:\n    n = t\nr = type(n)": r"`type` is asked of.*write isinstance\(x, float\)",
+    "n = 2.0\nif t > 1:\n    n = t\nr = type(n)": r"the type is asked of.*write isinstance\(x, float\)",
     "n = 2.0\nif t > 1:\n    n = 3.0\nr = np.sqrt(n)": r"given to np.sqrt: .* Write ll.sqrt\(...\)",
     "n = 2.0\nif t > 1:\n    n = t\nr = np.ones(2) * n": r"array of NumPy's.* Write ll.constant\(array\)",
+    "n = 2\nif t > 1:\n    n = 3.5\nr = ll.stack([n, n])": r"stack is given a Python number.* of float32 or int32",
+    "n = 2\nif t > 1:\n    n = 3.5\nr = ll.constant(n)": r"constant is given a Python number.* of float32 or int32",
+    "n = 2\nif t > 1:\n    n = 3.5\nr = f(n * 2)": r"f is given a Python number.* of float32 or int32",
+    "n = 2.0\nif t > 1:\n    n = t\nr = n.__class__": r"the type is asked of.*write isinstance\(x, float\)",
     "n = 2.0\nif t > 1:\n    n = 3.0\nr = n + 1j": r"complex number.* Write ll.constant\(x\)",
 }
 
@@ -148,5 +152,7 @@ MEETS = {
 @pytest.mark.parametrize("text", MEETS)
 def test_what_a_graph_cannot_do_for_numbers_is_refused_at_the_line(text: str) -> None:
     cell = converted_cell(ast.parse(text), "<cell>")
+    f = ll.function(lambda x: x * 2)
+    f.__name__ = "f"
     with pytest.raises(ControlFlowError, match=f"(?s){MEETS[text]}.*<cell> line 4"):
-        ll.function(lambda t: cell({"t": t, "np": np}))(ll.constant(0.5))
+        ll.function(lambda t: cell({"t": t, "np": np, "ll": ll, "f": f}))(ll.constant(0.5))

@@ -1,0 +1,112 @@
+"""Arrays of NumPy's that a cell changes in place, by `x += y` and the like, and which of them share memory.
+
+While a cell is traced, a stand-in has the changed numbers from that line on: all names of an array are names of one
+stand-in, so each of them sees the change, and the array of an input gets it after each run. A view is a stand-in of its
+own, which would see nothing. So a change of a view is refused at the line, and one of an array that has views.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from typing import Any, Final
+
+from limelight.core import dispatch
+from limelight.staging.symbolic import VIEWS, SymbolicTensor
+from limelight.staging.tracer import Tracer
+from limelight.user_code import source_line
+from limelight.user_code.source_line import Source
+from limelight_kernel.cell.compiled_cell import StagedSyntaxError
+
+_alive: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+"""All stand-ins of arrays, by id: tensors cannot be the elements of a set."""
+
+
+def remember(x: SymbolicTensor) -> None:
+    """Takes note of a new stand-in."""
+    _alive[id(x)] = x
+
+
+def is_changed(x: Any) -> bool:
+    """Whether it is a stand-in that has been changed in place."""
+    return isinstance(x, SymbolicTensor) and "changed_at" in x.__dict__
+
+
+def refuse_lost(x: SymbolicTensor) -> None:
+    """Raises StagedSyntaxError where a branch or a loop has changed `x`, which means the array as it was before."""
+    lost = x.__dict__.get("lost")
+    if lost is not None:
+        raise lost
+
+
+def line_of_change(x: Any) -> Source:
+    """Where it was changed first."""
+    line: Source = x.__dict__["changed_at"]
+    return line
+
+
+def may_change(x: SymbolicTensor) -> bool:
+    """Whether `x += y` changes an array; no for a scalar of NumPy's, and for what a loop carries from step to step.
+
+    Raises StagedSyntaxError where something else shows the same memory, and where a tensor decides whether it happens.
+    """
+    here = next((one for one in reversed(dispatch.stack()) if isinstance(one, Tracer)), None)
+    if x.shape == () and x._value.node is not None:
+        return False
+    if "part_of" in x.__dict__ and x.shape != ():
+        raise _refusal(x, "of which it is a row")
+    memory, others = _memory(x), [other for other in list(_alive.values()) if other is not x]
+    if any(other._tracer is x._tracer and _memory(other) is memory for other in others):
+        raise _refusal(x, "of which another name has a part, or the whole")
+    if here is None or here is not x._tracer:  # in a branch or a loop, which binds the name to another array
+        x.__dict__.setdefault("lost", _refusal(x, "in a branch or a loop that a tensor decides"))
+        return False
+    if here._level.is_outermost or memory.node is not None:
+        return True
+    if memory is not x._value:
+        raise _refusal(x, "of which it is a part, in a loop or a branch that a tensor decides")
+    return False
+
+
+def change(x: SymbolicTensor, new: SymbolicTensor) -> None:
+    """Has `x` stand for the numbers of `new`."""
+    x.__dict__.setdefault("changed_at", source_line.user_line())
+    for name in ("_value", "_uid", "_device"):
+        setattr(x, name, getattr(new, name))
+
+
+def refuse_cast(x: SymbolicTensor, new: SymbolicTensor, fits: bool) -> None:
+    """Raises StagedSyntaxError where an array cannot take what is computed for it, as NumPy refuses it."""
+    if not fits:
+        line = source_line.user_line()
+        text = "" if line is None else line.text
+        name = re.split(r"\s*\W{1,3}=", text)[0]
+        raise _error(
+            f"`{text}`: the array `{name}` of {x.dtype}{list(x.shape)} cannot take the result, which is {new.spec}; "
+            f"NumPy refuses that, too. Write `{name} = {name} ...` for a new array",
+            line,
+        )
+
+
+def _memory(x: SymbolicTensor) -> Any:
+    """The value that an array is a view of, or its own."""
+    value = x._value
+    while (node := value.node) is not None and node.op.name in VIEWS and value.spec.shape != ():  # type: ignore[union-attr]  # a tensor's
+        value = node.inputs[0]
+    return value
+
+
+def _refusal(x: SymbolicTensor, why: str) -> StagedSyntaxError:
+    line, whole = source_line.user_line(), x.__dict__.get("part_of", x)
+    text = "" if line is None else line.text
+    name = whole._tracer.name_of(_memory(whole))
+    what = f"the NumPy array `{name}`" if name else "a NumPy array"
+    return _error(
+        f"`{text}` changes {what} in place, {why}; in a staged cell each name has a tensor of its own, which would "
+        "stay as it is. Write `x = x + y` for a new array, or put the line into a cell above",
+        line,
+    )
+
+
+def _error(message: str, line: Source | None) -> StagedSyntaxError:
+    return StagedSyntaxError(message, *([] if line is None else [(line.file, line.line, 1, line.text)]))
