@@ -117,7 +117,7 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
 def _with_what_updates_alone_read(
     chosen: list[Lane], calls: Sequence[Any], inputs: Sequence[Sequence[int]]
 ) -> list[Lane]:
-    """The same lanes, but what no module makes and only updates read, as the learning rate, is of the update as well."""
+    """The same lanes, but what no module makes and only updates read, as a learning rate, is of the update, too."""
     readers: list[list[int]] = [[] for _ in chosen]
     for i, row in enumerate(inputs):
         for k in row:
