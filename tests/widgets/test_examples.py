@@ -173,9 +173,9 @@ def trained(layers, repeated=0):
 
 
 def sighted(name, state):
-    """What is seen of a graph at first, in three rooms."""
+    """What is seen of a graph at first, in four rooms, the first of which is as small as a pane of the dashboard."""
     rooms = []
-    for room in ((420.0, 900.0), (820.0, 516.0), (1800.0, 900.0)):
+    for room in ((230.0, 130.0), (420.0, 900.0), (820.0, 516.0), (1800.0, 900.0)):
         sight = first_sight(state, 0, room)
         manner = {key: value for key, value in asdict(sight.manner).items() if value not in (False, inf)}
         places = sight.drawing.boxes | sight.drawing.frames

@@ -183,6 +183,11 @@ class ConcreteFunction:
         return self._outputs.describe([value.spec for value in self.graph.outputs])
 
     @property
+    def output_paths(self) -> list[str]:
+        """How each output of the graph is reached from the result, '["loss"]'; none where the result is a tensor."""
+        return [] if self._outputs.bare else self._outputs.paths("")
+
+    @property
     def device(self) -> str | None:
         """The device asked for by the scope around the call, None when there was none."""
         return None if self.key.device is None else self.key.device.short

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import limelight as ll
-from limelight_widgets.figures.box_text import words
-from limelight_widgets.figures.visible_boxes import visible
+from limelight_widgets.figures.box_text import words, words_in
+from limelight_widgets.figures.nested_layout import Manner
+from limelight_widgets.figures.visible_boxes import Box, Picture, visible
 from limelight_widgets.folds.graph import GraphFold
 
 
@@ -39,3 +40,37 @@ def test_a_group_tells_the_variables_of_all_that_is_in_it_and_an_optimiser_its_r
     assert said["forward", "model"] == "▣ 5 variables"
     assert said["backward", "model"] == ""
     assert ("update", "Momentum: 5 variables, one rule") in said
+
+
+def test_a_gradient_says_that_it_is_one_where_no_lane_does():
+    box = Box("n1", "node", 0, 0, "", lane="backward")
+    state = {
+        "sources": [],
+        "graphs": [{"nodes": [{"op": "matmul", "kind": "op", "out": ["f32[2,3]"], "names": ["%1"]}]}],
+    }
+    picture = Picture([box])
+    assert words_in(state, picture, Manner())["n1"].title == "∇ matmul"
+    assert words_in(state, picture, Manner(lanes=True))["n1"].title == "matmul"
+    terse = words_in(state, picture, Manner(terse=True))["n1"]
+    assert (terse.title, terse.detail, terse.size()[1]) == ("∇ matmul", "", 24.0)
+
+
+def test_what_has_no_room_is_the_number_of_ops_not_the_line():
+    group = {
+        "kind": "module",
+        "label": "moe",
+        "cls": "MixtureOfExperts",
+        "ops": 64,
+        "size": 64,
+        "at": [0, 20],
+        "parent": -1,
+    }
+    state = {"sources": [], "graphs": [{"groups": [group]}]}
+    assert words(state, Box("g0", "group", 0, 0, "")).detail == "MixtureOfExperts · line 20"
+
+
+def test_the_name_of_the_only_variable_is_told_however_long_it_is():
+    group = {"kind": "scope", "label": "s", "ops": 2, "size": 2, "parent": -1}
+    state = {"sources": [], "graphs": [{"groups": [group]}]}
+    tag = "the_positional_embedding_of_the_decoder f32[3]"
+    assert words(state, Box("g0", "group", 0, 0, ""), [tag]).tags == "▣ the_positional_embedding_…"

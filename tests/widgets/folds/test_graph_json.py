@@ -11,6 +11,7 @@ import pytest
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.graph_json import Describer, attribute_text
+from limelight_widgets.folds.graph_names import Names
 
 
 def test_a_graph_becomes_json(network):
@@ -175,5 +176,5 @@ def test_what_a_branch_closes_over_has_the_name_that_it_has_outside(make, fake_f
     value = outer.node("read_variable", w)
     result = outer.node("cond", outer.input("p"), value, y, functions=(fake_function("true_fn", inner),))
     describer = Describer()
-    describer.graph(outer.graph(result, y), ["z", "y"])
+    describer.graph(outer.graph(result, y), Names(["z", "y"]))
     assert [given["name"] for given in describer.state()["graphs"][1]["inputs"]] == ["w", "y"]

@@ -97,3 +97,55 @@ def test_two_functions_of_one_name_are_not_two_calls_of_one(monkeypatch):
     step = traced(monkeypatch, "<below>", SOURCE + TWO, other=other)
     step(ll.ones((2,)))
     assert top(step) == [("forward", "rest"), ("forward", "rest (<above>)"), ("forward", "rest (call 2)")]
+
+
+def lanes_of(step: ll.function) -> dict[str, list[str]]:
+    """The ops of each lane, as traced."""
+    fold = GraphFold(step)
+    fold.describe_all()
+    found: dict[str, list[str]] = {}
+    for node in fold.state()["graphs"][0]["nodes"]:
+        found.setdefault(node["lane"], []).append(node["op"])
+    return found
+
+
+def test_a_loss_of_inner_gradients_is_no_update():
+    """As of a differential equation: the loss is made of gradients, and no gradient reads its last ops."""
+    net = nn.Sequential(nn.Dense(4, activation="tanh"), nn.Dense(1))
+    adam, x = ll.optim.Adam(1e-3), ll.ones((3, 1))
+    net(x)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as outer:
+            with ll.GradientTape() as inner:
+                inner.watch(x)
+                value = net(x)
+            slope = inner.gradient(value, x)
+            loss = ll.mean((slope - value) ** 2) + ll.max(value)
+        adam.apply(outer.gradient(loss, net.trainable_variables), net.trainable_variables)
+        return loss
+
+    step(x)
+    found = lanes_of(step)
+    assert not {"mean", "max"} & set(found["update"])
+    assert "mean" in found["forward"] + found["loss"]
+
+
+def test_what_only_updates_read_is_of_the_update():
+    net, rate = nn.Dense(2), ll.Variable(0.5)
+    x = ll.ones((3, 2))
+    net(x)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            loss = ll.sum(net(x))
+        for v, g in zip(net.trainable_variables, tape.gradient(loss, net.trainable_variables), strict=True):
+            v.assign_sub(ll.exp(rate) * g)
+        return loss
+
+    step(x)
+    found = lanes_of(step)
+    assert found["update"].count("exp") == 2
+    assert "exp" not in found["forward"] + found.get("loss", [])

@@ -25,7 +25,7 @@ def test_what_is_not_worth_it_is_passed_over():
 
 
 def test_a_run_begins_where_it_is_told_to():
-    (run,) = runs("cabcabcabc", several, lambda at: "cabcabcabc"[at])
+    (run,) = runs("cabcabcabc", several, lambda at, _period: "cabcabcabc"[at])
     assert run == Run(1, 3, 3)
 
 

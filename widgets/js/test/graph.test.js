@@ -16,7 +16,7 @@ import { openable } from "../src/graph/open-all.js";
 import { across, around, places } from "../src/graph/box-paths.js";
 import { find, matcher } from "../src/graph/search.js";
 import { bytesOf, visible } from "../src/graph/visible-boxes.js";
-import { membersOf, positionsOf, sizeOf, valuesOf, wordsOf } from "../src/graph/box-text.js";
+import { membersOf, positionsOf, sizeOf, valuesOf, wordsIn, wordsOf } from "../src/graph/box-text.js";
 
 // Written by tests/widgets/test_examples.py: what Python makes of the same graphs.
 const { graphs: EXAMPLES, sights: SIGHTS } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
@@ -277,7 +277,7 @@ for (const { name, state, rooms } of SIGHTS) {
   test(`${name}: the same at first sight as in Python`, () => {
     for (const { room: [width, height], ...sight } of rooms) {
       const found = firstSight(state, 0, { width, height });
-      const said = new Map(found.picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
+      const said = wordsIn(state, found.picture.boxes, found.manner);
       const drawing = draw(found.picture, new Map([...said].map(([box, words]) => [box, sizeOf(words)])), found.manner);
       assert.deepEqual([...(found.open ?? [])].sort(), sight.open);
       assert.deepEqual([...found.dissolved].sort(), sight.dissolved);
@@ -299,7 +299,7 @@ for (const { name, state, rooms } of SIGHTS) {
     for (const [width, height] of [[500, 400], [820, 516], [1400, 760]]) {
       const found = firstSight(state, 0, { width, height });
       assert.ok(found.picture.boxes.length <= MOST_BOXES);
-      const drawing = draw(found.picture, new Map(found.picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))])), found.manner);
+      const drawing = draw(found.picture, new Map([...wordsIn(state, found.picture.boxes, found.manner)].map(([name, words]) => [name, sizeOf(words)])), found.manner);
       const places = [...drawing.boxes.values()];
       const overlap = (a, b) => a.x < b.x + b.width - 1e-6 && b.x < a.x + a.width - 1e-6 && a.y < b.y + b.height - 1e-6 && b.y < a.y + a.height - 1e-6;
       assert.deepEqual(places.filter((a, i) => places.some((b, k) => k > i && overlap(a, b))), []);

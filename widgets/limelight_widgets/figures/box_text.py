@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from limelight_widgets.figures.layered_layout import Point
-from limelight_widgets.figures.visible_boxes import Box, call_label
+from limelight_widgets.figures.nested_layout import Manner
+from limelight_widgets.figures.visible_boxes import Box, Picture, call_label
 from limelight_widgets.folds.fold import State
 from limelight_widgets.format import counted, shortened
 
@@ -17,6 +18,8 @@ TITLE_CHARACTER = 7.4
 MANY = 30  # ops of a layer from which on they are counted on its box
 TAG_WIDTH = 26  # characters of all variables of a box together; beyond, they are counted
 DETAIL_CHARACTER = 6.7  # width of a character of the second line
+RANDOM_STATE = "random state"
+GRADIENT = "∇"  # before the title of what a gradient computes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,25 @@ class Words:
         return width + 14.0, 24.0 + (14.0 if self.detail else 0.0) + (14.0 if self.tags else 0.0)
 
 
+def words_in(state: State, picture: Picture, manner: Manner) -> dict[str, Words]:
+    """The words on all boxes of a picture that is drawn in that manner: where no lane says it, gradients do."""
+    said = {box.name: words(state, box, picture.tags.get(box.name, ())) for box in picture.boxes}
+    for box in picture.boxes:
+        if box.lane == "backward" and not manner.lanes:
+            said[box.name] = replace(said[box.name], title=f"{GRADIENT} {said[box.name].title}")
+        if manner.terse:
+            said[box.name] = replace(said[box.name], detail="", tags="")
+    return said
+
+
 def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:
     """The words on `box`, a box of a picture of `state` with these `tags`."""
     graph = state["graphs"][box.graph]
     if box.kind == "input":
         value = graph["inputs"][box.index]
         role = "captured " if value.get("captured") else ""
-        return _words(value["name"], value["name"], role + value["spec"], "input", "")
+        spec = RANDOM_STATE if value["spec"] == "generator" else role + value["spec"]  # a model may be a generator, too
+        return _words(value["name"], value["name"], spec, "input", "")
     if box.kind == "output":
         name, spec = values(graph)[graph["outputs"][box.index]]
         return _words(name, _output_title(graph, box.index), spec, "output", "")
@@ -69,12 +84,14 @@ def _group_words(group: State, box: Box, tags: Collection[str]) -> Words:
         return _words("", f"{box.more:,} more", "equal to these", "group", "")
     forward = box.lane in {"", "forward"}  # kind and line are said once for a layer and its gradient
     told = group["label"].endswith(f": {group.get('cls')}")  # of a layer of a sequence
-    kind = group.get("cls", "") if forward and group["kind"] == "module" and not told else ""
+    kind = group.get("cls", "") if forward and group["kind"] in {"module", "repeat"} and not told else ""
     ops: int = group["ops"] if "ops" in group else group["size"]
-    detail = [kind, "" if kind and ops < MANY else counted(ops, "op")]
     told_once = forward or group["kind"] == "optimiser"
-    detail.append(f"line {group['at'][1]}" if "at" in group and told_once else "")
-    said = _words("", group["label"], " · ".join(part for part in detail if part), "group", "")
+    line = f"line {group['at'][1]}" if "at" in group and told_once else ""
+    detail = [part for part in (kind, "" if kind and ops < MANY else counted(ops, "op"), line) if part]
+    if len(" · ".join(detail)) > DETAIL_WIDTH:  # the number of ops is told by the details, too
+        detail = [part for part in (kind, line) if part]
+    said = _words("", group["label"], " · ".join(detail), "group", "")
     if group["kind"] == "optimiser":
         said = replace(said, title=shortened(group["label"], RULES_WIDTH))
     return replace(said, tags=_tags(_all_tags(group, tags), box))
@@ -96,7 +113,8 @@ def _tags(tags: Collection[str], box: Box, *, writes: bool = False) -> str:
     used = [] if box.lane in {"backward", "update"} and not writes else [tag for tag in tags if not tag.startswith("▶")]
     named = " ".join(tag.split(" ")[0] for tag in used)
     noun = "value" if any(tag.split(" ")[0].endswith("]") for tag in used) else "variable"  # an element of a list
-    variables = f"▣ {named}" if len(named) <= TAG_WIDTH else f"▣ {counted(len(used), noun)}"
+    short = len(named) <= TAG_WIDTH or len(used) == 1
+    variables = f"▣ {shortened(named, TAG_WIDTH)}" if short else f"▣ {counted(len(used), noun)}"
     parts = [variables if used else "", results if len(results) <= TAG_WIDTH else "▶ outputs"]
     return "  ".join(part for part in parts if part)
 

@@ -7,12 +7,13 @@ the view; the tests hold both to the same examples.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
-from limelight_widgets.figures.box_text import Words, words
+from limelight_widgets.figures.box_text import Words, words_in
 from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
 from limelight_widgets.figures.opened_groups import opened_to
@@ -22,9 +23,10 @@ from limelight_widgets.folds.fold import State
 MOST_BOXES = 40
 WRAPS = 0.7  # of a lane's nodes that a group holds for its frame to be left out
 FEW = 4
-FEW_BOXES = 12  # a picture of fewer says too little
+FEW_BOXES = 14  # a picture of fewer says too little
 MOST_TRIALS = 24
 MOST_NODES = 250_000  # walked over in all trials
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +74,20 @@ def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> 
 
         return visible(state, graph, is_open, folded=True, dissolved=dissolved, most=most, tables=tables)
 
-    def trial(opened: Set[str], dissolved: Set[str]) -> Sight | None:
+    def trial(opened: Set[str], dissolved: Set[str], *, terse: bool = False) -> Sight | None:
         picture = seen(opened, dissolved, MOST_BOXES)
         if len(picture.boxes) > MOST_BOXES:  # is not laid out: that takes most of the time
             return None
-        return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved))
+        return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved), terse=terse)
 
     best = _laid_out(state, seen(set(), set()), room, frozenset(), frozenset(), closed=True)
     wrapping = _wrappers(described)
-    for dissolved in (_all_steps(described, wrapping), wrapping):
-        more = trial(dissolved, dissolved)
+    with_steps = _all_steps(described, wrapping)
+    ahead = [_but_gradients(described, names) for names in (with_steps, wrapping)]
+    tried = [with_steps, wrapping, *(names for names in ahead if names != wrapping)]
+    few = len(best.picture.boxes) < FEW_BOXES  # the names of layers say more than the shapes of what is around them
+    for dissolved, terse in [*((names, False) for names in tried), *((names, True) for names in tried if few)]:
+        more = trial(dissolved, dissolved, terse=terse)
         if more is not None and more.scale >= best.scale:
             best = more
             break
@@ -105,15 +111,26 @@ def _ways(opened: list[str], dissolved: list[str], *, few: bool) -> list[tuple[l
 
 
 def _wrappers(graph: State) -> set[str]:
-    """Modules and functions around nearly all there is in a lane: what is in them says more than their frames do."""
+    """Modules and functions around nearly all there is in a lane: what is in them says more than their frames do.
+
+    So are their gradients, whatever else there is in that lane.
+    """
     lanes = Counter(node.get("lane", "") for node in graph["nodes"])
     inside = {-1}
+    paths: set[str] = set()
     for index, group in enumerate(graph["groups"]):
         if group["parent"] not in inside or group["kind"] not in {"module", "function", "scope"}:
             continue
-        if group["size"] >= WRAPS * lanes.get(group.get("lane", ""), group["size"]):
+        of_wrapper = group.get("lane") == "backward" and group.get("path") in paths
+        if of_wrapper or group["size"] >= WRAPS * lanes.get(group.get("lane", ""), group["size"]):
             inside.add(index)
+            paths |= {group["path"]} if group.get("path") else set()
     return {f"g{index}" for index in inside if index >= 0}
+
+
+def _but_gradients(graph: State, names: Set[str]) -> set[str]:
+    """Those of the groups that are no gradients: where both have no room, the model says more than its gradient."""
+    return {name for name in names if graph["groups"][int(name[1:])].get("lane") != "backward"}
 
 
 def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
@@ -127,11 +144,13 @@ def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
 
 
 def _steps(graph: State, group: int) -> Sequence[int]:
-    """The members of a repeat of a few different modules in a row, as layers that differ in width: all say more."""
+    """The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all say more."""
     repeat = graph["groups"][group].get("repeat", {})
     members: Sequence[int] = repeat.get("members", [])
-    few = repeat.get("count", 0) <= FEW
-    return members if few and all(graph["groups"][member]["kind"] == "step" for member in members) else []
+    inside = [graph["groups"][member] for member in members]
+    names = {_DIGITS.sub("", member.get("title", "")) for member in inside}
+    unlike = all(member["kind"] == "step" for member in inside) or len(names) == len(inside) > 1
+    return members if unlike and repeat.get("count", 0) <= FEW else []
 
 
 def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list[str], list[str]] | None:
@@ -173,6 +192,7 @@ def _laid_out(
     dissolved: frozenset[str],
     *,
     closed: bool = False,
+    terse: bool = False,
 ) -> Sight:
     """The picture in the manner that fits best.
 
@@ -182,15 +202,17 @@ def _laid_out(
         room: width and height.
         opened: groups, as in `Sight`.
         dissolved: groups, as in `Sight`.
-        closed: whether nothing less than this picture can be shown: it is drawn without lanes where it fits so alone.
+        closed: whether nothing less than this picture can be shown: where it fits so alone, it is drawn without lanes,
+            and without words but its titles.
+        terse: whether it is drawn without these words in any case.
     """
     folded = opened is not None
-    said = {box.name: words(state, box, picture.tags.get(box.name, ())) for box in picture.boxes}
-    sizes = {name: box.size() for name, box in said.items()}
     far = len(picture.boxes) > 4 * MOST_BOXES  # it will not be shown: no need to know how it would look
     best: Sight | None = None
-    for manner in [Manner()] if far else _manners(picture, room, closed=closed):
-        drawing = draw(picture, sizes, manner)
+    manners = [replace(manner, terse=manner.terse or terse) for manner in _manners(picture, room, closed=closed)]
+    for manner in [Manner()] if far else manners:
+        said = words_in(state, picture, manner)
+        drawing = draw(picture, {name: box.size() for name, box in said.items()}, manner)
         scale = min(room[0] / max(drawing.width, 1e-9), room[1] / max(drawing.height, 1e-9), 1.0)
         if best is None or scale > best.scale:
             best = Sight(opened, dissolved, folded, manner, picture, said, drawing, scale)
@@ -205,12 +227,12 @@ def _manners(picture: Picture, room: Point, *, closed: bool) -> list[Manner]:
     width, height = room
     lanes = {box.lane for box in picture.boxes} | {frame.lane for frame in picture.frames}
     plain = [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
-    if not lanes & {"backward", "update"}:
-        return plain
-    return [
-        Manner(across=True, limit=width, lanes=True),
-        Manner(across=True, limit=width, lanes=True, joined=True),
-        Manner(limit=height, lanes=True),
-        Manner(limit=height, lanes=True, joined=True),
-        *(plain if closed else []),  # type that can be read is worth more than lanes
-    ]
+    if lanes & {"backward", "update"}:
+        in_lanes = [
+            Manner(across=True, limit=width, lanes=True),
+            Manner(across=True, limit=width, lanes=True, joined=True),
+            Manner(limit=height, lanes=True),
+            Manner(limit=height, lanes=True, joined=True),
+        ]
+        plain = [*in_lanes, *plain] if closed else in_lanes  # type that can be read is worth more than lanes
+    return [*plain, *(replace(manner, terse=True) for manner in plain)] if closed else plain  # and than shapes

@@ -25,12 +25,14 @@ class Manner:
 
     `across`: from left to right, not from top to bottom. `limit`: the extent beyond which a chain of boxes goes on in
     another row, or column. `lanes`: forward, backward and update have a row each; `joined`: the update has none.
+    `terse`: boxes bear their titles alone.
     """
 
     across: bool = False
     limit: float = inf
     lanes: bool = False
     joined: bool = False
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,10 @@ class Differences:
         """One, of both traces: the arguments that differ, then the ops."""
         rows = [Contrast(f"argument `{path}`", *row) for path, *row in self.arguments]
         rows += [Contrast(f"op {op}", before, after, line) for line, op, before, after in self.nodes[:ROWS]]
-        return (Story("difference", self.sentence, contrasts=tuple(rows), unlisted=max(len(self.nodes) - ROWS, 0)),)
+        name, _, said = self.sentence.partition(": ")
+        title, capital = f"`{name}`: two traces compared", said[:1].upper() + said[1:]
+        unlisted = max(len(self.nodes) - ROWS, 0)
+        return (Story("difference", title, said=(capital,), contrasts=tuple(rows), unlisted=unlisted),)
 
     def to_dict(self) -> dict[str, Any]:
         rows = {"arguments": [list(row) for row in self.arguments], "nodes": [list(row) for row in self.nodes]}

@@ -16,6 +16,7 @@ from limelight.core.collector import collector_paused
 from limelight.staging import partial_trace
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
+from limelight_widgets.folds.graph_names import NO_NAMES, Names, capture_names, output_names
 from limelight_widgets.folds.partial_graphs import partial_state
 from limelight_widgets.folds.pass_history import of_passes, of_traces
 from limelight_widgets.folds.version_links import link
@@ -214,11 +215,12 @@ class GraphFold:
         key = (entry.index, id(entry.graph), id(_optimised(entry)[0]), self._whole)
         if self._described[0] != key:
             known = hasattr(function, "output_names")  # by a staged cell
-            names = function.output_names(entry) if known else ()
+            outputs = function.output_names(entry) if known else output_names(getattr(entry, "output_paths", ()))
+            names = Names(outputs, capture_names(function, entry))
             self._described = key, self._versions(entry, names) | {"described": self._mark}
         return self._described[1]
 
-    def _versions(self, entry: Any, names: Sequence[str] = ()) -> State:
+    def _versions(self, entry: Any, names: Names) -> State:
         large = len(entry.graph.nodes) > LARGE and not self._whole
         return _variant(entry, self._which, names) if large else _variants(entry, names)
 
@@ -259,14 +261,14 @@ def _label(number: int, position: int, kept: int) -> str:
     return f"trace #{number + 1} of {kept}" if number == position else f"trace #{number + 1}, {kept} kept"
 
 
-def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
+def _variants(entry: Any, names: Names = NO_NAMES) -> State:
     """Both versions of an entry's graph, and what the optimiser did to come from one to the other."""
     describer = Describer()
     optimised, records = _optimised(entry)
     with collector_paused():
         variants = [
-            {"key": "traced", "graph": describer.graph(entry.graph, output_names)},
-            {"key": "optimised", "graph": describer.graph(optimised, output_names, optimised=True)},
+            {"key": "traced", "graph": describer.graph(entry.graph, names)},
+            {"key": "optimised", "graph": describer.graph(optimised, names, optimised=True)},
         ]
         changed = link(describer, entry.graph, optimised, records)
         passes = [_pass(record) | ({"changed": changed[i]} if i in changed else {}) for i, record in enumerate(records)]
@@ -275,13 +277,13 @@ def _variants(entry: Any, output_names: Sequence[str] = ()) -> State:
     return {"variants": variants, "passes": passes} | history | describer.state()
 
 
-def _variant(entry: Any, which: Which, output_names: Sequence[str]) -> State:
+def _variant(entry: Any, which: Which, names: Names) -> State:
     """One version of an entry's graph; the other one is `waiting`."""
     describer = Describer()
     optimised, records = _optimised(entry)
     runs = which == "optimised"
     with collector_paused():
-        graph = describer.graph(optimised if runs else entry.graph, output_names, optimised=runs)
+        graph = describer.graph(optimised if runs else entry.graph, names, optimised=runs)
     variants = [{"key": which, "graph": graph}]
     waiting = "traced" if runs else "optimised"
     passes = [_pass(record) for record in records]

@@ -11,6 +11,7 @@ import numpy as np
 from limelight.graph.printer import nested
 from limelight_widgets.folds import graph_tree, loose_nodes
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.graph_names import NO_NAMES, Names
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
 
@@ -42,8 +43,8 @@ class Describer:
         self._stacks: dict[tuple[int, str], list[list[object]]] = {}
         self._alive: list[Any] = []  # keeps ids unique while describing
 
-    def graph(self, graph: Any, output_names: Sequence[str] = (), *, optimised: bool = False) -> int:
-        """Describes `graph` and all that it calls; returns its index. Names its outputs, if there is one for each.
+    def graph(self, graph: Any, names: Names = NO_NAMES, *, optimised: bool = False) -> int:
+        """Describes `graph` and all that it calls; returns its index. `names` are those that it has for the user.
 
         `optimised`: functions that it calls are described as they run, not as they were traced.
         """
@@ -51,8 +52,12 @@ class Describer:
         index = self._place(graph)
         while self._waiting:
             self._describe(*self._waiting.pop())
-        if output_names and len(output_names) == len(graph.outputs):
-            self._graphs[index]["output_names"] = [shortened(name, NAME_WIDTH) for name in output_names]
+        if names.outputs and len(names.outputs) == len(graph.outputs):
+            self._graphs[index]["output_names"] = [shortened(name, NAME_WIDTH) for name in names.outputs]
+        captures = [given for given in self._graphs[index]["inputs"] if given.get("captured")]
+        for k, name in names.captures.items():
+            if _UNNAMED.fullmatch(captures[k]["name"]):
+                captures[k]["name"] = name
         for described in self._graphs[index:]:  # what calls comes before what it calls
             _name_captures(described, self._graphs)
         return index

@@ -48,14 +48,16 @@ TITLE_WIDTH = 200
 CODE_WIDTH = 18
 MOST_DIFFERENCES = 6
 MOST_VALUES = 4  # of one difference
+MOST_NAMED = 3  # groups in a round of a loop that its title names
+MEMBERS_WIDTH = 24  # characters of the names of members that differ
 _INDEXING = frozenset(
-    {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient"}
+    {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient", "conv_transpose"}
 )
 _ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
 _LAYER = re.compile(r"(\d+): (\w+)")
 _APPLIES = re.compile(r"(\w+)\.apply\(")
-_LAST_NUMBER = re.compile(r"(.*?)(\d+)$")
+_NUMBERS = re.compile(r"(\d+)")
 
 
 def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], excerpts: Excerpts) -> None:
@@ -160,7 +162,7 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
     if signature is None:
         dtypes = [text.partition("[")[0] for text in out]
         ranks = [0 if "[]" in text else text.count(",") + 1 for text in out]
-        blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs
+        blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs  # where a round of a loop is, not what it does
         common = (op, blurred, calls, *dtypes, line, node["lane"])
         loose = hash(common) if node["kind"] == "variable" and op not in READS else 0
         signature = known[key] = loose, hash((common, *ranks, node.get("operands")))
@@ -178,7 +180,7 @@ def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable
         "title": shortened(title, TITLE_WIDTH),
         "label": shortened(_label(tree, group, title), TITLE_WIDTH),
         "path": group.path,
-        "cls": segment.cls if segment else "",
+        "cls": segment.cls if segment else _class_of_members(tree, group),
         "lane": group.lane,
         "size": group.size,
         "at": at(segment.at) if segment and segment.at is not None else None,
@@ -224,19 +226,60 @@ def _rules(tree: Hierarchy, group: Group) -> str:
 
 
 def _repeat_title(tree: Hierarchy, group: Group) -> str:
-    """What the members are called: "blocks.0–3" where they are numbered, else the name of the first."""
+    """What the members are called: "blocks.0–3" where they are numbered, names where they differ, else the first's."""
     assert group.repeat is not None
-    titles = [tree.groups[k].title for k in group.repeat.members if tree.groups[k].kind != "step"]
-    if titles and tree.groups[group.repeat.members[0]].kind == "variable":
+    members = [tree.groups[k] for k in group.repeat.members]
+    if members and members[0].kind == "variable":
         return "variable"
-    ends = [match for title in titles if (match := _LAST_NUMBER.match(title))]
-    if ends and len(ends) == len(titles) and len({match[1] for match in ends}) == 1:
-        numbers = sorted(int(match[2]) for match in ends)
-        return f"{ends[0][1]}{numbers[0]}–{numbers[-1]}"
+    rounds = [_called(tree, member) for member in members]
+    if not rounds or not rounds[0] or len({len(names) for names in rounds}) > 1:
+        return group.title.partition(" (call ")[0]
+    if len(rounds[0]) > MOST_NAMED:
+        return group.title
+    return " + ".join(
+        _range_title([name.partition(" (call ")[0] for name in names]) for names in zip(*rounds, strict=True)
+    )
+
+
+def _called(tree: Hierarchy, member: Group) -> list[str]:
+    """The titles of what a member is, or of the groups in a round of a loop."""
+    if member.kind != "step":
+        return [member.title]
+    return [tree.groups[child.at].title for child in member.children if child.is_group]
+
+
+def _range_title(titles: Sequence[str]) -> str:
+    """The titles of equal things as one.
+
+    >>> _range_title(["blocks.0", "blocks.1", "blocks.2"]), _range_title(["1: Dense", "2: Dense"])
+    ('blocks.0–2', '1–2: Dense')
+    >>> _range_title(["layer2.0", "layer3.0"]), _range_title(["layer2.0", "layer3.1"])
+    ('layer2–3.0', 'layer2.0, layer3.1')
+    >>> _range_title(["age_head", "sex_head"]), _range_title(["net", "net"]), _range_title(["query", "key", "value"])
+    ('age_head, sex_head', 'net', 'query, key, value')
+    >>> _range_title(["a_head_with_a_long_name", "head_2", "head_3"])
+    'a_head_with_a_long_name, …'
+    """
+    parts = [_NUMBERS.split(title) for title in titles]
+    varying = [k for k, part in enumerate(zip(*parts, strict=False)) if len(set(part)) > 1]
+    if len(varying) == 1 and varying[0] % 2 and len({len(part) for part in parts}) == 1 and not _LAYER.match(titles[0]):
+        before, after = "".join(parts[0][: varying[0]]), "".join(parts[0][varying[0] + 1 :])
+        numbers = sorted(int(part[varying[0]]) for part in parts)
+        return f"{before}{numbers[0]}–{numbers[-1]}{after}"
     layers = [match for title in titles if (match := _LAYER.fullmatch(title))]
-    if layers and len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
+    if len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
         return f"{layers[0][1]}–{layers[-1][1]}: {layers[0][2]}"
-    return group.title.partition(" (call ")[0]
+    distinct = list(dict.fromkeys(titles))
+    named = ", ".join(distinct)
+    return named if len(named) <= MEMBERS_WIDTH else f"{distinct[0]}, …"
+
+
+def _class_of_members(tree: Hierarchy, group: Group) -> str:
+    """The class of the modules that a repeat is made of, "" where there are others."""
+    members = [] if group.repeat is None else [tree.groups[k] for k in group.repeat.members]
+    inside = [[tree.groups[c.at] for c in m.children if c.is_group] if m.kind == "step" else [m] for m in members]
+    classes = {one.segment.cls if one.segment and one.kind == "module" else "" for row in inside for one in row}
+    return classes.pop() if len(classes) == 1 else ""
 
 
 def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[str]:

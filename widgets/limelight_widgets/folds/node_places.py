@@ -1,8 +1,8 @@
 """Where in a program each node of a graph belongs: its lane, and the path of modules, scopes and functions around it.
 
-Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is whatever
-else comes of a gradient without going into another one. Of the rest, what follows the last module is "loss", if the
-graph has a backward pass; all others are "forward".
+Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is what only
+such updates read, and whatever else is made of gradients without going into another one. Of the rest, what follows the
+last module is "loss", if the graph has a backward pass; all others are "forward".
 """
 
 from __future__ import annotations
@@ -91,9 +91,7 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
         inputs: for each the indices of the nodes that it reads from, -1 for an input of the graph.
     """
     count = len(calls)
-    after, into = [False] * count, list(gradient)  # whether it comes of a gradient; whether it goes into one
-    for i in range(count):
-        after[i] = gradient[i] or any(k >= 0 and after[k] for k in inputs[i])
+    into = list(gradient)  # whether it goes into a gradient
     for i in range(count - 1, -1, -1):
         if into[i]:
             for k in inputs[i]:
@@ -102,17 +100,33 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
     updates = [call is not None and call.chain()[0].kind == "optimiser" for call in calls]
     module = [i for i in range(count) if calls[i] is not None and not gradient[i] and not updates[i]]
     last = module[-1] if module and any(gradient) else count
+    result: list[Lane] = []
+    for i in range(count):
+        # What a loss makes of the values of an inner gradient is read by no gradient, and is no update: those begin
+        # with what reads a gradient itself.
+        of_gradient = any(k >= 0 and (gradient[k] or result[k] == "update") for k in inputs[i])
+        if gradient[i] and not updates[i]:
+            result.append("backward")
+        elif updates[i] or (of_gradient and not into[i]):
+            result.append("update")
+        else:
+            result.append("loss" if i > last else "forward")
+    return _with_what_updates_alone_read(result, calls, inputs)
 
-    def lane(i: int) -> Lane:
-        if updates[i]:
-            return "update"
-        if gradient[i]:
-            return "backward"
-        if after[i] and not into[i]:
-            return "update"
-        return "loss" if i > last else "forward"
 
-    return [lane(i) for i in range(count)]
+def _with_what_updates_alone_read(
+    chosen: list[Lane], calls: Sequence[Any], inputs: Sequence[Sequence[int]]
+) -> list[Lane]:
+    """The same lanes, but what no module makes and only updates read, as a learning rate, is of the update, too."""
+    readers: list[list[int]] = [[] for _ in chosen]
+    for i, row in enumerate(inputs):
+        for k in row:
+            if k >= 0:
+                readers[k].append(i)
+    for i in range(len(chosen) - 1, -1, -1):
+        if chosen[i] in {"forward", "loss"} and calls[i] is None and readers[i]:
+            chosen[i] = "update" if all(chosen[k] == "update" for k in readers[i]) else chosen[i]
+    return chosen
 
 
 def _scopes(scope: str | None) -> tuple[Segment, ...]:

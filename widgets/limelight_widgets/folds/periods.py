@@ -29,15 +29,16 @@ class Run:
 def runs(
     symbols: Sequence[Hashable],
     worth: Callable[[Run], bool],
-    begins: Callable[[int], Any] | None = None,
+    begins: Callable[[int, int], Any] | None = None,
 ) -> list[Run]:
     """The repeated stretches of a sequence, leftmost and shortest period first; they do not overlap.
 
     Args:
         symbols: the sequence.
         worth: whether a run is to be taken.
-        begins: gives the position at which a pattern should begin the smallest number (a line of code): a run is moved
-            there within its first period where it still is worth it. By default it begins where it can.
+        begins: of a position and a period, gives that at which a pattern should begin the smallest number (a line of
+            code): a run is moved there within its first period where it still is worth it. By default it begins where
+            it can.
 
     >>> runs("xabababy", lambda run: run.count > 1)
     [Run(start=1, period=2, count=3)]
@@ -99,8 +100,8 @@ def _next_equal(symbols: Sequence[Hashable]) -> list[int]:
     return following
 
 
-def _moved(run: Run, end: int, begins: Callable[[int], Any], worth: Callable[[Run], bool]) -> Run:
+def _moved(run: Run, end: int, begins: Callable[[int, int], Any], worth: Callable[[Run], bool]) -> Run:
     """The run from where its pattern begins on; as it is where too little would be left."""
-    start = min(range(run.start, run.start + run.period), key=lambda at: (begins(at), at))
+    start = min(range(run.start, run.start + run.period), key=lambda at: (begins(at, run.period), at))
     moved = Run(start, run.period, (end - start) // run.period)
     return moved if moved.count > 1 and worth(moved) else run

@@ -11,11 +11,13 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from limelight_widgets.folds.group_tree import ROOT, Child, Group, GroupTree, Repeat
+from limelight_widgets.folds.mirrored_repeats import mirror_repeats
 from limelight_widgets.folds.periods import Run, runs
 
 LEAST_UNROLLED: Final = 12  # ops without a group of their own that a repeat must have
 _MOST_TITLES: Final = 3  # of groups in one round of a loop, that are named
 _MOST_ROUNDS: Final = 4  # of looking for repeats of repeats
+_MOST_COMPARED: Final = 60  # ops and groups of a round that are compared with those of the next, for each beginning
 
 
 def fold_repeats(tree: GroupTree) -> None:
@@ -39,6 +41,7 @@ class _Repeats:
                     break
             if container != ROOT:
                 self._hashes[container] = self._hash(container)
+        mirror_repeats(self._tree, lambda container, rounds: self._repeated(container, 0, rounds))
         self._tree.top.sort(key=self._tree.first_of)
 
     def _fold_children(self, container: int) -> bool:
@@ -57,8 +60,9 @@ class _Repeats:
             with_groups = groups[run.start + run.period] > groups[run.start]
             return with_groups or (run.count > 2 and run.count * run.period >= LEAST_UNROLLED)
 
-        def begins(at: int) -> int:
-            return -self._tree.line_of(children[at]) if lanes[at] == "backward" else self._tree.line_of(children[at])
+        def begins(at: int, period: int) -> tuple[int, int]:
+            line = self._tree.line_of(children[at])
+            return self._called_elsewhere(children[at : at + 2 * period]), -line if lanes[at] == "backward" else line
 
         found = runs(symbols, worth, begins)
         if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
@@ -72,6 +76,14 @@ class _Repeats:
             done = start + sum(map(len, rounds))
         self._tree.set_children(container, rest + children[done:])
         return bool(found)
+
+    def _called_elsewhere(self, two_rounds: Sequence[Child]) -> int:
+        """How many of one round are called at another line than the same of the next, as what came before a loop is."""
+        period = len(two_rounds) // 2
+        if period > _MOST_COMPARED:
+            return 0
+        of = self._tree.place_of
+        return sum(of(one) != of(other) for one, other in zip(two_rounds, two_rounds[period:], strict=False))
 
     def _with_ends(self, run: Run, children: list[Child], low: int, high: int) -> tuple[int, list[list[Child]]]:
         """The rounds of a repeat, and where they begin: with those between `low` and `high` that differ a little.

@@ -25,6 +25,7 @@ const HEADS = {
   copy: ["from", "to"],
   difference: ["first trace", "second trace"],
 };
+const WHOLE = 24; // characters of a value that is not broken, as a shape: the columns have room for two of these
 /** @type {Record<string, string>} */
 const ROLES = { call: "at", line: "at", made: "made at", closest: "closest", trace: "trace" };
 
@@ -65,7 +66,7 @@ function contrasts({ kind, contrasts: rows, unlisted }) {
   const detailed = rows.some((row) => row.detail);
   const compared = rows.some((row) => row.before);
   const head = (/** @type {string} */ name) => h("th", { scope: "col" }, name);
-  const cell = (/** @type {string} */ text) => h("td", {}, text ? h("code", {}, text) : "");
+  const cell = (/** @type {string} */ text) => h("td", {}, text ? h("code", { class: text.length <= WHOLE ? "ll-whole" : "" }, text) : "");
   return h(
     "table",
     { class: "ll-contrast" },

@@ -42,6 +42,8 @@ const TITLE_CHARACTER = 7.4;
 const DETAIL_CHARACTER = 6.7;
 const MANY = 30; // ops of a layer from which on they are counted on its box
 const TAG_WIDTH = 26; // characters of all variables of a box together; beyond, they are counted
+const RANDOM_STATE = "random state";
+const GRADIENT = "∇"; // before the title of what a gradient computes
 
 export const GLYPHS = /** @type {Record<string, string>} */ ({
   input: "▷", output: "▶", constant: "◆", variable: "▣", call: "ƒ", group: "⊞", random: "⚂", effect: "↯", op: "", fused: "◉",
@@ -54,12 +56,26 @@ export const KINDS = /** @type {Record<string, string>} */ ({
   error: "error",
 });
 
+/**
+ * The words on boxes that are drawn in that manner: where no lane says it, gradients do.
+ * @param {GraphState} state @param {Box[]} boxes @param {import("./nested-layout.js").Manner} manner @returns {Map<string, Words>}
+ */
+export function wordsIn(state, boxes, { lanes, terse }) {
+  return new Map(
+    boxes.map((box) => {
+      const { title, ...said } = wordsOf(state, box);
+      const marked = { ...said, title: box.lane === "backward" && !lanes ? `${GRADIENT} ${title}` : title };
+      return [box.name, terse ? { ...marked, detail: "", tags: "" } : marked];
+    }),
+  );
+}
+
 /** @param {GraphState} state @param {Box} box @returns {Words} */
 export function wordsOf(state, box) {
   const graph = state.graphs[box.graph];
   if (box.kind === "input") {
     const { name, spec, captured } = graph.inputs[box.index];
-    return words(name, (captured ? "captured " : "") + spec, "input");
+    return words(name, spec === "generator" ? RANDOM_STATE : (captured ? "captured " : "") + spec, "input"); // a model may be a generator, too
   }
   if (box.kind === "output") {
     const title = graph.output_names?.[box.index] ?? (graph.outputs.length === 1 ? "output" : `output ${box.index}`);
@@ -82,9 +98,11 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
   if (box.more) return words(`${number(box.more)} more`, "equal to these", "group");
   const forward = (box.lane ?? "forward") === "forward"; // kind and line are said once for a layer and its gradient
   const told = label.endsWith(`: ${cls}`); // of a layer of a sequence
-  const of = forward && kind === "module" && cls && !told ? cls : "";
-  const detail = [of, of && ops < MANY ? "" : counted(ops, "op"), (forward || kind === "optimiser") && at ? `line ${at[1]}` : ""];
-  const said = words(label, detail.filter(Boolean).join(" · "), "group");
+  const of = forward && (kind === "module" || kind === "repeat") && cls && !told ? cls : "";
+  const line = (forward || kind === "optimiser") && at ? `line ${at[1]}` : "";
+  const joined = (/** @type {string[]} */ ...parts) => parts.filter(Boolean).join(" · ");
+  const all = joined(of, of && ops < MANY ? "" : counted(ops, "op"), line);
+  const said = words(label, all.length > DETAIL_WIDTH ? joined(of, line) : all, "group"); // the details count the ops, too
   if (kind === "optimiser") said.title = shortened(label, RULES_WIDTH);
   return { ...said, ...tagsOf(allTags(repeat ? [] : tags ?? [], box.tags ?? []), box) };
 }
@@ -107,7 +125,8 @@ function tagsOf(tags, { lane }, writes = false) {
   const results = (tags ?? []).filter((tag) => tag.startsWith("▶")).join(" ");
   const used = (lane === "backward" || lane === "update") && !writes ? [] : (tags ?? []).filter((tag) => !tag.startsWith("▶"));
   const named = used.map((tag) => tag.split(" ")[0]).join(" ");
-  const variables = named.length <= TAG_WIDTH ? `▣ ${named}` : `▣ ${counted(used.length, used.some((tag) => tag.split(" ")[0].endsWith("]")) ? "value" : "variable")}`;
+  const short = named.length <= TAG_WIDTH || used.length === 1;
+  const variables = short ? `▣ ${shortened(named, TAG_WIDTH)}` : `▣ ${counted(used.length, used.some((tag) => tag.split(" ")[0].endsWith("]")) ? "value" : "variable")}`;
   const text = [used.length ? variables : "", results.length <= TAG_WIDTH ? results : "▶ outputs"].filter(Boolean).join("  ");
   return text ? { tags: text } : {};
 }

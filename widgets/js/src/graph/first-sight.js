@@ -1,7 +1,7 @@
 // What a graph shows at first: as much of it as can be read at once in the room there is. figures/first_sight.py does the
 // same for the static pictures; the tests hold both to the same examples.
 
-import { sizeOf, wordsOf } from "./box-text.js";
+import { sizeOf, wordsIn } from "./box-text.js";
 import { draw } from "./nested-layout.js";
 import { visible } from "./visible-boxes.js";
 
@@ -24,7 +24,7 @@ import { visible } from "./visible-boxes.js";
 export const MOST_BOXES = 40;
 const WRAPS = 0.7; // of a lane's nodes that a group holds for its frame to be left out
 const FEW = 4;
-const FEW_BOXES = 12; // a picture of fewer says too little
+const FEW_BOXES = 14; // a picture of fewer says too little
 const MOST_TRIALS = 24;
 const MOST_NODES = 250_000; // walked over in all trials
 
@@ -58,16 +58,19 @@ export function* sights(state, graph, room, small = room) {
 /** @param {GraphState} state @param {number} graph @param {Room} room @returns {Generator<void, Sight, void>} */
 function* opened(state, graph, room) {
   const [all, most] = [wrappers(state.graphs[graph]), MOST_TRIALS];
-  const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved) =>
-    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES);
+  const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved, terse = false) =>
+    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES, false, terse);
   const none = new Set();
   yield;
   const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true, none, Infinity, true);
   const row = allSteps(state.graphs[graph], all);
+  const ahead = [row, all].map((names) => butGradients(state.graphs[graph], names)).filter((names) => names.size !== all.size || [...names].some((name) => !all.has(name)));
   let best = closed;
-  for (const dissolved of [row, all]) {
+  const tried = [row, all, ...ahead];
+  const tersely = closed.picture.boxes.length < FEW_BOXES ? tried : []; // the names of layers say more than the shapes of what is around them
+  for (const [at, dissolved] of [...tried, ...tersely].entries()) {
     yield;
-    const one = trial(new Set(dissolved), dissolved);
+    const one = trial(new Set(dissolved), dissolved, at >= tried.length);
     if (better(one, closed)) {
       best = one;
       break;
@@ -106,7 +109,8 @@ function better(more, best) {
 }
 
 /**
- * Modules and functions around nearly all there is in a lane: what is in them says more than their frames do.
+ * Modules and functions around nearly all there is in a lane: what is in them says more than their frames do. So are
+ * their gradients, whatever else there is in that lane.
  * @param {import("./visible-boxes.js").Graph} graph
  */
 function wrappers({ groups, nodes }) {
@@ -115,13 +119,24 @@ function wrappers({ groups, nodes }) {
   for (const { lane = "" } of nodes) lanes.set(lane, (lanes.get(lane) ?? 0) + 1);
   /** @type {Set<string>} */
   const found = new Set();
+  const paths = new Set();
   const inside = new Set([-1]);
-  groups.forEach(({ parent, kind, lane = "", size }, index) => {
-    if (!inside.has(parent) || !["module", "function", "scope"].includes(kind) || size < WRAPS * (lanes.get(lane) ?? size)) return;
+  groups.forEach(({ parent, kind, lane = "", size, path }, index) => {
+    if (!inside.has(parent) || !["module", "function", "scope"].includes(kind)) return;
+    if (size < WRAPS * (lanes.get(lane) ?? size) && !(lane === "backward" && paths.has(path))) return;
     inside.add(index);
     found.add(`g${index}`);
+    if (path) paths.add(path);
   });
   return found;
+}
+
+/**
+ * Those of the groups that are no gradients: where both have no room, the model says more than its gradient.
+ * @param {import("./visible-boxes.js").Graph} graph @param {Set<string>} names
+ */
+function butGradients({ groups }, names) {
+  return new Set([...names].filter((name) => groups[Number(name.slice(1))].lane !== "backward"));
 }
 
 /**
@@ -159,27 +174,31 @@ function allSteps(graph, wrappers) {
 }
 
 /**
- * The members of a repeat of a few different modules in a row, as layers that differ in width: all of them say more.
+ * The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all of them say more.
  * @param {import("./visible-boxes.js").Graph} graph @param {number} group @returns {number[]}
  */
 function steps({ groups }, group) {
   const { count = 0, members = [] } = groups[group].repeat ?? {};
-  return count <= FEW && members.every((member) => groups[member].kind === "step") ? members : [];
+  const names = new Set(members.map((member) => (groups[member].title ?? "").replace(/\d+/g, "")));
+  const unlike = members.every((member) => groups[member].kind === "step") || (members.length > 1 && names.size === members.length);
+  return count <= FEW && unlike ? members : [];
 }
 
 /**
  * The picture in the manner that fits best.
  * @param {GraphState} state @param {Picture} picture @param {Room} room @param {Set<string> | null} open @param {boolean} folded
  * @param {Set<string>} [dissolved] @param {number} [limit] boxes of a picture that is looked at: to lay out takes most of the time
- * @param {boolean} [closed] whether nothing less can be shown: it is drawn without lanes where it fits so alone
+ * @param {boolean} [closed] whether nothing less can be shown: it is drawn without lanes, or with titles alone, where it fits so alone
+ * @param {boolean} [terse] whether it is drawn with titles alone in any case
  * @returns {Sight}
  */
-function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false) {
+function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false, terse = false) {
   if (picture.boxes.length > limit) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
-  const sizes = new Map(picture.boxes.map((box) => [box.name, sizeOf(wordsOf(state, box))]));
   let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
   const far = picture.boxes.length > 4 * MOST_BOXES;
-  for (const manner of far ? [{}] : manners(picture, room, closed)) {
+  for (const one of far ? [{}] : manners(picture, room, closed)) {
+    const manner = terse ? { ...one, terse } : one;
+    const sizes = new Map([...wordsIn(state, picture.boxes, manner)].map(([name, words]) => [name, sizeOf(words)]));
     const { width, height } = draw(picture, sizes, manner);
     const scale = Math.min(room.width / width, room.height / height, 1);
     if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };
@@ -192,7 +211,9 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
 function manners({ boxes, frames }, { width, height }, closed) {
   const lanes = [...boxes, ...frames].some(({ lane }) => lane === "backward" || lane === "update");
   const plain = [{}, { limit: height }, { across: true, limit: width }];
-  if (!lanes) return plain;
   const [across, down] = [{ across: true, lanes, limit: width }, { lanes, limit: height }];
-  return [across, { ...across, joined: true }, down, { ...down, joined: true }, ...(closed ? plain : [])]; // type that can be read is worth more than lanes
+  const inLanes = lanes ? [across, { ...across, joined: true }, down, { ...down, joined: true }] : [];
+  if (!closed) return lanes ? inLanes : plain;
+  const all = [...inLanes, ...plain]; // type that can be read is worth more than lanes
+  return [...all, ...all.map((manner) => ({ ...manner, terse: true }))]; // and than shapes
 }

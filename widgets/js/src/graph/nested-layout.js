@@ -25,6 +25,7 @@ const CHARACTER = 6.7;
  * @property {number} [limit] the extent beyond which a chain of boxes goes on in another row, or column
  * @property {boolean} [lanes] whether forward, backward and update have a row each
  * @property {boolean} [joined] whether the update has none of its own, to save room
+ * @property {boolean} [terse] whether boxes bear their titles alone
  */
 
 /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} [manner] @returns {Drawing} */

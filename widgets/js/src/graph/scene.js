@@ -178,7 +178,7 @@ function opener(name, width, actions) {
   };
   return s(
     "g",
-    { class: "ll-opener", "aria-hidden": "true", onclick: open, transform: `translate(${width - 3},1)` },
+    { class: "ll-opener", "aria-hidden": "true", onclick: open, transform: `translate(${width + 1},-1)` }, // beside the title, which may be as wide as the box
     s("circle", { r: 8 }),
     s("path", { d: "M-4,0 H4 M0,-4 V4" }),
     s("title", {}, "Open"),

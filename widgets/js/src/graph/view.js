@@ -25,7 +25,7 @@ import { PassSlider } from "./pass-slider.js";
 import { breather, inTurns } from "../turns.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible-boxes.js";
-import { placeOf, positionsOf, sizeOf, wordsOf } from "./box-text.js";
+import { placeOf, positionsOf, sizeOf, wordsIn } from "./box-text.js";
 
 /**
  * @typedef {import("./visible-boxes.js").Box} Box
@@ -248,7 +248,7 @@ export class GraphView {
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
     const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
     const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
-    const words = new Map(picture.boxes.map((box) => [box.name, wordsOf(state, box)]));
+    const words = wordsIn(state, picture.boxes, sight.manner);
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
       const word = words.get(name);

@@ -22,7 +22,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @property {[number, number, number, number | string | null]} [cost] seconds, NaN, infinities and the norm ("inf" for one that is none) of a run
  *
  * @typedef {object} Group
- * @property {string} label @property {string} kind @property {number} parent @property {number} size
+ * @property {string} label @property {string} [title] the label without its count @property {string} kind @property {number} parent @property {number} size
  * @property {Lane} [lane] @property {string} [path] of the module or scope: the same for a layer and its gradient
  * @property {number} [ops] that are drawn @property {number} [bytes] that its ops give @property {number} [saved] for the backward pass @property {string[]} [tags] the parameters that it uses
  * @property {{count: number, members?: number[], period?: number, differs?: string[]}} [repeat] what stands here once for

@@ -1,0 +1,68 @@
+"""What a graph shows at first where there is little room."""
+
+from __future__ import annotations
+
+import pytest
+
+import limelight as ll
+from limelight import nn
+from limelight_widgets.figures.first_sight import first_sight
+from limelight_widgets.folds.graph import GraphFold
+
+TITLE = 12  # pixels of a title's type at scale 1
+
+
+class Deep(nn.Module):
+    """Unlike layers in a row."""
+
+    def __init__(self):
+        self.embed, self.mix, self.head = nn.Dense(8), nn.Dense(8, activation="tanh"), nn.Dense(3)
+        self.norm, self.out = nn.LayerNorm(), nn.Dense(2)
+
+    def call(self, x):
+        return self.out(ll.sin(self.head(self.norm(ll.exp(self.mix(ll.cos(self.embed(x))))))))
+
+
+@pytest.fixture(scope="module")
+def state():
+    deep, adam, x = Deep(), ll.optim.Adam(1e-3), ll.ones((2, 4))
+    deep(x)
+
+    @ll.function
+    def step(x, y):
+        with ll.GradientTape() as tape:
+            loss = ll.mean(nn.softmax_cross_entropy(deep(x), y))
+        adam.apply(tape.gradient(loss, deep.trainable_variables), deep.trainable_variables)
+        return loss
+
+    step(x, ll.zeros((2,), dtype="int32"))
+    return GraphFold(step).state()
+
+
+def seen(state, room):
+    sight = first_sight(state, 1, room)
+    labels = [state["graphs"][1]["groups"][box.index]["label"] for box in sight.picture.boxes if box.kind == "group"]
+    return sight, labels
+
+
+def test_the_model_opens_where_its_gradient_has_no_room(state):
+    sight, labels = seen(state, (840.0, 460.0))
+    assert sight.scale == 1
+    assert {"embed", "mix", "norm", "out"} <= set(labels)
+    assert "deep" in labels  # its gradient
+
+
+def test_titles_can_be_read_where_nothing_else_has_room(state):
+    sight, _ = seen(state, (448.0, 222.0))
+    assert sight.manner.terse
+    assert sight.scale * TITLE >= 11  # pixels
+    assert {word.detail for word in sight.words.values()} == {""}
+    wide, _ = seen(state, (1400.0, 700.0))
+    assert not wide.manner.terse
+
+
+def test_gradients_of_what_has_no_frame_have_none(state):
+    sight, _ = seen(state, (1400.0, 900.0))
+    assert "deep" not in [frame.label for frame in sight.picture.frames]
+    lanes = {box.lane for box in sight.picture.boxes if box.path and box.kind == "group"}
+    assert lanes >= {"forward", "backward"}
