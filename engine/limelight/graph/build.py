@@ -16,8 +16,8 @@ class Rewriter:
 
     Call exactly one of `keep`, `replace`, `stand_in` or `drop` for each old node, in order; `add` makes a node in
     between. A node whose operands did not change is taken over as it is, so graphs share what they have in common; the
-    others are rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones. `given`: other
-    values for some of the graph's inputs.
+    others are rebuilt with their stack, scope, device and effect edges. `rewired` maps old nodes to rebuilt ones.
+    `given`: other values for some of the graph's inputs.
     """
 
     def __init__(self, graph: Graph, given: Mapping[Value, Value] | None = None) -> None:
