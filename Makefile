@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
 ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
-EVALUATIONS := eager staging l2hmc resnet50 compile_device memory promises
+EVALUATIONS := eager staging l2hmc resnet50 transformer compile_device memory promises
 
 .PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help

@@ -267,7 +267,7 @@ def report(module) -> ModuleType:
     return module("report")
 
 
-EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "compile_device", "memory", "promises")
+EVALUATIONS = ("eager", "staging", "l2hmc", "resnet50", "transformer", "compile_device", "memory", "promises")
 
 
 @pytest.mark.parametrize("name", EVALUATIONS)
