@@ -164,7 +164,7 @@ def test_081_open_sizes_accept_other_shapes(stage: Callable[..., Any]) -> None:
     assert f().item() == 3.0
     v.assign([1.0, 2.0, 3.0])
     assert f().item() == 6.0
-    with pytest.raises(ShapeError, match=r"\(2, 2\)"):
+    with pytest.raises(ShapeError, match=r"a value of shape \(2, 2\) does not fit"):
         v.assign(ll.ones((2, 2)))
 
 

@@ -205,8 +205,14 @@ def test_the_state_of_another_pipeline_is_refused() -> None:
     state = iter(ll.data.from_sequence(range(3)).shuffle(seed=1).batch(2)).get_state()
     other = iter(ll.data.from_sequence(range(3)).batch(2))
     next(other)
-    for wrong in (state, {}, None, {**state, "format": 99}, {**other.get_state(), "position": "?"}):
-        with pytest.raises(ArgumentError, match="set_state"):
+    for wrong, why in (
+        (state, "make the dataset as it was"),
+        ({}, "there is no 'epoch' in it"),
+        (None, "needs what get_state has returned"),
+        ({**state, "format": 99}, "format 99 is not known to this version"),
+        ({**other.get_state(), "position": "?"}, "no position in"),
+    ):
+        with pytest.raises(ArgumentError, match=f"set_state: .*{why}"):
             other.set_state(wrong)
     assert next(other).tolist() == [2]  # nothing is half restored
     for changed in (range(4), 1), (range(3), 1):  # a longer sequence, other batches: another order, other places

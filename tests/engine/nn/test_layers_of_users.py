@@ -197,7 +197,7 @@ def test_a_layer_of_ones_own_takes_a_dtype(dtype):
     assert Scale()(ll.ones((2, 3))).dtype == ll.float32
     with pytest.raises(ll.errors.CallError, match="Scale has no setting 'rate'"):
         Scale(rate=0.5)
-    with pytest.raises(ll.errors.LimelightError, match="Scale"):
+    with pytest.raises(ll.errors.ArgumentError, match="Scale: dtype must be a floating one"):
         Scale(dtype="int32")
 
 

@@ -98,7 +98,7 @@ def test_a_python_number_takes_on_the_dtype_of_the_tensor_beside_it():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(DTypeError, match="floating"):
         ll.erf(ll.constant([1, 2]))
-    with pytest.raises(ShapeError, match="betainc"):
+    with pytest.raises(ShapeError, match=r"betainc: shapes \(2,\) and \(3,\) do not broadcast"):
         ll.betainc(ll.ones(2), ll.ones(3), 0.5)
     with pytest.raises(ArgumentError, match="order"):
         ll.polygamma(-1, ll.ones(2))
