@@ -344,7 +344,7 @@ def _changing_part(function: types.FunctionType) -> str:
     """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
     if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
         return "__code__"
-    return "__defaults__" if function.__defaults__ else "__kwdefaults__" if function.__kwdefaults__ else ""
+    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
 
 
 def _has_more_than_its_key(value: Any) -> bool:
