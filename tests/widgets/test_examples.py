@@ -172,6 +172,15 @@ def trained(layers, repeated=0):
     return {"variants": [{"key": "traced", "graph": 0}], "graphs": [graph], "sources": [source], "rules": {}}
 
 
+def entangled(make):
+    """Few ops, each of which reads many others: more edges than anybody can follow."""
+    g = make("f")
+    values = [g.input("x")]
+    for k in range(30):
+        values.append(g.node(f"op{k}", *values[-8:], scope="tangle"))
+    return GraphFold(g.graph(values[-1])).state()
+
+
 def sighted(name, state):
     """What is seen of a graph at first, in four rooms, the first of which is as small as a pane of the dashboard."""
     rooms = []
@@ -244,6 +253,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         sighted("many layers", trained(30)),
         sighted("repeated", trained(2, repeated=12)),
         sighted("scopes", graphs[-1]["state"]),
+        sighted("entangled", entangled(make)),
     ]
     found = {"graphs": graphs, "sights": sights, "overlays": overlaid(trained(3)), "format": formatted()}
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 import limelight as ll
 from limelight import nn
+from limelight_widgets.figures import first_sight as of_first_sight
 from limelight_widgets.figures.first_sight import first_sight
 from limelight_widgets.folds.graph import GraphFold
 
 TITLE = 12  # pixels of a title's type at scale 1
+FOLLOWED = 150  # edges of a picture, at most
 
 
 class Deep(nn.Module):
@@ -66,3 +70,26 @@ def test_gradients_of_what_has_no_frame_have_none(state):
     assert "deep" not in [frame.label for frame in sight.picture.frames]
     lanes = {box.lane for box in sight.picture.boxes if box.path and box.kind == "group"}
     assert lanes >= {"forward", "backward"}
+
+
+def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
+    """To lay out many edges among few boxes takes longer than all else that is done for a picture."""
+    lots = random.Random(7)
+    picks = [(lots.choice([ll.add, ll.multiply, ll.maximum]), lots.random(), lots.randint(1, 2)) for _ in range(900)]
+
+    @ll.function
+    def tangle(x, y):
+        values = [x, y]
+        for op, far, near in picks:
+            values.append(op(values[int(len(values) * far)], values[-near]))
+        return values[-1]
+
+    tangle(ll.ones((2,)), ll.ones((2,)))
+    state = GraphFold(tangle).state()
+    drawn = []
+    draw = of_first_sight.draw
+    monkeypatch.setattr(of_first_sight, "draw", lambda picture, *given: drawn.append(picture) or draw(picture, *given))
+    sight = first_sight(state, 0, (860.0, 640.0))
+    assert drawn
+    assert max(len(picture.edges) for picture in drawn) <= FOLLOWED
+    assert sight.scale == 1

@@ -21,6 +21,7 @@ from limelight_widgets.figures.visible_boxes import Box, Picture, Table, by_defa
 from limelight_widgets.folds.fold import State
 
 MOST_BOXES = 40
+MOST_EDGES = 120  # of a picture that is tried: nobody can follow more, and to lay them out takes most of the time
 WRAPS = 0.7  # of a lane's nodes that a group holds for its frame to be left out
 FEW = 4
 FEW_BOXES = 14  # a picture of fewer says too little
@@ -76,7 +77,7 @@ def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> 
 
     def trial(opened: Set[str], dissolved: Set[str], *, terse: bool = False) -> Sight | None:
         picture = seen(opened, dissolved, MOST_BOXES)
-        if len(picture.boxes) > MOST_BOXES:  # is not laid out: that takes most of the time
+        if len(picture.boxes) > MOST_BOXES or len(picture.edges) > MOST_EDGES:
             return None
         return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved), terse=terse)
 
@@ -107,7 +108,8 @@ def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> 
 
 def _ways(opened: list[str], dissolved: list[str], *, few: bool) -> list[tuple[list[str], list[str]]]:
     """How groups may be opened: as they are; where little is shown so far, without frames, or all but the gradient."""
-    return [(opened, dissolved), *([(opened, opened), (opened[:1], opened[:1])] if few else [])]
+    ahead = [(opened[:1], opened[:1])] if len(opened) > 1 else []
+    return [(opened, dissolved), *([(opened, opened), *ahead] if few else [])]
 
 
 def _wrappers(graph: State) -> set[str]:

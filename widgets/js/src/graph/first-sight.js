@@ -22,6 +22,7 @@ import { visible } from "./visible-boxes.js";
  */
 
 export const MOST_BOXES = 40;
+const MOST_EDGES = 120; // of a picture that is tried: nobody can follow more, and to lay them out takes most of the time
 const WRAPS = 0.7; // of a lane's nodes that a group holds for its frame to be left out
 const FEW = 4;
 const FEW_BOXES = 14; // a picture of fewer says too little
@@ -100,7 +101,8 @@ function* opened(state, graph, room) {
  */
 function ways({ open, dissolved }, few) {
   const first = open.slice(0, 1);
-  return [{ open, dissolved }, ...(few ? [{ open, dissolved: open }, { open: first, dissolved: first }] : [])];
+  const ahead = open.length > 1 ? [{ open: first, dissolved: first }] : [];
+  return [{ open, dissolved }, ...(few ? [{ open, dissolved: open }, ...ahead] : [])];
 }
 
 /** Whether a picture with more in it can be read as well. @param {Sight} more @param {Sight} best */
@@ -193,7 +195,8 @@ function steps({ groups }, group) {
  * @returns {Sight}
  */
 function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false, terse = false) {
-  if (picture.boxes.length > limit) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
+  const beyond = picture.boxes.length > limit || (limit < Infinity && picture.edges.size > MOST_EDGES);
+  if (beyond) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
   let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
   const far = picture.boxes.length > 4 * MOST_BOXES;
   for (const one of far ? [{}] : manners(picture, room, closed)) {
