@@ -51,6 +51,10 @@ _BEYOND: Final = """() => {
         ? [...document.querySelectorAll("article *")].filter(e => e.getBoundingClientRect().right > width + 1)
             .slice(0, 3).map(e => e.outerHTML.slice(0, 120)) : [];
 }"""
+_WIDE_INDEX: Final = """() => {
+    const width = document.querySelector("article").clientWidth;
+    return [...document.querySelectorAll(".genindextable")].some(e => e.scrollWidth > width);
+}"""
 
 
 class _Silent(http.server.SimpleHTTPRequestHandler):
@@ -95,6 +99,8 @@ def _of_page(page: Page) -> Iterator[str]:
     found = page.evaluate("() => axe.run().then(r => r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html]))")
     yield from (f"axe {rule} ({count}): {html[:200]}" for rule, count, html in found)
     yield from (f"beyond the edge: {html}" for html in page.evaluate(_BEYOND))
+    if page.evaluate(_WIDE_INDEX):
+        yield "the index is to be scrolled sideways"
 
 
 def _of_search(page: Page, address: str) -> Iterator[str]:
