@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,14 +12,12 @@ from limelight.graph.build import Rewriter
 from limelight.graph.effects import NONE, Effects, effects_of
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.optimise.pass_record import PassRecord, Recorder
+from limelight.optimise.product_operands import Partners, partners_of, would_meet
 
 COMPARED: Final = 4096
 """Literals of at most this many bytes are compared by content, larger ones by identity."""
 
 _BY_VALUE: Final = {type(None), bool, int, str}
-
-
-_PRODUCTS: Final = frozenset(["einsum_pair", "einsum_pair_to", "einsum_pair_to_dynamic", "matmul", "tensordot"])
 
 
 def share(graph: Graph) -> tuple[Graph, PassRecord]:
@@ -31,56 +29,31 @@ def share(graph: Graph) -> tuple[Graph, PassRecord]:
 
 
 def share_exactly(graph: Graph) -> tuple[Graph, PassRecord]:
-    """The same without what would make one array of both operands of a matrix product.
-
-    Of `x @ x.T` BLAS computes one half (syrk), which rounds otherwise than a product of two arrays of equal numbers.
-    """
-    return _share(graph, _multiplied(graph))
+    """The same without what would make one array of both operands of a matrix product (`product_operands`)."""
+    return _share(graph, partners_of(graph))
 
 
-def _share(graph: Graph, apart: Mapping[Value, set[Value]]) -> tuple[Graph, PassRecord]:
+def _share(graph: Graph, apart: Partners) -> tuple[Graph, PassRecord]:
     """`share`, but for values that have to stay `apart` from others."""
     recorder = Recorder("share", graph)
     rewriter = Rewriter(graph)
     first: dict[tuple[Any, ...], Node] = {}
-    merged: dict[Node, set[Value]] = {}  # of a kept node: what it stands for that has to stay apart from others
     n_writes: dict[Value, int] = {}
     for node in graph.nodes:
         key = _key(node, rewriter, n_writes)
         earlier = first.get(key) if key is not None else None
-        others = apart.get(node.outputs[0]) if apart and node.outputs else None
         if (
             earlier is None
             or not _same_specs(earlier, node)
-            or (others is not None and not others.isdisjoint(merged.get(earlier, ())))
+            or any(map(partial(would_meet, apart, rewriter), node.outputs, earlier.outputs))
         ):
-            earlier = rewriter.keep(node)
+            kept = rewriter.keep(node)
             if key is not None:
-                first[key] = earlier
+                first[key] = kept
         else:
             rewriter.replace(node, earlier.outputs, by=earlier)
             recorder.note("common subexpression", f"an earlier {node.op} computes the same", (node,), (earlier,))
-        if others is not None:
-            merged.setdefault(earlier, set()).add(node.outputs[0])
     return recorder.finish(rewriter)
-
-
-def _multiplied(graph: Graph) -> dict[Value, set[Value]]:
-    """By value, those with which it is multiplied as a matrix, where both are arrays of their own."""
-    partners: dict[Value, set[Value]] = {}
-    for node in graph.nodes:
-        if node.op.name in _PRODUCTS:
-            x, y = (_seen_through_views(value) for value in node.inputs[:2])
-            if x is not y:
-                partners.setdefault(x, set()).add(y)
-                partners.setdefault(y, set()).add(x)
-    return partners
-
-
-def _seen_through_views(value: Value) -> Value:
-    while (node := value.node) is not None and node.op.view:
-        value = node.inputs[0]
-    return value
 
 
 def _same_specs(earlier: Node, node: Node) -> bool:

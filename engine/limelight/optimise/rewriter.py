@@ -18,6 +18,7 @@ from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op, literal_value
 from limelight.optimise.pass_record import PassRecord, Recorder
+from limelight.optimise.product_operands import Partners, would_meet
 
 
 class Replacement(NamedTuple):
@@ -33,13 +34,15 @@ Rule: TypeAlias = "Callable[[RewriteContext, Node, tuple[Value, ...]], Replaceme
 
 
 _ANY: Final[Mapping[str, frozenset[str]]] = {}
+_NONE: Final[Partners] = {}
 
 
 class RewriteContext:
     """The new graph as far as it has been written, with what rules ask about it."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, apart: Partners) -> None:
         self.rewriter = Rewriter(graph)
+        self.apart = apart
         self.uses = uses_of(graph)
         self._new_nodes: list[Node] = []
         self._node: Node | None = None
@@ -111,7 +114,11 @@ def uses_of(graph: Graph) -> dict[Value, int]:
 
 
 def rewrite(
-    name: str, graph: Graph, rules: Mapping[str, Sequence[Rule]], producers: Mapping[str, frozenset[str]] = _ANY
+    name: str,
+    graph: Graph,
+    rules: Mapping[str, Sequence[Rule]],
+    producers: Mapping[str, frozenset[str]] = _ANY,
+    apart: Partners = _NONE,
 ) -> tuple[Graph, PassRecord]:
     """Rewrites a graph node by node, operands before users, by the first rule of its op that finds something.
 
@@ -121,12 +128,13 @@ def rewrite(
         rules: the rules of each op, by the op's name.
         producers: of some ops, the ops of which one must produce an operand for their rules to find anything: where
             none does, no rule is asked. It decides nothing but how long the walk takes.
+        apart: values that no replacement may make one with others.
 
     Returns:
         The new graph and the record of the pass.
     """
     recorder = Recorder(name, graph)
-    context = RewriteContext(graph)
+    context = RewriteContext(graph, apart)
     rewriter = context.rewriter
     for node in graph.nodes:
         op_rules = rules.get(node.op.name)
@@ -158,7 +166,11 @@ def _first_replacement(
     context.start_node(node)
     for rule in rules:
         replacement = rule(context, node, inputs)
-        if replacement is not None and context.declare(replacement.value, node.outputs[0].spec):
+        if (
+            replacement is not None
+            and not would_meet(context.apart, context.rewriter, node.outputs[0], replacement.value)
+            and context.declare(replacement.value, node.outputs[0].spec)
+        ):
             return replacement
         context.discard_nodes()  # more or less may be known of its shape than of what it would replace
     return None

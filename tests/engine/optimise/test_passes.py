@@ -285,11 +285,25 @@ def test_share_makes_no_product_of_an_array_with_itself_where_every_bit_stays(pr
     assert run(share_exactly, alone)[0].text() == run(share, alone)[0].text()
 
 
-def test_products_of_equal_operands_keep_their_bits() -> None:
+EQUAL_OPERANDS = {
+    "tanh twice": lambda x: (ll.tanh(x), ll.tanh(x)),
+    "times one": lambda x: (x * 1.0, x),
+    "times one, twice": lambda x: (x * 1.0, x * 1.0),
+    "times one, and again": lambda x: (x * 1.0 * 1.0, x),
+    "negated twice": lambda x: (x, -(-x)),
+    "divided by one": lambda x: (ll.exp(x), ll.exp(x) / 1.0),
+    "one tensor": lambda x: (ll.exp(x),) * 2,
+    "views of two": lambda x: (ll.reshape(x * 1.0, (9, 45)), ll.reshape(x, (9, 45))),
+}
+
+
+@pytest.mark.parametrize("equal", EQUAL_OPERANDS)
+def test_products_of_equal_operands_keep_their_bits(equal: str) -> None:
     x = ll.constant(np.random.default_rng(0).normal(size=(5, 9, 9)).astype(np.float32))
 
     def f(x: ll.Tensor) -> ll.Tensor:
-        return ll.tanh(x) @ ll.matrix_transpose(ll.tanh(x))
+        a, b = EQUAL_OPERANDS[equal](x)
+        return a @ ll.matrix_transpose(b)
 
     with ll.config.optimiser(level=2):
         staged = ll.function(f)(x)
