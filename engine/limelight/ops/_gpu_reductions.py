@@ -11,9 +11,9 @@ import functools
 import math
 from typing import Any, Final
 
-from limelight.core import shapes
+from limelight.core import dtypes, shapes
 from limelight.core.backends import is_cupy
-from limelight.ops._shape_rules import Axis
+from limelight.ops._shape_rules import SHORT, Axis
 
 RESULTS: Final = 1 << 16
 """Of the first stage, about; with four times as many the second one takes longer than is won."""
@@ -42,8 +42,12 @@ def reduced(xp: Any, name: str, x: Any, axis: Axis, keepdims: bool, **dtype: Any
         leading = len(over) < x.ndim and over == tuple(range(len(over)))  # of all axes CuPy's way is quick
         count = _parts(rows, width) if leading else 1
         if count > 1:
+            result = dtype.get("dtype", x.dtype)
+            if name in ("sum", "prod") and result in SHORT:
+                dtype = {"dtype": dtypes.float32}  # as in one stage: parts of 16 bits would overflow
             parts = function(x.reshape(count, rows // count, width), axis=1, **dtype)
-            return function(parts, axis=0, **dtype).reshape(shapes.reduce(x.shape, over, keepdims))
+            out = function(parts, axis=0, **dtype).reshape(shapes.reduce(x.shape, over, keepdims))
+            return out.astype(result, copy=False) if dtype else out
     return function(x, axis=axis, keepdims=keepdims, **dtype)
 
 

@@ -169,6 +169,21 @@ def test_convolutions(settings, dtype):
         assert np.abs(a.astype(float) - c).max() <= max(digits, 5e-3) * most
 
 
+def test_convolutions_of_slices_and_of_numbers_beyond_those_of_float16():
+    pictures, filters = PICTURES[:, :11, :11] * np.float32(1e6), RNG.standard_normal((4, 3, 3, 3, 1)).astype("float32")
+
+    def run(x, w):
+        x, w = x[1:], w[3]  # at no multiple of 16 bytes
+        with ll.GradientTape() as tape:
+            tape.watch([x, w])
+            y = ll.nn.conv(x, w)
+        return y, *tape.gradient(y, [x, w])
+
+    operands = [ll.constant(pictures), ll.constant(filters)]
+    for a, b in zip(run(*operands), run(*[x.to("GPU:0") for x in operands]), strict=True):
+        assert np.abs(a.numpy() - b.numpy()).max() <= 5e-3 * np.abs(a.numpy()).max()
+
+
 def test_convolutions_are_the_same_each_time():
     x, w = ll.constant(PICTURES).to("GPU:0"), ll.constant(np.ones((3, 3, 3, 8), "float32")).to("GPU:0")
 

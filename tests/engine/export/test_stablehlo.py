@@ -37,6 +37,26 @@ def test_a_module_of_known_and_unknown_sizes(tmp_path, rows):
 
 
 @jax_only
+@pytest.mark.parametrize("margins", ["same", 1])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolutions_over_unknown_sizes(tmp_path, stride, margins):
+    w = ll.constant(np.random.default_rng(0).integers(-3, 4, (3, 3, 2, 4)).astype("float32"))  # sums are exact
+
+    def gradients(x):
+        with ll.GradientTape() as tape:
+            tape.watch([x, w])
+            y = ll.nn.conv(x, w, stride, margins)
+            loss = ll.sum(y * y)
+        return y, *tape.gradient(loss, [x, w])
+
+    path = ll.export.stablehlo(
+        gradients, tmp_path / "conv", ll.TensorSpec((None, None, None, 2)), platforms=("cpu", "cuda")
+    )
+    x = np.random.default_rng(1).integers(-3, 4, (2, 7, 6, 2)).astype("float32")
+    same(lambda x: gradients(ll.constant(x)), path, x)
+
+
+@jax_only
 def test_variables_as_an_argument(tmp_path):
     module = net()
     path = ll.export.stablehlo(module, tmp_path / "net", ll.TensorSpec((5, 3)), variables="inputs")

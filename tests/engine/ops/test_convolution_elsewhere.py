@@ -103,23 +103,76 @@ def test_operands_in_another_order_in_memory(cupy):
     agree([found], [wanted], 1e-5)
 
 
-def plans_of(cupy, run):
+def test_operands_that_begin_anywhere_in_memory(cupy):
+    """Not only at multiples of 16 bytes, which is all that cuDNN takes."""
+    x = np.random.default_rng(0).standard_normal((4, 5, 5, 3)).astype("float32")
+    w = np.random.default_rng(1).standard_normal((4, 3, 3, 3, 1)).astype("float32")
+
+    def gradients(x, w):
+        x, w = x[1:], w[3]
+        with ll.GradientTape() as tape:
+            tape.watch([x, w])
+            y = ll.nn.conv(x, w)
+        return y, *tape.gradient(y, [x, w])
+
+    cupy._hardware.counts.pop("cudnn", None)
+    found = gradients(ll.constant(x).to("GPU:0"), ll.constant(w).to("GPU:0"))
+    assert cupy._hardware.counts.pop("cudnn") == 3
+    agree(found, gradients(ll.constant(x), ll.constant(w)), 1e-5)
+
+
+def plans_of(run):
     """The kernels that the plans made by `run` were told to avoid, each with its dtype."""
-    before = set(_cudnn_convolution._plans)
-    run()
-    made = {key: plan for key, plan in _cudnn_convolution._plans.items() if key not in before}
-    return {(key.dtype.name, tuple(sorted(note.name for note in plan.graph._avoided))) for key, plan in made.items()}
+    made, planned = set(), _cudnn_convolution._planned
+
+    def noted(cudnn, key, handle):
+        plan = planned(cudnn, key, handle)
+        made.add((key.dtype.name, tuple(sorted(note.name for note in plan.graph._avoided))))
+        return plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_cudnn_convolution, "_planned", noted)
+        run()
+    return made
 
 
 def test_tf32_is_a_setting(cupy):
     x, w = ll.ones((1, 9, 9, 7)).to("GPU:0"), ll.ones((3, 3, 7, 5)).to("GPU:0")
-    assert plans_of(cupy, lambda: ll.nn.conv(x, w)) == {("float32", ("NONDETERMINISTIC",))}
-    exact = ("DOWN_CONVERT_INPUTS", "NONDETERMINISTIC", "TENSOR_CORE")
+    rounded = ("DOWN_CONVERT_INPUTS", "NONDETERMINISTIC")  # never to float16, which ends at 65504
+    assert plans_of(lambda: ll.nn.conv(x, w)) == {("float32", rounded)}
     with ll.config.tf32(False):
-        assert plans_of(cupy, lambda: ll.nn.conv(x, w)) == {("float32", exact)}
+        assert plans_of(lambda: ll.nn.conv(x, w)) == {("float32", (*rounded, "TENSOR_CORE"))}
         half = (x.astype("float16"), w.astype("float16"))
-        assert plans_of(cupy, lambda: ll.nn.conv(*half)) == {("float16", ("NONDETERMINISTIC",))}
-    assert plans_of(cupy, lambda: ll.nn.conv(x, w)) == set()  # that plan is there
+        assert plans_of(lambda: ll.nn.conv(*half)) == {("float16", ("NONDETERMINISTIC",))}
+    assert plans_of(lambda: ll.nn.conv(x, w)) == set()  # that plan is there
+
+
+def test_threads_that_end_leave_their_handles_to_others(cupy):
+    import cudnn
+
+    x, w = ll.ones((1, 5, 5, 2)).to("GPU:0"), ll.ones((3, 3, 2, 2)).to("GPU:0")
+    ll.nn.conv(x, w)
+    before = len(cudnn._streams)
+    for _ in range(4):
+        thread = threading.Thread(target=lambda: ll.nn.conv(x, w))
+        thread.start()
+        thread.join()
+    assert len(cudnn._streams) == before
+
+
+@pytest.mark.parametrize("error", [ImportError, OSError, RuntimeError])
+def test_the_front_end_without_cudnn(cupy, monkeypatch, error):
+    """Before version 1.15 its import says OSError where it does not find `libcudnn.so`; later a call RuntimeError."""
+
+    def failing(name):
+        raise error(name)
+
+    monkeypatch.setattr(_cudnn_convolution.importlib, "import_module", failing)
+    _cudnn_convolution.library.cache_clear()
+    try:
+        assert _cudnn_convolution.library() is None
+    finally:
+        _cudnn_convolution.library.cache_clear()
 
 
 def test_streams_and_threads(cupy):

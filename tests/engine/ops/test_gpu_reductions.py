@@ -65,6 +65,15 @@ def test_long_ones_have_two_stages_and_others_one(cupy):
     assert launched(x, (0, 1)) > launched(x, 2) == launched(x, None) == launched(x.mT, (0, 1)) == views
 
 
+@pytest.mark.parametrize(("name", "value"), [("sum", 1000.0), ("prod", 4.0)])
+def test_short_floats_do_not_overflow_between_the_stages(cupy, name, value):
+    """Halves whose totals are beyond 65504, but not both together."""
+    x = np.full((256, 2), value, "float16")
+    x[128:] = -value if name == "sum" else 1 / value
+    x = ll.constant(x if name == "sum" else x[96:160])
+    np.testing.assert_array_equal(getattr(ll, name)(x.to("GPU:0"), 0).numpy(), getattr(ll, name)(x, 0).numpy())
+
+
 def test_parts(monkeypatch):
     for name, value in REAL.items():
         monkeypatch.setattr(_gpu_reductions, name, value)

@@ -5,8 +5,8 @@ its heuristics advise; plans are kept, and none is taken whose sums differ from 
 or cuDNN has no plan, the routes of this module give None. Sums have 32 bits. float64 is left alone: with channels last
 cuDNN 9.19 found wrong numbers.
 
-cuDNN wants two spatial axes at least, filters as (filters, *window, channels), and margins that are as large before as
-behind.
+cuDNN wants two spatial axes at least, filters as (filters, *window, channels), margins that are as large before as
+behind, and operands that begin at multiples of 16 bytes, which slices need not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import functools
 import importlib
 import math
 import sys
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -51,13 +52,6 @@ class tf32(SettingScope[bool]):  # noqa: N801  # used as a function
         return f"<tf32: {self._value}>"
 
 
-class _Handles(threading.local):
-    """cuDNN's state of this thread, by device."""
-
-    def __init__(self) -> None:
-        self.by_device: dict[int, Any] = {}
-
-
 class _Key(NamedTuple):
     """What a plan is made for: shapes with channels last, of both operands and the result."""
 
@@ -75,7 +69,11 @@ class _Plan(NamedTuple):
     workspace: int  # bytes
 
 
-_handles: Final = _Handles()
+_ALIGNED: Final = 16
+"""Bytes: what plans expect of addresses, as the front end describes tensors."""
+_MOST_PLANS: Final = 4096
+_idle: Final[dict[int, list[Any]]] = {}
+"""Handles, cuDNN's state, that no thread uses at this moment, by device."""
 _OPERANDS: Final = {
     "conv_fprop": ("image", "weight"),
     "conv_dgrad": ("loss", "filter"),
@@ -89,7 +87,7 @@ def library() -> Any:
     try:
         cudnn = importlib.import_module("cudnn")
         cudnn.backend_version()
-    except (ImportError, RuntimeError):
+    except (ImportError, OSError, RuntimeError):  # the front end itself, or what it says where it does not find cuDNN
         return None
     return cudnn
 
@@ -134,41 +132,52 @@ def _filters_first(xp: Any, w: Array) -> Array:
 
 
 def _run(xp: Any, operation: str, at: Windows, first: Array, second: Array, shape: Ints) -> Array | None:
-    cudnn = library()
     device = first.device.id
-    handle = _handles.by_device.get(device)
-    if handle is None:
-        handle = _handles.by_device[device] = cudnn.create_handle()
-    key = _Key(device, operation, (first.shape, second.shape, shape), at, first.dtype, _rounds.get())
-    plan = _plan(key, handle)
+    plan = _plan(_Key(device, operation, (first.shape, second.shape, shape), at, first.dtype, _rounds.get()))
     if plan is None:
         return None
-    first, second, result = xp.ascontiguousarray(first), xp.ascontiguousarray(second), xp.empty(shape, first.dtype)
+    first, second, result = _laid_out(xp, first), _laid_out(xp, second), xp.empty(shape, first.dtype)
     workspace = xp.empty(plan.workspace, xp.uint8)
-    cudnn.set_stream(handle=handle, stream=xp.cuda.get_current_stream().ptr)
     places = {name: x.data.ptr for name, x in zip(plan.tensors, (first, second, result), strict=True)}
-    plan.graph.execute(places, workspace.data.ptr, handle)
+    with _handle(device) as handle:
+        library().set_stream(handle=handle, stream=xp.cuda.get_current_stream().ptr)
+        plan.graph.execute(places, workspace.data.ptr, handle)
     return result
 
 
-_plans: Final[dict[_Key, _Plan | None]] = {}
+def _laid_out(xp: Any, x: Array) -> Array:
+    """`x` in one piece, at an address that plans take."""
+    x = xp.ascontiguousarray(x)
+    return x.copy() if x.data.ptr % _ALIGNED else x
 
 
-def _plan(key: _Key, handle: Any) -> _Plan | None:
-    """The plan for a key; None where cuDNN has none."""
+@contextmanager
+def _handle(device: int) -> Iterator[Any]:
+    """A handle for one thread at a time: there are as many as threads were ever at it at once."""
+    idle = _idle.setdefault(device, [])
     try:
-        return _plans[key]
-    except KeyError:
-        cudnn = library()
-        try:
-            plan = _planned(cudnn, key, handle)
-        except (cudnn.cudnnGraphNotSupportedError, RuntimeError):
-            plan = None
-        return _plans.setdefault(key, plan)
+        handle = idle.pop()
+    except IndexError:
+        handle = library().create_handle()
+    try:
+        yield handle
+    finally:
+        idle.append(handle)
+
+
+@functools.lru_cache(maxsize=_MOST_PLANS)
+def _plan(key: _Key) -> _Plan | None:
+    """The plan for a key; None where cuDNN has none."""
+    cudnn = library()
+    try:
+        with _handle(key.device) as handle:
+            return _planned(cudnn, key, handle)
+    except (cudnn.cudnnGraphNotSupportedError, RuntimeError):
+        return None
 
 
 def _planned(cudnn: Any, key: _Key, handle: Any) -> _Plan:
-    numbers, notes = cudnn.data_type, cudnn.numerical_note
+    numbers = cudnn.data_type
     dtype = getattr(numbers, _TYPES[key.dtype])
     graph = cudnn.pygraph(
         io_data_type=dtype, intermediate_data_type=numbers.FLOAT, compute_data_type=numbers.FLOAT, handle=handle
@@ -193,12 +202,20 @@ def _planned(cudnn: Any, key: _Key, handle: Any) -> _Plan:
     graph.validate()
     graph.build_operation_graph()
     graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-    exact = [] if key.rounds or key.dtype == dtypes.float16 else [notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS]
-    graph.deselect_numeric_notes([notes.NONDETERMINISTIC, *exact])
+    graph.deselect_numeric_notes(_avoided(cudnn.numerical_note, key))
     graph.check_support()
     graph.build_plans()
     first, second = operands.values()
     return _Plan(graph, (first.get_uid(), second.get_uid(), result.get_uid()), graph.get_workspace_size())
+
+
+def _avoided(notes: Any, key: _Key) -> list[Any]:
+    """What no kernel of a plan may do."""
+    avoided = [notes.NONDETERMINISTIC]
+    if key.dtype == dtypes.float32:
+        avoided.append(notes.DOWN_CONVERT_INPUTS)  # to float16, whose range is smaller; TF32 has that of float32
+        avoided += [] if key.rounds else [notes.TENSOR_CORE]
+    return avoided
 
 
 def _layout(shape: Ints, more: int) -> tuple[list[int], list[int]]:

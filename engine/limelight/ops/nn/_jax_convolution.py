@@ -49,7 +49,12 @@ filter_gradient: Route = _compiled(_filter_gradient)
 
 
 def run(route: Route, on_cpu: Callable[[Array, Array], Array], at: Windows, groups: int, *operands: Array) -> Array:
-    """A route of this module; on the CPU, or in a program that is compiled for it, `on_cpu` of the operands instead."""
+    """A route of this module; on the CPU, or in a program that is compiled for it, `on_cpu` of the operands instead.
+
+    So, too, for strides over sizes that an export leaves open: XLA takes margins as numbers.
+    """
+    if any(s > 1 and not isinstance(n, int) for s, n in zip(at.stride, at.space, strict=True)):
+        return on_cpu(*operands)
 
     def elsewhere(first: Array, second: Array) -> Array:
         return route(first, second, at, groups)

@@ -134,6 +134,7 @@ class pygraph:  # noqa: N801  # cuDNN's name
         counts["cudnn"] += 1
         stream = sys.modules["cupy"].cuda.get_current_stream()
         assert _streams[handle] == stream.ptr
+        assert not any(address % 16 for address in places.values()), "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER"
         arrays = {name: _hardware.asked_for[address] for name, address in places.items()}
         result = arrays.pop(self._result.get_uid())
         _hardware.launch([x._chunk for x in arrays.values()], [result._chunk])

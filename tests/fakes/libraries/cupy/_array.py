@@ -293,8 +293,13 @@ def _of_result(result, found):
 
 def view(x, host):
     new = object.__new__(ndarray)
-    new._host, new.data, new.base = host, x.data, x if x.base is None else x.base
+    new._host, new.base = host, x if x.base is None else x.base
+    new.data = hardware.MemoryPointer(new.base.data.mem, _address(host) - _address(new.base._host))
     return new
+
+
+def _address(host):
+    return host.__array_interface__["data"][0]
 
 
 def wrap(host):
