@@ -18,6 +18,7 @@ import pytest
 import limelight
 import limelight_kernel
 import limelight_widgets
+import reference
 from limelight.core.dispatch import Interpreter
 
 ELSEWHERE = {"limelight.core.backends.cupy", "limelight.core.backends.jax"}  # need libraries that not every machine has
@@ -63,18 +64,16 @@ def unbound_names(text: str) -> set[str]:
                 (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                bound.add(node.name)
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)):
+                bound.add(node.name or "")
             elif isinstance(node, ast.arg):
                 bound.add(node.arg)
     return used - bound
 
 
 def test_examples_of_public_names_can_be_copied() -> None:
-    others = {
-        f"{home.__name__}.{n}": getattr(home, n) for home in (limelight.tree, limelight.events) for n in dir(home)
-    }
-    texts = {name: value.__doc__ or "" for name, value in {**public_callables(), **others}.items()}
+    listed = {name: value for name, value in reference.public_names().items() if callable(value)}
+    texts = {name: value.__doc__ or "" for name, value in {**public_callables(), **listed}.items()}
     assert {name: lacking for name, text in texts.items() if (lacking := unbound_names(text))} == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,10 @@ from limelight.core.op import all_ops, home_of
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SITE = (DOCS / "index.md").read_text(encoding="utf-8")
+WITHOUT_EXAMPLE = {  # and why; `%load_ext limelight` calls both, and tests/kernel_ext runs them in shells
+    "ll.load_ipython_extension": "takes an IPython shell, and to make one would replace the `__main__` of the reader",
+    "ll.unload_ipython_extension": "the same",
+}
 
 
 def test_every_public_name_is_on_one_page():
@@ -23,6 +28,20 @@ def test_every_public_name_is_on_one_page():
     for name in set(listed) - set(reference.public_names()):
         assert callable(reference.resolved(name)), f"{name} is listed and is not there"
     assert len(listed) > 550, "the walk has missed the pages"
+
+
+def has_example(text: str) -> bool:
+    """Whether a docstring has an example, no line of which is skipped. `test_docstrings` runs them."""
+    examples = doctest.DocTestParser().get_examples(text)
+    return bool(examples) and not any(example.options.get(doctest.SKIP) for example in examples)
+
+
+def test_every_public_callable_has_an_example_that_is_run():
+    public = {name: value for name, value in reference.public_names().items() if callable(value)}
+    lacking = {name for name, value in public.items() if not has_example(value.__doc__ or "")}
+    assert lacking == set(WITHOUT_EXAMPLE), "write one in its docstring"
+    assert len(public) > 500, "the walk has missed the names"
+    assert not has_example(">>> import limelight as ll\n>>> f()  # doctest: +SKIP\n")
 
 
 def test_pages_in_the_source_tree_say_how_each_name_is_called_and_what_it_is():

@@ -29,7 +29,15 @@ from limelight.with_blocks import Block, block_of
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of all records; `time` is `time.perf_counter()` in seconds when the record was made."""
+    """Base of all records; `time` is `time.perf_counter()` in seconds when the record was made.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> with ll.events.listen(seen.append, ll.events.OpRan, ll.events.Allocated):
+    ...     y = ll.ones(2) * 2.0
+    >>> all(isinstance(event, ll.events.Event) for event in seen), seen[0].time <= seen[-1].time
+    (True, True)
+    """
 
     time: float = field(default_factory=time.perf_counter, kw_only=True)
 
@@ -40,6 +48,13 @@ class OpRan(Event):
 
     `most` is what a staged call held at most of intermediates and results, by its plan (see `executors.base.Peak`),
     which is `exact` where all sizes are known; 0 for ops that are no calls.
+
+    >>> import limelight as ll
+    >>> seen, x = [], ll.ones((2, 3))
+    >>> with ll.events.listen(seen.append, ll.events.OpRan):
+    ...     y = ll.tanh(x)
+    >>> seen[0].op, seen[0].outputs, seen[0].nbytes
+    ('tanh', ('f32[2,3]',), 24)
     """
 
     op: str
@@ -55,7 +70,15 @@ class OpRan(Event):
 
 @dataclass(frozen=True, slots=True)
 class Traced(Event):
-    """A function was traced into a graph of `nodes` nodes in `seconds`."""
+    """A function was traced into a graph of `nodes` nodes in `seconds`.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: x + x, name="double")
+    >>> with ll.events.listen(seen.append, ll.events.Traced):
+    ...     y = double(ll.ones(3))
+    >>> seen[0].function, seen[0].nodes
+    ('double', 1)
+    """
 
     function: str
     function_id: int
@@ -66,7 +89,15 @@ class Traced(Event):
 
 @dataclass(frozen=True, slots=True)
 class TraceBegun(Event):
-    """A trace of a function begins; `staging.partial_trace` has what it writes meanwhile."""
+    """A trace of a function begins; `staging.partial_trace` has what it writes meanwhile.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: x + x, name="double")
+    >>> with ll.events.listen(seen.append, ll.events.TraceBegun):
+    ...     y = double(ll.ones(3))
+    >>> seen[0].function
+    'double'
+    """
 
     function: str
     function_id: int
@@ -74,7 +105,17 @@ class TraceBegun(Event):
 
 @dataclass(frozen=True, slots=True)
 class TraceFailed(Event):
-    """A trace of a function ended with `error` after `nodes` nodes; `staging.partial_trace` keeps these for a while."""
+    """A trace of a function ended with `error` after `nodes` nodes; `staging.partial_trace` keeps these for a while.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: (x + x) @ ll.ones((2, 2)), name="double")
+    >>> with ll.events.listen(seen.append, ll.events.TraceFailed):
+    ...     try:
+    ...         y = double(ll.ones(3))
+    ...     except ll.errors.ShapeError:
+    ...         print(seen[0].function, "failed after", seen[0].nodes, "nodes")
+    double failed after 2 nodes
+    """
 
     function: str
     function_id: int
@@ -86,7 +127,15 @@ class TraceFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class CacheHit(Event):
-    """A call found its trace in the cache."""
+    """A call found its trace in the cache.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: x + x)
+    >>> with ll.events.listen(seen.append, ll.events.CacheHit):
+    ...     y = double(double(ll.ones(3)))
+    >>> [event.entry for event in seen]
+    [0]
+    """
 
     function: str
     function_id: int
@@ -95,7 +144,15 @@ class CacheHit(Event):
 
 @dataclass(frozen=True, slots=True)
 class CacheMiss(Event):
-    """A call found no trace; `reason` is a sentence, `entry` the index that the new trace gets."""
+    """A call found no trace; `reason` is a sentence, `entry` the index that the new trace gets.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: x + x)
+    >>> with ll.events.listen(seen.append, ll.events.CacheMiss):
+    ...     y = double(ll.ones(3)), double(ll.ones(4))
+    >>> [event.entry for event in seen], "f32[3] -> f32[4]" in seen[1].reason
+    ([0, 1], True)
+    """
 
     function: str
     function_id: int
@@ -106,7 +163,16 @@ class CacheMiss(Event):
 
 @dataclass(frozen=True, slots=True)
 class CacheCleared(Event):
-    """A function was made to forget its traces, `entries` of them."""
+    """A function was made to forget its traces, `entries` of them.
+
+    >>> import limelight as ll
+    >>> seen, double = [], ll.function(lambda x: x + x)
+    >>> y = double(ll.ones(3))
+    >>> with ll.events.listen(seen.append, ll.events.CacheCleared):
+    ...     double.clear_cache()
+    >>> seen[0].entries
+    1
+    """
 
     function: str
     function_id: int
@@ -115,7 +181,15 @@ class CacheCleared(Event):
 
 @dataclass(frozen=True, slots=True)
 class PassApplied(Event):
-    """An optimiser pass ran; `before - removed + added == after` nodes."""
+    """An optimiser pass ran; `before - removed + added == after` nodes.
+
+    >>> import limelight as ll
+    >>> seen, twice = [], ll.function(lambda x: ll.exp(x) + ll.exp(x))
+    >>> with ll.events.listen(seen.append, ll.events.PassApplied):
+    ...     y = twice(ll.ones(3))
+    >>> [(event.name, event.before, event.after) for event in seen if event.removed]
+    [('share', 3, 2)]
+    """
 
     graph: str
     name: str
@@ -128,7 +202,16 @@ class PassApplied(Event):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Event):
-    """A tape recorded an op. `saved_bytes` counts what this entry keeps alive, `rule` is the gradient in maths."""
+    """A tape recorded an op. `saved_bytes` counts what this entry keeps alive, `rule` is the gradient in maths.
+
+    >>> import limelight as ll
+    >>> seen, x = [], ll.constant(3.0)
+    >>> with ll.events.listen(seen.append, ll.events.Recorded), ll.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = ll.exp(x)
+    >>> seen[0].op, seen[0].rule
+    ('exp', 'x̄ = ȳ y*')
+    """
 
     tape_id: int
     index: int
@@ -142,7 +225,17 @@ class Recorded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TapeReleased(Event):
-    """A tape let go of its entries."""
+    """A tape let go of its entries.
+
+    >>> import limelight as ll
+    >>> seen, v = [], ll.Variable(3.0)
+    >>> with ll.GradientTape() as tape:
+    ...     y = v * v
+    >>> with ll.events.listen(seen.append, ll.events.TapeReleased):
+    ...     gradient = tape.gradient(y, v)
+    >>> seen[0].entries
+    2
+    """
 
     tape_id: int
     entries: int
@@ -154,6 +247,14 @@ class Copied(Event):
     """Bytes moved between devices; `cause` says why ("operand of matmul", ".to()", ...), `what` is "f32[3]".
 
     `tensor` is what the user calls it, as far as the line tells: "w" of `x @ w`, the name of a variable.
+
+    >>> import limelight as ll
+    >>> ll.config.set_virtual_devices(CPU=2)
+    >>> seen, x = [], ll.ones((2, 3))
+    >>> with ll.events.listen(seen.append, ll.events.Copied):
+    ...     y = x.to("cpu:1")
+    >>> seen[0].cause, seen[0].what, seen[0].nbytes
+    ('.to()', 'f32[2,3]', 24)
     """
 
     source_device: str
@@ -172,6 +273,13 @@ class Placed(Event):
 
     `copies` are the operands that were copied there, of `nbytes` in all; `on_host` are operands that its kernel reads
     on the host whatever the device, and static parameters.
+
+    >>> import limelight as ll
+    >>> seen, x = [], ll.ones(3)
+    >>> with ll.events.listen(seen.append, ll.events.Placed):
+    ...     y = ll.tanh(x)
+    >>> seen[0].op, seen[0].reason
+    ('tanh', 'with its first tensor operand')
     """
 
     op: str
@@ -186,7 +294,15 @@ class Placed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Allocated(Event):
-    """A buffer came to life on a device, made by the user's line `source`; views of it are no other one."""
+    """A buffer came to life on a device, made by the user's line `source`; views of it are no other one.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> with ll.events.listen(seen.append, ll.events.Allocated):
+    ...     x = ll.zeros((2, 3))
+    >>> seen[0].nbytes
+    24
+    """
 
     device: str
     nbytes: int
@@ -196,7 +312,16 @@ class Allocated(Event):
 
 @dataclass(frozen=True, slots=True)
 class Freed(Event):
-    """The last reference to a buffer went away."""
+    """The last reference to a buffer went away. It is told while somebody listens to `Allocated`, too.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> with ll.events.listen(seen.append, ll.events.Allocated, ll.events.Freed):
+    ...     x = ll.zeros((2, 3))
+    ...     del x
+    >>> [(type(event).__name__, event.nbytes) for event in seen]
+    [('Allocated', 24), ('Freed', 24)]
+    """
 
     device: str
     nbytes: int
@@ -205,7 +330,15 @@ class Freed(Event):
 
 @dataclass(frozen=True, slots=True)
 class VariableAssigned(Event):
-    """A variable took a new value, eagerly or in a staged function."""
+    """A variable took a new value, eagerly or in a staged function.
+
+    >>> import limelight as ll
+    >>> seen, v = [], ll.Variable(1.0, name="w")
+    >>> with ll.events.listen(seen.append, ll.events.VariableAssigned):
+    ...     _ = v.assign(2.0)
+    >>> seen[0].name, seen[0].nbytes
+    ('w', 4)
+    """
 
     variable_id: int
     name: str
@@ -222,7 +355,15 @@ _interest: dict[type[Event], list[InterestHook]] = {}
 
 
 class Subscription:
-    """A listener's place; closing it (or leaving its `with` block) ends the deliveries."""
+    """A listener's place; closing it (or leaving its `with` block) ends the deliveries.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> subscription = ll.events.listen(seen.append, ll.events.OpRan)
+    >>> subscription.close()
+    >>> subscription.closed
+    True
+    """
 
     def __init__(self, callback: Callback, kinds: tuple[type[Event], ...]) -> None:
         self._callback = callback
@@ -291,12 +432,26 @@ def listen(callback: Callback, *kinds: type[Event]) -> Subscription:
 
 
 def wanted(kind: type[Event]) -> bool:
-    """Whether anybody listens to `kind`: a dictionary look-up, for use before making a record."""
+    """Whether anybody listens to `kind`: a dictionary look-up, for use before making a record.
+
+    >>> import limelight as ll
+    >>> with ll.events.listen(print, ll.events.CacheCleared):
+    ...     ll.events.wanted(ll.events.CacheCleared)
+    True
+    """
     return kind in _listeners
 
 
 def emit(event: Event) -> None:
-    """Delivers `event` to the listeners of its kind."""
+    """Delivers `event` to the listeners of its kind.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> with ll.events.listen(seen.append, ll.events.CacheHit):
+    ...     ll.events.emit(ll.events.CacheHit("double", 1, 0))
+    >>> seen[0].function
+    'double'
+    """
     for callback in _listeners.get(type(event), ()):
         try:
             callback(event)
@@ -305,7 +460,16 @@ def emit(event: Event) -> None:
 
 
 def on_interest(kind: type[Event], hook: InterestHook) -> None:
-    """Calls `hook(True)` when `kind` gets its first listener and `hook(False)` when it loses its last."""
+    """Calls `hook(True)` when `kind` gets its first listener and `hook(False)` when it loses its last.
+
+    >>> import limelight as ll
+    >>> class EpochEnded(ll.events.Event): ...
+    >>> told = []
+    >>> ll.events.on_interest(EpochEnded, told.append)
+    >>> ll.events.listen(print, EpochEnded).close()
+    >>> told
+    [True, False]
+    """
     _interest.setdefault(kind, []).append(hook)
 
 

@@ -74,7 +74,7 @@ class Progress(Generic[T]):
             ArgumentError: a tensor has more than one element.
 
         >>> import limelight as ll
-        >>> with ll.progress(range(3)) as bar:  # doctest: +SKIP
+        >>> with ll.progress(range(3)) as bar:
         ...     for step in bar:
         ...         bar.show(loss=ll.constant(0.5))
         """
@@ -124,8 +124,8 @@ def progress(iterable: Iterable[T], total: int | None = None, description: str =
         ArgumentError: `iterable` cannot be gone through, or the loop is in a staged function.
 
     >>> import limelight as ll
-    >>> bar = ll.progress(range(3), description="epoch 1")  # doctest: +SKIP
-    >>> for step in bar:  # doctest: +SKIP
+    >>> bar = ll.progress(range(3), description="epoch 1")
+    >>> for step in bar:
     ...     bar.show(loss=1.0 / (1 + step))
     """
     if not isinstance(iterable, Iterable):

@@ -37,6 +37,12 @@ class LiveTensor(NamedTuple):
 
     `names` are those by which it can be got at, and the tapes that keep it; none where nothing was found. Of a buffer
     that several tensors share there is one record, with the largest spec.
+
+    >>> import limelight as ll
+    >>> x = ll.zeros((512, 1024))
+    >>> found = ll.explain.live_tensors(top=3, scope={"x": x})
+    >>> [one.spec for one in found.records if "x" in one.names]
+    ['f32[512,1024]']
     """
 
     names: tuple[str, ...]
@@ -52,7 +58,14 @@ class LiveTensor(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveTensors:
-    """The largest buffers, and how many there are in all; `nbytes` is what all of them take."""
+    """The largest buffers, and how many there are in all; `nbytes` is what all of them take.
+
+    >>> import limelight as ll
+    >>> x = ll.zeros((512, 1024))
+    >>> found = ll.explain.live_tensors(top=1)
+    >>> found.nbytes >= x.nbytes, len(found.records)
+    (True, 1)
+    """
 
     records: tuple[LiveTensor, ...]
     count: int

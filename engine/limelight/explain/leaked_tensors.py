@@ -26,7 +26,16 @@ _IN_ALL: Final = 6.0
 
 
 class Leak(NamedTuple):
-    """A symbolic tensor without a trace: what it is, where it was made, and a place that keeps it (None: not found)."""
+    """A symbolic tensor without a trace: what it is, where it was made, and a place that keeps it (None: not found).
+
+    >>> import limelight as ll
+    >>> import types
+    >>> shelf = types.SimpleNamespace(kept=[])
+    >>> keep = ll.function(lambda x: shelf.kept.append(x + 1.0) or x)
+    >>> y = keep(ll.constant(1.0))
+    >>> ll.explain.leaks(keep).records[0].spec
+    'f32[]'
+    """
 
     what: str
     spec: str
@@ -46,7 +55,14 @@ class Leak(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaks:
-    """The symbolic tensors that are still there although their trace has ended; `str()` has a line for each."""
+    """The symbolic tensors that are still there although their trace has ended; `str()` has a line for each.
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x)
+    >>> y = double(ll.constant(1.0))
+    >>> ll.explain.leaks(double).records
+    ()
+    """
 
     records: tuple[Leak, ...]
 

@@ -22,6 +22,12 @@ class PlacedOp(NamedTuple):
     `copies` are the operands that are copied, of `nbytes` in all; None bytes where a size is not known before it runs.
     `on_host` names the operands that its kernel reads on the host whatever the device, and its static parameters, which
     are Python values and on no device.
+
+    >>> import limelight as ll
+    >>> f = ll.function(lambda x: ll.tanh(x) * 2.0)
+    >>> y = f(ll.ones(3))
+    >>> [placed.op for placed in ll.explain.placements(f).records]
+    ['tanh', 'multiply']
     """
 
     op: str

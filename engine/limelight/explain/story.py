@@ -68,6 +68,13 @@ class Story:
         fixes: code that mends it.
         remedy: the fix in prose, for the sentence, where it is more than the code; empty otherwise.
         more: what only some readers want to know.
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x, name="double")
+    >>> y = double(ll.ones(3)), double(ll.ones(4))
+    >>> story = ll.explain.retrace(double).records[-1].to_story()
+    >>> story.title, story.contrasts[0].after
+    ('`double` traced again', 'f32[4]')
     """
 
     kind: str

@@ -39,6 +39,12 @@ class Gain:
         tier: the name of its executor.
         seconds: of a run on that.
         seconds_of_plan: of a run on the plan.
+
+    >>> import limelight as ll
+    >>> with ll.config.executor("step"):
+    ...     measured = ll.explain.gain(lambda x: ll.tanh(x * 2.0) + x, ll.ones(10))
+    >>> measured.tier, measured.ratio > 0
+    ('step', True)
     """
 
     function: Function
@@ -92,7 +98,7 @@ def gain(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Gain:
     ... def chain(x):
     ...     return ll.tanh(x * 2.0) + x
     >>> with ll.config.executor("step"):
-    ...     measured = gain(chain, ll.ones(10))
+    ...     measured = ll.explain.gain(chain, ll.ones(10))
     >>> measured.tier, measured.seconds > 0
     ('step', True)
     """

@@ -27,6 +27,14 @@ class LoadedFunction:
 
     It is called as the Python function was, in eager code, under tapes and in other staged functions. A call that no
     trace serves is refused with a list of those there are: there is no Python code to trace.
+
+    >>> import limelight as ll
+    >>> import tempfile
+    >>> area = ll.function(lambda r: 3.0 * r * r, name="area")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = ll.load(ll.save(area, f"{folder}/area.ll", ll.TensorSpec((None,))))
+    >>> loaded.name, loaded(ll.constant([1.0, 2.0])).tolist()
+    ('area', [3.0, 12.0])
     """
 
     __limelight_leaf__ = True
@@ -164,6 +172,14 @@ class LoadedModule(Module):
 
     Calling it runs the saved `call`; other staged methods have their names. The traces use these very variables, so
     another one in the place of one is refused: assign to it instead. A copy by `copy.deepcopy` has its own.
+
+    >>> import limelight as ll
+    >>> import tempfile
+    >>> net = ll.nn.Dense(2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = ll.load(ll.save(net, f"{folder}/net.ll", ll.TensorSpec((None, 3))))
+    >>> loaded.kernel.shape, loaded(ll.ones((1, 3))).shape
+    ((3, 2), (1, 2))
     """
 
     functions = _Functions()
@@ -202,7 +218,15 @@ class LoadedModule(Module):
 
 
 def call_of(value: Any) -> Any:
-    """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it."""
+    """`value`, or of a loaded module the function that its call runs: what a view of a staged function shows of it.
+
+    >>> import limelight as ll
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = ll.load(ll.save(ll.nn.Dense(2), f"{folder}/net.ll", ll.TensorSpec((None, 3))))
+    >>> len(ll.export.call_of(loaded).traces)
+    1
+    """
     return functions_of(value).get("call", value) if isinstance(value, LoadedModule) else value
 
 

@@ -48,7 +48,14 @@ _ATTRIBUTES: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
 
 
 class Holder(NamedTuple):
-    """A place from which an object can be got at: `path` is the expression, `where` whose name it begins with."""
+    """A place from which an object can be got at: `path` is the expression, `where` whose name it begins with.
+
+    >>> import limelight as ll
+    >>> import types
+    >>> shelf = types.SimpleNamespace(tapes=[ll.GradientTape()])
+    >>> ll.explain.who_holds(shelf.tapes[0]).places[0].path
+    'shelf.tapes[0]'
+    """
 
     path: str
     where: str
@@ -59,7 +66,14 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Holders:
-    """All places that were found, those with the shortest way first. `str()` has a line for each."""
+    """All places that were found, those with the shortest way first. `str()` has a line for each.
+
+    >>> import limelight as ll
+    >>> import types
+    >>> shelf = types.SimpleNamespace(tapes=[ll.GradientTape()])
+    >>> ll.explain.who_holds(shelf.tapes[0]).what
+    'GradientTape'
+    """
 
     what: str
     places: tuple[Holder, ...]

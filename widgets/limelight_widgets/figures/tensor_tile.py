@@ -29,7 +29,13 @@ BARS = "#4a8fc2"  # 3 to 1 and more against white and against a dark page
 
 @dataclass(frozen=True, slots=True)
 class TensorTile:
-    """A tensor as text, and as HTML where a picture says more than its numbers (else None)."""
+    """A tensor as text, and as HTML where a picture says more than its numbers (else None).
+
+    >>> import limelight as ll
+    >>> tile = ll.widgets.tensor_tile(ll.ones((64, 32)))
+    >>> tile.html is not None
+    True
+    """
 
     text: str
     html: str | None
@@ -52,7 +58,7 @@ def tensor_tile(x: Tensor | Variable) -> TensorTile:
         TypeError: `x` is neither a tensor nor a variable.
 
     >>> import limelight as ll
-    >>> tile = tensor_tile(ll.ones((64, 32)))
+    >>> tile = ll.widgets.tensor_tile(ll.ones((64, 32)))
     >>> tile.text == repr(ll.ones((64, 32))), "f32[64,32]" in tile.html
     (True, True)
     """

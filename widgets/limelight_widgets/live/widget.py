@@ -27,7 +27,8 @@ def set_theme(theme: Theme) -> None:
 
     For front ends that do not tell a widget their theme, and for a projector. Pictures in saved notebooks stay light.
 
-    >>> set_theme("auto")
+    >>> import limelight as ll
+    >>> ll.widgets.set_theme("auto")
 
     Raises:
         ArgumentError: there is no such theme.

@@ -159,7 +159,7 @@ def steps(
         ArgumentError: `F` is neither, or `stop_at` has another condition.
 
     >>> import limelight as ll
-    >>> player = steps(lambda x: x * 2.0, ll.constant(3.0))
+    >>> player = ll.widgets.steps(lambda x: x * 2.0, ll.constant(3.0))
     >>> len(player.recording.of("run"))
     1
     """

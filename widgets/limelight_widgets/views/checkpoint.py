@@ -29,6 +29,14 @@ class CheckpointView(View):
     Args:
         ask: answers the question anew: a record of `limelight.checkpoint`, or None where there is nothing to ask about.
         files: the files that are asked about.
+
+    >>> import limelight as ll
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = ll.Checkpoint(epoch=3).write(f"{folder}/run.safetensors")
+    ...     view = ll.widgets.checkpoint(path)
+    ...     print(view.static().text.splitlines()[1])
+    epoch  3                value
     """
 
     name = "checkpoint"
@@ -72,7 +80,7 @@ def checkpoint(source: Any, target: Any = None, *, check: bool = False) -> Check
     >>> import limelight as ll, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
     >>> written = ll.Checkpoint(v=ll.Variable([1.0, 2.0]), epoch=3).write(path)
-    >>> print(checkpoint(path).static().text)
+    >>> print(ll.widgets.checkpoint(path).static().text)
     run.safetensors: 2 values, 8 bytes of arrays
     v      f32[2]           variable
     epoch  3                value

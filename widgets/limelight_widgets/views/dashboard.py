@@ -51,7 +51,14 @@ class NewestTapeView(TapeView):
 
 
 class DashboardView(View):
-    """Graph, trace cache, tape and devices, linked by one selection."""
+    """Graph, trace cache, tape and devices, linked by one selection.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.dashboard(panels=["graph", "devices"])
+    >>> view.state()["panels"]
+    ['graph', 'devices']
+    >>> view.close()
+    """
 
     name = "dashboard"
     widget_type = DashboardWidget
@@ -185,12 +192,12 @@ def dashboard(
     >>> import limelight as ll
     >>> double = ll.function(lambda x: x * 2.0, name="double")
     >>> y = double(ll.ones((2,)))
-    >>> view = dashboard(double)
+    >>> view = ll.widgets.dashboard(double)
     >>> view.views["graph"].static().text.splitlines()[0]  # doctest: +ELLIPSIS
     'Graph of double...'
-    >>> dashboard() is view
+    >>> ll.widgets.dashboard() is view
     True
-    >>> dashboard(double, panels=["cache", "devices"]).state()["panels"]
+    >>> ll.widgets.dashboard(double, panels=["cache", "devices"]).state()["panels"]
     ['cache', 'devices']
     >>> view.close()
 
@@ -224,7 +231,14 @@ def _panels(wanted: Sequence[str]) -> list[str]:
 
 
 def reset_dashboard() -> bool:
-    """Puts the dashboard back to all views, at its usual place and rate; whether there was one."""
+    """Puts the dashboard back to all views, at its usual place and rate; whether there was one.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.dashboard(panels=["graph"])
+    >>> ll.widgets.reset_dashboard(), len(view.state()["panels"])
+    (True, 4)
+    >>> view.close()
+    """
     was = [view for view in _open if view.is_open]
     for view in was:
         view.reset()
@@ -232,7 +246,13 @@ def reset_dashboard() -> bool:
 
 
 def close_dashboard() -> bool:
-    """Takes the dashboard off the page; whether there was one."""
+    """Takes the dashboard off the page; whether there was one.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.dashboard()
+    >>> ll.widgets.close_dashboard(), ll.widgets.close_dashboard()
+    (True, False)
+    """
     was = [view for view in _open if view.is_open]
     for view in _open:
         view.close()

@@ -23,7 +23,13 @@ class DevicesWidget(ViewWidget):
 
 
 class DevicesView(View):
-    """The devices: what lives on them, what ran on them, what was copied between them."""
+    """The devices: what lives on them, what ran on them, what was copied between them.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.devices()
+    >>> view.state()["devices"][0]["name"]
+    'CPU:0'
+    """
 
     name = "devices"
     widget_type = DevicesWidget
@@ -69,5 +75,11 @@ def _accounts() -> list[tuple[str, str, int, int]]:
 
 
 def devices() -> DevicesView:
-    """Every device: live bytes, peak, ops that ran, and the copies between devices."""
+    """Every device: live bytes, peak, ops that ran, and the copies between devices.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.devices()
+    >>> view.state()["devices"][0]["name"]
+    'CPU:0'
+    """
     return DevicesView()

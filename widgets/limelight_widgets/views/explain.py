@@ -22,7 +22,16 @@ class ExplainWidget(ViewWidget):
 
 
 class ExplainView(View):
-    """The stories of an answer, a card each."""
+    """The stories of an answer, a card each.
+
+    >>> import limelight as ll
+    >>> v = ll.constant(2.0)
+    >>> with ll.GradientTape() as tape:
+    ...     y = v * v
+    >>> view = ll.widgets.explain(ll.explain.why_none(tape, y, v))
+    >>> len(view.state()["stories"])
+    1
+    """
 
     name = "explain"
     widget_type = ExplainWidget
@@ -41,7 +50,7 @@ def explain(answer: Any) -> ExplainView:
     >>> x = ll.constant(2.0)
     >>> with ll.GradientTape() as tape:
     ...     y = x * x
-    >>> print(explain(ll.explain.why_none(tape, y, x)).static().text)
+    >>> print(ll.widgets.explain(ll.explain.why_none(tape, y, x)).static().text)
     `y` has no gradient for `x`: `x` was never watched: a tape follows variables by itself, tensors when told to.
     Fix: tape.watch(x)
 

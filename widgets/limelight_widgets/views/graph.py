@@ -61,7 +61,15 @@ class GraphWidget(ViewWidget):
 
 
 class GraphView(View):
-    """A graph: its ops and values, name scopes and nested functions, and the lines of code that made them."""
+    """A graph: its ops and values, name scopes and nested functions, and the lines of code that made them.
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x, name="double")
+    >>> y = double(ll.ones(3))
+    >>> view = ll.widgets.graph(double)
+    >>> view.state()["title"]
+    'double'
+    """
 
     name = "graph"
     widget_type = GraphWidget
@@ -131,7 +139,7 @@ class GraphView(View):
         >>> double = ll.function(lambda x: x + x)
         >>> y = double(ll.ones(3))
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     said = graph(double).save(f"{folder}/double.svg")
+        ...     said = ll.widgets.graph(double).save(f"{folder}/double.svg")
         ...     pathlib.Path(folder, "double.svg").read_text()[:4]
         '<svg'
         """
@@ -183,7 +191,7 @@ def graph(
     >>> import limelight as ll
     >>> F = ll.function(lambda x: -(-x) + x)
     >>> y = F(ll.ones((2,)))
-    >>> "2 of 3 ops match op:neg" in " ".join(graph(F, "traced", find="op:neg").static().text.split())
+    >>> "2 of 3 ops match op:neg" in " ".join(ll.widgets.graph(F, "traced", find="op:neg").static().text.split())
     True
     """
     if overlay is not None and overlay not in OVERLAYS:

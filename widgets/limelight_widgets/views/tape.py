@@ -20,7 +20,15 @@ class TapeWidget(ViewWidget):
 
 
 class TapeView(View):
-    """A gradient tape: its entries in order, the bytes that each keeps alive, and the rule that each will apply."""
+    """A gradient tape: its entries in order, the bytes that each keeps alive, and the rule that each will apply.
+
+    >>> import limelight as ll
+    >>> with ll.GradientTape() as tape:
+    ...     y = ll.Variable(3.0) * 2.0
+    >>> view = ll.widgets.tape(tape)
+    >>> view.state()["entries"]
+    2
+    """
 
     name = "tape"
     widget_type = TapeWidget
@@ -37,6 +45,13 @@ def tape(tape: Any) -> TapeView:
 
     Raises:
         TypeError: `tape` is not a gradient tape.
+
+    >>> import limelight as ll
+    >>> with ll.GradientTape() as recording:
+    ...     y = ll.Variable(3.0) * 2.0
+    >>> view = ll.widgets.tape(recording)
+    >>> view.state()["entries"]
+    2
     """
     if not hasattr(tape, "entries"):
         raise TypeError(f"this view shows a gradient tape (limelight.GradientTape); this is a {type(tape).__name__}")

@@ -30,7 +30,15 @@ class CacheWidget(ViewWidget):
 
 
 class CacheView(View):
-    """A trace cache: its entries, how often each was used, and why each was traced."""
+    """A trace cache: its entries, how often each was used, and why each was traced.
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x, name="double")
+    >>> y = double(ll.ones(3))
+    >>> view = ll.widgets.trace_cache(double)
+    >>> len(view.state()["functions"][0]["entries"])
+    1
+    """
 
     name = "trace_cache"
     widget_type = CacheWidget
@@ -91,7 +99,7 @@ def trace_cache(function: Any = None, *, sort: Sort = "time", internals: bool = 
     >>> import limelight as ll
     >>> double = ll.function(lambda x: x + x)
     >>> y = [double(ll.ones((n,))) for n in (3, 4, 4)]
-    >>> [entry["index"] for entry in trace_cache(double, sort="count").state()["functions"][0]["entries"]]
+    >>> [entry["index"] for entry in ll.widgets.trace_cache(double, sort="count").state()["functions"][0]["entries"]]
     [1, 0]
     """
     if sort not in SORTS:

@@ -68,6 +68,11 @@ class View:
 
     Each kind of view is a subclass in a file of its own. It names its fold (what it gives to `__init__`), its static
     forms (`_figure`), and its widget with its script.
+
+    >>> import limelight as ll
+    >>> view = ll.widgets.devices()
+    >>> isinstance(view, ll.widgets.View), view.name
+    (True, 'devices')
     """
 
     name: ClassVar[str]

@@ -29,6 +29,11 @@ class CheckedSource:
     `error` is the largest relative error of `compared` numbers (below a thousandth of the largest of them, relative to
     that), found at index `place`, where the gradient is `found` and differences give `expected`. `kinks` numbers were
     left out: the function is not smooth there. `connected`: whether it has a gradient; else all slopes should be zero.
+
+    >>> import limelight as ll
+    >>> report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.constant([1.0, 2.0]))
+    >>> report.records[0].name, report.records[0].compared
+    ('x', 2)
     """
 
     name: str
@@ -58,7 +63,13 @@ class CheckedSource:
 
 @dataclass(frozen=True)
 class GradientErrors:
-    """A record for each source; `ok` where none is off by more than `tolerance`. `str()` has a line for each."""
+    """A record for each source; `ok` where none is off by more than `tolerance`. `str()` has a line for each.
+
+    >>> import limelight as ll
+    >>> report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.constant([1.0, 2.0]))
+    >>> report.ok, report.tolerance
+    (True, 0.0001)
+    """
 
     name: str
     records: tuple[CheckedSource, ...]

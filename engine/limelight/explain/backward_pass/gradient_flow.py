@@ -24,6 +24,11 @@ class BackwardStep(NamedTuple):
     """An op of the gradient that has run: the user's line, the norm of what it made, and what is the matter with it.
 
     `rms` is the root of the mean square, by which tensors of different sizes compare.
+
+    >>> import limelight as ll
+    >>> flow = ll.explain.gradient_flow(lambda x: ll.tanh(x) * 2.0, ll.constant(0.0))
+    >>> [(one.op, one.norm) for one in flow.steps]
+    [('multiply', 2.0), ('multiply', 2.0)]
     """
 
     op: str
@@ -40,7 +45,13 @@ class BackwardStep(NamedTuple):
 
 @dataclass(frozen=True)
 class GradientFlow:
-    """The ops of the gradient, in the order in which they run: from the results back. `str()` has a line for each."""
+    """The ops of the gradient, in the order in which they run: from the results back. `str()` has a line for each.
+
+    >>> import limelight as ll
+    >>> flow = ll.explain.gradient_flow(lambda x: ll.sqrt(x), ll.constant(0.0))
+    >>> flow.first("infinite").op
+    'divide'
+    """
 
     name: str
     steps: tuple[BackwardStep, ...]

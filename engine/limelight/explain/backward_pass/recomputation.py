@@ -22,6 +22,11 @@ class Recomputation(NamedTuple):
     """A tensor that the backward pass needs: dropping it saves `nbytes`, making it again costs `seconds`.
 
     The time is measured, and has that of all ops which would run again: back to inputs and to what is kept anyway.
+
+    >>> import limelight as ll
+    >>> report = ll.explain.recomputations(lambda x: ll.sum(ll.tanh(x)), ll.ones(10))
+    >>> report.records[0].op, report.records[0].nbytes
+    ('tanh', 40)
     """
 
     op: str
@@ -41,7 +46,12 @@ class Recomputation(NamedTuple):
 
 @dataclass(frozen=True)
 class Recomputations:
-    """A record for each tensor that is kept for the gradient, the most bytes for a second first."""
+    """A record for each tensor that is kept for the gradient, the most bytes for a second first.
+
+    >>> import limelight as ll
+    >>> print(ll.explain.recomputations(lambda x: ll.sum(x), ll.ones(10)))
+    the gradient of `<lambda>` keeps nothing but inputs
+    """
 
     name: str
     records: tuple[Recomputation, ...]

@@ -20,6 +20,14 @@ class GradientPath:
     """The entries of a tape on a way from a source to the target, in the order in which they ran.
 
     `entries` are records of those on the way, `recorded` is how many the tape holds; `str()` has a line for each.
+
+    >>> import limelight as ll
+    >>> v = ll.Variable(2.0)
+    >>> with ll.GradientTape() as tape:
+    ...     y = ll.exp(v * v)
+    >>> path = ll.explain.gradient_path(tape, y, v)
+    >>> len(path.entries), path.recorded
+    (3, 3)
     """
 
     entries: tuple[EntryRecord, ...]

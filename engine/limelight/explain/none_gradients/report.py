@@ -45,6 +45,13 @@ class WhyNone:
     `cause` is one of `CAUSES`; `op` the op that breaks it, and `line` the user's line, where there are such; `fix` code
     that mends it, to stand before or instead of that line, or nothing where that is not for code to say. `str()` is the
     whole as a sentence.
+
+    >>> import limelight as ll
+    >>> x = ll.constant(2.0)
+    >>> with ll.GradientTape() as tape:
+    ...     y = x * x
+    >>> ll.explain.why_none(tape, y, x).fix
+    'tape.watch(x)'
     """
 
     cause: str

@@ -43,6 +43,11 @@ class Nan:
     floating numbers). `calls` lead into the function, `way` goes on from the op, `became_nan` is where infinities
     turned to NaN. `reaches`: whether a result of the function is concerned. `hint` says why such ops make such numbers,
     `fix` what the line should be, where that is known. `str()` is all of it in sentences.
+
+    >>> import limelight as ll
+    >>> found = ll.explain.nan(lambda x: 1.0 / x, ll.constant([0.0, 1.0]))
+    >>> found.op, found.reaches
+    ('divide', True)
     """
 
     name: str

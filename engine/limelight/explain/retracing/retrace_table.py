@@ -34,6 +34,12 @@ class Retrace:
     `str()` is the story of the newest, also shown as the value of a cell, with the `table()` of all where others had
     other causes. `unseen` are the globals, closure values and attributes that have changed since, for which no call
     traces (`explain.baked`).
+
+    >>> import limelight as ll
+    >>> double = ll.function(lambda x: x + x)
+    >>> y = double(ll.ones(3)), double(ll.ones(4))
+    >>> len(ll.explain.retrace(double).records)
+    2
     """
 
     function: str
@@ -99,7 +105,7 @@ def retrace(F: Function) -> Retrace:
     ...     return x + x
     >>> for n in (3, 4):
     ...     y = double(ll.ones((n,)))
-    >>> difference = retrace(double).records[-1].differences[0]
+    >>> difference = ll.explain.retrace(double).records[-1].differences[0]
     >>> difference.path, difference.before, difference.after
     ('x', 'f32[3]', 'f32[4]')
     >>> difference.fix

@@ -48,6 +48,11 @@ class Step(NamedTuple):
     `sees` are the names that a traced line has bound, with what Python knows of them; `records` what the graph gains,
     or what a pass did. `value` is what an op has computed, `depth` how many calls, branches or loops lead to it.
     `marks` say where a shape changes, something is copied or traced again, each with words for it.
+
+    >>> import limelight as ll
+    >>> recorded = ll.explain.steps(lambda x: x + x, ll.constant([1.0, 2.0]))
+    >>> [(one.text, str(one.value)) for one in recorded.of("run")]
+    [('%1: f32[2] = add(%0, %0)', 'f32[2] = 2, 4')]
     """
 
     kind: Kind
@@ -76,6 +81,11 @@ class Recording:
     """The steps of one call. `is_cut`: there were more than were asked for; they have been left out.
 
     `str()` lists them all, `of(kind)` are those of one kind.
+
+    >>> import limelight as ll
+    >>> recorded = ll.explain.steps(lambda x: x + x, ll.constant([1.0, 2.0]))
+    >>> recorded.is_cut, recorded.stops("op:add")
+    (False, (0, 1))
     """
 
     name: str

@@ -67,6 +67,14 @@ class BakedIn:
 
     `drawn` are the `SideEffect` records of random numbers of the host and of clocks, which end up in traces, too;
     `unknown` the functions whose source cannot be read, by their first lines.
+
+    >>> import limelight as ll
+    >>> rates = [0.5]
+    >>> step = ll.function(lambda x: x * rates[0], name="step")
+    >>> y = step(ll.constant(2.0))
+    >>> found = ll.explain.baked(step)
+    >>> found.records[0].then, found.changed
+    ('0.5', ())
     """
 
     function: str

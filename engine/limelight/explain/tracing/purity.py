@@ -31,6 +31,13 @@ class Impurity(NamedTuple):
 
     `kind`: "constant" (a number that Python code put into the graph), "op", "parameter", "operand", "length" (one graph
     has more ops), or "state" (a global, closure value or attribute that tracing itself changed).
+
+    >>> import limelight as ll
+    >>> import itertools
+    >>> numbers = itertools.count()
+    >>> found = ll.explain.purity(lambda x: x + float(next(numbers)), ll.constant(1.0))
+    >>> found.records[0].kind, found.records[0].second
+    ('constant', '2.0')
     """
 
     kind: str
@@ -44,7 +51,12 @@ class Impurity(NamedTuple):
 
 @dataclass(frozen=True)
 class Purity:
-    """Whether two traces of one call were alike; `records` are where they were not, `effects` what may be behind it."""
+    """Whether two traces of one call were alike; `records` are where they were not, `effects` what may be behind it.
+
+    >>> import limelight as ll
+    >>> bool(ll.explain.purity(lambda x: x + x, ll.constant(1.0)))
+    True
+    """
 
     function: str
     records: tuple[Impurity, ...]

@@ -59,6 +59,11 @@ class SideEffect(NamedTuple):
     `kind`: "print", "mutation", "attribute write", "global write", "closure write", "host randomness", "time", "file",
     "iterator", "debugger", or "lost change" for what it does to a list or dictionary that is an argument; `what` is the
     code that does it, `line` where; `instead` what to write so that it is staged.
+
+    >>> import limelight as ll
+    >>> effects = ll.explain.side_effects(ll.function(lambda x: print(x)))
+    >>> effects.records[0].kind, effects.records[0].instead
+    ('print', '`ll.py_func(print, [x], None)`, at each call')
     """
 
     kind: str
@@ -101,6 +106,11 @@ class SideEffects:
     """What a staged function does only while it is traced: `records` are `SideEffect` records in the order of lines.
 
     `unknown` are the functions, it or what it calls, whose source cannot be read, by their first lines.
+
+    >>> import limelight as ll
+    >>> found = ll.explain.side_effects(ll.function(lambda x: x + x))
+    >>> found.records, found.calls
+    ((), 0)
     """
 
     function: str

@@ -55,6 +55,15 @@ def stablehlo(
         ExportError: something cannot travel: a draw, an assignment, a `py_func`, a shape that depends on values. It
             names function, op and line, and nothing is written. Or JAX is not installed.
         ArgumentError: `variables` is neither of the two.
+
+    >>> import limelight as ll
+    >>> import tempfile
+    >>> from jax import export
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = ll.export.stablehlo(lambda x: x * x, f"{folder}/square.stablehlo", ll.TensorSpec((2,)))
+    ...     program = export.deserialize(bytearray(path.read_bytes()))
+    >>> program.call(ll.constant([1.0, 3.0]).numpy()).tolist()
+    [1.0, 9.0]
     """
     if variables not in ("constants", "inputs"):
         raise ArgumentError(f"variables must be 'constants' or 'inputs', got {variables!r}")
