@@ -39,7 +39,7 @@ def _checked(x: Any) -> Any:
 
 
 def _printed(x: Any) -> Any:
-    ll.debug.print("x", x)
+    ll.debug.print("x {}", x)
     return x * 2.0
 
 

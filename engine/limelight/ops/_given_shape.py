@@ -60,23 +60,16 @@ def defop_with_shape(
         sizes = tuple([None if n is None or n < 0 else n for n in sizes])
         return known(sizes, infer(*specs, *parameters, (None,) * rank).dtype)
 
-    def of_vector(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        def kernel_dynamic(xp: Any, *arguments: Any) -> Any:
-            arrays, shape, parameters = arguments[:n_inputs], arguments[n_inputs], arguments[n_inputs + 1 : -1]
-            return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
-
-        return kernel_dynamic
-
-    for_others = {library: of_vector(special) for library, special in fields.get("special", {}).items()}
     on_host = f"shape {fields.get('on_host', '')}"  # its kernel makes a tuple of it
+    special = {library: _of_vector(n_inputs, other) for library, other in fields.get("special", {}).items()}
     dynamic = entry_point(defop(
         f"{name}_dynamic",
         inputs=f"{inputs} shape:integer",
         attrs=f"{attrs} rank",
         infer=infer_dynamic,
-        kernel=of_vector(kernel),
+        kernel=_of_vector(n_inputs, kernel),
         batching=dynamic_batching,
-        **fields | {"on_host": on_host, "special": for_others},
+        **fields | {"on_host": on_host, "special": special},
     ))  # fmt: skip
     single_operand = n_inputs == 1 and ":" not in inputs and fields.get("effect") is None
 
@@ -86,6 +79,16 @@ def defop_with_shape(
         return static(operands[0] if single_operand else operands, *parameters, shape)
 
     return run
+
+
+def _of_vector(n_inputs: int, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that is given the shape as a vector behind its inputs, and a rank, of one that is given a tuple."""
+
+    def kernel_dynamic(xp: Any, *arguments: Any) -> Any:
+        arrays, shape, parameters = arguments[:n_inputs], arguments[n_inputs], arguments[n_inputs + 1 : -1]
+        return kernel(xp, *arrays, *parameters, tuple([int(n) for n in shape]))
+
+    return kernel_dynamic
 
 
 def rank_of(shape: Tensor) -> int:
