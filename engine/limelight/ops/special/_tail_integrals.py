@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from limelight.core.backends import is_cupy
 from limelight.core.dtypes import float64
 from limelight.ops.special._scipy import functions, scaled_erfc
 
@@ -168,8 +169,7 @@ def _beta(xp: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
 
 
 def _polygamma(xp: Any, n: int, x: Any) -> Any:
-    """The order as an array: CuPy's function takes no number."""
-    return functions(xp).polygamma(xp.asarray(n, dtype=x.dtype), x)
+    return functions(xp).polygamma(xp.asarray(n, dtype=x.dtype) if is_cupy(xp) else n, x)  # CuPy's takes no number
 
 
 def constant_cumulant(polygamma: Callable[[int, Any], Any], a: Any, b: Any, i: int, j: int) -> Any:
