@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pretended_gpu import pretended_gpus
 
 import limelight as ll
-from limelight.ops.nn import _cudnn_convolution, _jax_convolution
+from limelight.ops.nn import _cudnn_convolution
 
 MARGINS = {"same": "same", "valid": "valid", "even": 1, "uneven": (0, 2)}
 SETTINGS = st.fixed_dictionaries(
@@ -204,6 +204,13 @@ def test_the_second_gpu(cupy):
 # XLA
 
 
+@pytest.fixture(scope="module")
+def xla():
+    """The module of its routes."""
+    pytest.importorskip("jax", reason="JAX is not installed (the extra `xla`)")
+    return importlib.import_module("limelight.ops.nn._jax_convolution")
+
+
 def forced(route, on_cpu, at, groups, *operands):
     """What runs where XLA's device is no CPU."""
     return route(*operands, at, groups)
@@ -211,20 +218,21 @@ def forced(route, on_cpu, at, groups, *operands):
 
 @settings(max_examples=8)
 @given(SETTINGS)
-def test_xla(of):
+def test_xla(xla, of):
     x, w = operands(of, "float64")
     wanted = with_gradients(of, x, w)
     there = [x.to("XLA:0"), w.to("XLA:0")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_jax_convolution, "run", forced)
+        patch.setattr(xla, "run", forced)
         agree(with_gradients(of, *there), wanted, 1e-10)
 
 
-def test_a_program_for_the_cpu_has_products_in_it_and_one_for_a_gpu_convolutions():
+def test_a_program_for_the_cpu_has_products_in_it_and_one_for_a_gpu_convolutions(xla):
+    jax = importlib.import_module("jax")
     at = _cudnn_convolution.Windows((5, 5), (3, 3), (1, 1), (1, 1), ((0, 0), (0, 0)), (3, 3))
 
     def run(x, w):
-        return _jax_convolution.run(_jax_convolution.forward, lambda x, w: x[:, :3, :3, :1] * w[0, 0], at, 1, x, w)
+        return xla.run(xla.forward, lambda x, w: x[:, :3, :3, :1] * w[0, 0], at, 1, x, w)
 
     operands = np.ones((1, 5, 5, 1), "float32"), np.ones((3, 3, 1, 1), "float32")
     for platform, is_there in (("cpu", False), ("cuda", True)):
@@ -234,9 +242,9 @@ def test_a_program_for_the_cpu_has_products_in_it_and_one_for_a_gpu_convolutions
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_short_floats_are_summed_in_32_bits_there(dtype):
+def test_short_floats_are_summed_in_32_bits_there(xla, dtype):
     x = ll.full((1, 5000, 1), 0.1, dtype=dtype).to("XLA:0")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_jax_convolution, "run", forced)
+        patch.setattr(xla, "run", forced)
         found = ll.nn.conv(x, ll.ones((4999, 1, 1), dtype=dtype).to("XLA:0"), padding="valid")
     np.testing.assert_allclose(found.numpy().astype(float).ravel(), 4999 * float(x[0, 0, 0].item()), rtol=1e-2)
