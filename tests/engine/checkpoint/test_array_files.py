@@ -23,6 +23,8 @@ from limelight.errors import CheckpointError
 
 FIXTURES = Path(__file__).parent / "files"
 full = pytest.mark.skipif(os.environ.get("LIMELIGHT_TESTS") != "full", reason="many files; make test has them")
+CHANGED_FILES = int(os.environ.get("LIMELIGHT_CHANGED_FILES", "2000"))
+"""Ten thousand take a minute: by hand, after a change of how files are read."""
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
@@ -132,10 +134,10 @@ def test_changed_files_take_no_more_memory_than_they_are_large(specimen):
 
 
 @full
-@pytest.mark.slow  # ten thousand files
-def test_ten_thousand_changed_files(specimen):
+@pytest.mark.slow  # thousands of files
+def test_thousands_of_changed_files(specimen):
     folder, files = specimen
-    outcomes = {checkpoint_faults.mutate(run, folder, files) for run in range(1000, 11_000)}
+    outcomes = {checkpoint_faults.mutate(run, folder, files) for run in range(1000, 1000 + CHANGED_FILES)}
     assert outcomes == {"refused", "restored"}
 
 

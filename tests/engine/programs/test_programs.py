@@ -27,8 +27,8 @@ from drawn import DTYPES, programs  # beside this file
 from programs import HALVES, Program
 from running import Ways, allows_unknown_sizes
 
-N = int(os.environ.get("LIMELIGHT_PROGRAMS", "200"))
-"""Programs for each of the two tests below: a few hundred as a rule, thousands when somebody asks for them."""
+N = int(os.environ.get("LIMELIGHT_PROGRAMS", "120"))
+"""Programs for each of the two tests below: a hundred as a rule, thousands when somebody asks for them."""
 EXECUTORS = {name: base.get(name) for name in base.names() if name != "xla"}
 """But for the one that compiles for a while, on which test_programs_compiled.py has some run."""
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -36,7 +36,7 @@ seen: Counter[str] = Counter()
 
 pytestmark = [
     pytest.mark.usefixtures("retraces_are_meant"),
-    pytest.mark.slow,  # hundreds of random programs, each run in a dozen ways
+    pytest.mark.slow,  # a hundred random programs, each run in a dozen ways
     pytest.mark.timeout(1800 + 3 * N),
 ]
 
