@@ -82,11 +82,15 @@ def python_of(venv: Path) -> Path:
 def install(venv: Path, extra: str) -> None:
     """Install the project, editable, with `extra`, and leave the mark."""
     print(f"Installing limelight[{extra}] into {venv.name}; the first time takes a minute or two", flush=True)
-    pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
+    python = str(python_of(venv))
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq", "--no-compile"]
     done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
     if done.returncode:
         sys.exit(done.returncode)
-    reason = native.install(python_of(venv))
+    # pip compiles one module after the other, a third of its time. Some never compile, such as the tests of parsers.
+    modules = str(venv / ("Lib" if os.name == "nt" else "lib"))
+    with subprocess.Popen([python, "-m", "compileall", "-qq", "-j", "0", modules]):
+        reason = native.install(python_of(venv))
     if reason:
         print(native.WITHOUT.format(reason=reason), flush=True)
     for installed in CONTAINS.get(extra, (extra,)):
