@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
     rounds: int = 7
     minutes: float = 6  # after which it shows what there is
     sizes: Sequence[float] = ()  # which can be chosen among
-    loss: float | None = None  # of the first step, where it is known
+    loss: float | None = None  # of the first step, of the first of `sizes`, where it is known
     module: str = ""  # which has LIBRARIES, where that is not the script's own
     tables: Callable[[Measured, Sequence[Library], Sequence[Row]], list[str]] | None = None  # else one for each group
     more: Callable[[Measured, Sequence[Library], Sequence[Row]], list[str]] = lambda *_: []  # what follows the tables
@@ -92,7 +92,7 @@ def run(evaluation: Evaluation, doc: str) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     report.save(options.out / f"{evaluation.name}.json", facts, measured, verdicts)
     print(evaluation.draw(options.out / f"{evaluation.name}.svg", measured.wall, libraries, rows))
-    differing = _differing(measured, evaluation.loss)
+    differing = _differing(measured, _known_loss(evaluation, rows))
     if differing:
         print(f"These libraries ran another program: {differing}")
     if measured.failed or differing:
@@ -165,6 +165,12 @@ def tables(measured: Measured, libraries: Sequence[Library], rows: Sequence[Row]
             lines += [f"{group}, by the processors' time", *report.by_library(measured.processor, libraries, members)]
             lines.append("")
     return lines
+
+
+def _known_loss(evaluation: Evaluation, rows: Sequence[Row]) -> float | None:
+    """That of the first step, which is one of the first size that was measured."""
+    first = next((row.size for row in rows if row.size), None)
+    return evaluation.loss if not evaluation.sizes or first == evaluation.sizes[0] else None
 
 
 def _differing(measured: Measured, expected: float | None) -> str:

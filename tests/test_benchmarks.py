@@ -419,6 +419,12 @@ def test_sizes_are_measured_one_after_the_other(module):
     assert order == ["first 200", "steady 200", evaluation.LOSS.name, "first 10", "steady 10"]
 
 
+def test_a_known_loss_is_that_of_the_first_size(module):
+    evaluation, l2hmc = module("evaluation"), module("l2hmc").EVALUATION
+    rows_of = {size: [row for row in l2hmc.rows if not row.size or row.size == size] for size in l2hmc.sizes}
+    assert {size for size, rows in rows_of.items() if evaluation._known_loss(l2hmc, rows)} == {l2hmc.sizes[0]}
+
+
 def test_rounds_are_shown_with_their_spread(report, module):
     row = module("measure").Row("4 images", "steady state", "", size=4, unit="examples/s")
     libraries = [module("measure").Library(name, name, dict) for name in ("one", "other")]
