@@ -39,7 +39,11 @@ def spec_of(given: Any) -> Any:
         return TensorSpec(given.shape, given.dtype)
     if isinstance(given, (dict, list, tuple)):
         return nest.map_structure(spec_of, given) if isinstance(given, dict) else tuple(map(spec_of, given))
-    hint = f"; write ({given},) for a vector of so many" if isinstance(given, int) else ""
+    hint = (
+        f"; write (None, {given}) for rows of so many features, ({given},) for one of them"
+        if isinstance(given, int)
+        else ""
+    )
     raise ArgumentError(
         f"build: needs the shape of each argument, as in (None, 64), or a ll.TensorSpec, got "
         f"{type(given).__name__}{hint}"

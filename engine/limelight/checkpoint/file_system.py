@@ -299,7 +299,18 @@ def _missing(path: Path) -> str:
     folder = path.parent
     if not os.path.isdir(folder):
         return f"there is no file {path}: the folder {folder} does not exist"
-    return f"there is no file {path}{_inside(folder)}"
+    return f"there is no file {path}{_numbered(path) or _inside(folder)}"
+
+
+def _numbered(path: Path) -> str:
+    """The newest file that `Checkpoint.save` has made of that name, to which it adds a number; "" for none."""
+    form = re.compile(rf"{re.escape(path.stem)}-(\d+){re.escape(path.suffix)}")
+    with contextlib.suppress(OSError):
+        numbers = [int(match[1]) for name in os.listdir(path.parent) if (match := form.fullmatch(name))]
+        if numbers:
+            newest = path.with_name(f"{path.stem}-{max(numbers)}{path.suffix}")
+            return f"; `save` adds a number to the name, and returns the path: the newest is {newest}"
+    return ""
 
 
 def _inside(folder: Path) -> str:

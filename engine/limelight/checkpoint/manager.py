@@ -173,11 +173,16 @@ class CheckpointManager:
         Raises:
             MissingCheckpointError: there is none of that number, or no best one.
             CheckpointError: it does not fit; nothing was restored then.
-            ArgumentError: `which` is not as above.
+            ArgumentError: `which` is not as above, or "best" of a manager that was made without `best`.
         """
         if which == "newest":
             return self._restore_newest(verify)
         if which == "best":
+            if self._metric is None:
+                raise ArgumentError(
+                    "CheckpointManager.restore: which one is the best was not said when the manager was made: write "
+                    "ll.CheckpointManager(..., best='loss'), or best='-accuracy' for the highest"
+                )
             return self._restored(self.best, f"no checkpoint in {self.folder} has the metric {self._metric!r}", verify)
         if not isinstance(which, int) or isinstance(which, bool):
             raise ArgumentError(f"CheckpointManager.restore: 'newest', 'best' or a number of steps, got {which!r}")

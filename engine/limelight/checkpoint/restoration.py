@@ -31,6 +31,11 @@ from limelight.user_code.warn_at import warn_at
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
+_OF_CHECKPOINTS: Final = "Where that is meant, write checkpoint.restore(path).expect_partial()"
+_OF_WEIGHTS: Final = (
+    "Where names differ, say which is which by rename={'theirs': 'ours'}; where that is meant, write "
+    "ll.nn.load_weights(...).expect_partial()"
+)
 _alive: weakref.WeakSet[Restoration] = weakref.WeakSet()
 
 
@@ -271,7 +276,7 @@ class Restoration:
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         said = (
             f"of {self.path}, {len(missing)} saved values were given to no object: {', '.join(paths)}{more}{why}. "
-            "Where that is meant, write checkpoint.restore(path).expect_partial()"
+            f"{_OF_WEIGHTS if self.weights_only else _OF_CHECKPOINTS}"
         )
         if self._line is None:
             warnings.warn(said, CheckpointWarning, stacklevel=2)

@@ -31,7 +31,10 @@ def call_user_function(op: str, parameter: str, gets: str, fn: Callable[..., Any
         if _accepts(fn, given):
             raise
         number = f"{len(given) or 'no'} argument{'' if len(given) <= 1 else 's'}"
-        raise CallError(f"{op}: {parameter} gets {number}{gets and ', '}{gets}, but {error}") from None
+        names = ", ".join("abcdefgh"[: len(given)])
+        alone = len(given) in range(2, 9) and _accepts(fn, given[:1])  # written for the tuple of them
+        hint = f"; take them one by one, lambda {names}: ..." if alone else ""
+        raise CallError(f"{op}: {parameter} gets {number}{gets and ', '}{gets}, but {error}{hint}") from None
 
 
 def _accepts(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
@@ -71,7 +74,7 @@ def as_carried(op: str, names: Sequence[str], leaves: Sequence[Any], before: Seq
 def suggest_initial_dtype(error: DTypeError, names: Sequence[str], carried: Sequence[Any]) -> None:
     """Adds to `error`, of operands that do not mix, that one which is `carried` may have begun in the wrong dtype."""
     for name, x in zip(names, carried, strict=True):
-        if id(x) in error.operands and error.wanted is not None:
+        if id(x) in error.operands and error.wanted is not None and x.dtype != error.wanted:
             where = str(error)[len(error.bare) :]
             error.bare += f"; or, if `{name}` itself should be carried as {error.wanted.name}, "
             error.bare += _initial_conversion(x.spec, error.wanted)

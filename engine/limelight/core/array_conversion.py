@@ -116,7 +116,7 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     except OverflowError as error:
         raise DTypeError(f"{error}; give a wider dtype, such as dtype=ll.int64") from None
     except ValueError as error:
-        raise ShapeError(f"a tensor must be rectangular: {error}") from None
+        raise ShapeError(f"a tensor must be rectangular: {_ragged(value) or error}") from None
     if array.dtype.kind == "O" and _has_none(value):
         raise DTypeError(_NO_NUMBER)
     if array.dtype.kind in "OSUMm":
@@ -152,6 +152,28 @@ def _check_conversion(array: np.ndarray[Any, Any], wanted: DType, kind: str) -> 
         outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]
         if outside:
             raise DTypeError(f"{outside[0]} does not fit into {wanted.name}; give a wider dtype, such as ll.int64")
+
+
+def _ragged(value: Any, path: str = "") -> str:
+    """Which two rows of a nested list differ in form, and what to write; "" where none do."""
+    if not isinstance(value, (list, tuple)):
+        return ""
+    inside = next(filter(None, [_ragged(row, f"{path}[{i}]") for i, row in enumerate(value)]), "")
+    forms = [_form(row) for row in value]
+    other = next((i for i, form in enumerate(forms) if form != forms[0]), None)
+    if inside or other is None:
+        return inside
+    return (
+        f"x{path}[0] has {forms[0]}, and x{path}[{other}] {forms[other]}; fill rows up to one length, and keep what is "
+        "there in a mask, ll.arange(length) < lengths[:, None]"
+    )
+
+
+def _form(row: Any) -> str:
+    if isinstance(row, (list, tuple)):
+        return "1 element" if len(row) == 1 else f"{len(row)} elements"
+    shape = np.shape(row) if hasattr(row, "shape") else ()
+    return f"the shape {shape}" if shape else "no elements, but is a number"
 
 
 def _instead_of(value: Any) -> str:

@@ -133,8 +133,9 @@ def parse(name: str | Device | DeviceName) -> DeviceName:
     kind = parts["kind"].upper() if parts["kind"] else None
     if kind is not None and kind not in _BACKEND:
         kinds = f"names no known kind of device (kinds: {', '.join(_BACKEND)})"
-        cuda = f'; write "GPU:{parts["index"] or 0}"' if kind == "CUDA" else ""
-        raise DeviceError(_unknown(name, f"{kinds}{cuda}"))
+        if kind == "CUDA":
+            raise DeviceError(f'{name!r} {kinds}; write "GPU:{parts["index"] or 0}"; devices here: {_listed()}')
+        raise DeviceError(_unknown(name, kinds))
     return DeviceName(
         parts["job"],
         int(parts["task"]) if parts["task"] else None,
@@ -223,4 +224,8 @@ def _unknown(name: object, problem: str, wanted: DeviceName | None = None) -> st
     local_cpu = wanted is not None and replace(wanted, index=0).matches(CPU0)
     virtual = " (ll.config.set_virtual_devices(CPU=n) makes more CPU devices)" if local_cpu else ""
     shown = repr(str(name)) if isinstance(name, DeviceName) else repr(name)
-    return f"{shown} {problem}; devices here: {', '.join(existing)}{hint}{virtual}"
+    return f"{shown} {problem}; devices here: {_listed()}{hint}{virtual}"
+
+
+def _listed() -> str:
+    return ", ".join([device.short for device in _local])

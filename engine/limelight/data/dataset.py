@@ -21,6 +21,7 @@ from limelight.data.prefetch import Prefetch
 from limelight.data.shuffle import Shuffle
 from limelight.data.sources import Arrays, Foreign, Generator, Sequence
 from limelight.data.specs import Declared
+from limelight.data.split_warning import warn_of_new_split
 from limelight.data.stage import Stage
 from limelight.data.staged_iteration import Pass, Rounds, begin_pass
 from limelight.errors import ArgumentError, CallError
@@ -311,11 +312,16 @@ class Dataset(metaclass=_Class):
     def skip(self, n: int) -> Dataset:
         """The elements after the first `n`.
 
+        Behind a `shuffle` that draws another order for each pass it warns: these are others in each pass, and no split
+        from those of `take(n)`. There write `shuffle(seed=..., reshuffle=False)`.
+
         >>> import limelight as ll
         >>> [x.item() for x in ll.data.from_sequence([1, 2, 3]).skip(1)]
         [2, 3]
         """
-        return Dataset(Part.skipping(self._stage, n))
+        part = Part.skipping(self._stage, n)
+        warn_of_new_split(part)
+        return Dataset(part)
 
     def enumerate(self, start: int = 0) -> Dataset:
         """Pairs of a number, an int64 tensor from `start` on, and the element.

@@ -17,6 +17,7 @@ from limelight.core.spec import Spec, TensorSpec, known
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Literal, Node, Value
 from limelight.ops.create.literal import constant_op, literal_value
+from limelight.optimise.layouts import Layouts
 from limelight.optimise.pass_record import PassRecord, Recorder
 from limelight.optimise.product_operands import Partners, would_meet
 
@@ -40,9 +41,10 @@ _NONE: Final[Partners] = {}
 class RewriteContext:
     """The new graph as far as it has been written, with what rules ask about it."""
 
-    def __init__(self, graph: Graph, apart: Partners) -> None:
+    def __init__(self, graph: Graph, apart: Partners, layouts: Layouts | None) -> None:
         self.rewriter = Rewriter(graph)
         self.apart = apart
+        self.layouts = layouts
         self.uses = uses_of(graph)
         self._new_nodes: list[Node] = []
         self._node: Node | None = None
@@ -85,6 +87,12 @@ class RewriteContext:
         constant = np.array(array, dtype=dtype)
         return self.add(constant_op, params=(Literal(constant),), spec=known(constant.shape, constant.dtype))
 
+    def keeps_bits(self, old: Value, new: Value) -> bool:
+        """Whether `new` may stand for `old` where bits are promised: lies as it does, and meets no partner of it."""
+        if would_meet(self.apart, self.rewriter, old, new):
+            return False
+        return self.layouts is None or self.layouts.same(old, new)
+
     def producer(self, value: Value, *ops: str) -> Node | None:
         """The node that makes `value`, if it is one of these ops and runs wherever its operands are."""
         node = value.node
@@ -119,6 +127,7 @@ def rewrite(
     rules: Mapping[str, Sequence[Rule]],
     producers: Mapping[str, frozenset[str]] = _ANY,
     apart: Partners = _NONE,
+    layouts: Layouts | None = None,
 ) -> tuple[Graph, PassRecord]:
     """Rewrites a graph node by node, operands before users, by the first rule of its op that finds something.
 
@@ -129,12 +138,13 @@ def rewrite(
         producers: of some ops, the ops of which one must produce an operand for their rules to find anything: where
             none does, no rule is asked. It decides nothing but how long the walk takes.
         apart: values that no replacement may make one with others.
+        layouts: where these are to stay as they are, none known yet.
 
     Returns:
         The new graph and the record of the pass.
     """
     recorder = Recorder(name, graph)
-    context = RewriteContext(graph, apart)
+    context = RewriteContext(graph, apart, layouts)
     rewriter = context.rewriter
     for node in graph.nodes:
         op_rules = rules.get(node.op.name)
@@ -146,6 +156,8 @@ def rewrite(
             if kept is not node:
                 for old, copy in zip(node.outputs, kept.outputs, strict=True):
                     context.uses[copy] = context.uses.get(old, 1)
+                    if layouts is not None:
+                        layouts.stands_for(old, copy)
             continue
         value, added = replacement.value, context.added
         rewriter.replace(node, [value])
@@ -168,7 +180,7 @@ def _first_replacement(
         replacement = rule(context, node, inputs)
         if (
             replacement is not None
-            and not would_meet(context.apart, context.rewriter, node.outputs[0], replacement.value)
+            and context.keeps_bits(node.outputs[0], replacement.value)
             and context.declare(replacement.value, node.outputs[0].spec)
         ):
             return replacement

@@ -7,6 +7,7 @@ from typing import Final
 
 from limelight.graph.ir import Graph
 from limelight.optimise import algebra, inexact_algebra, view_algebra
+from limelight.optimise.layouts import Layouts
 from limelight.optimise.pass_record import PassRecord
 from limelight.optimise.product_operands import partners_of
 from limelight.optimise.rewriter import Rule, rewrite
@@ -37,4 +38,4 @@ def simplify(graph: Graph) -> tuple[Graph, PassRecord]:
 
 def simplify_exactly(graph: Graph) -> tuple[Graph, PassRecord]:
     """`graph` with what gives the same results bit for bit."""
-    return rewrite("simplify", graph, _EXACT, _PRODUCERS, partners_of(graph))
+    return rewrite("simplify", graph, _EXACT, _PRODUCERS, partners_of(graph), Layouts())

@@ -36,12 +36,19 @@ def check(given: Sequence[Any] | None, signature: Signature) -> tuple[Any, ...] 
         if not isinstance(leaf, TensorSpec):
             raise SignatureError(
                 f"{signature.name}: input_signature holds a {type(leaf).__name__}; it may hold ll.TensorSpec only"
+                f"{_spec_for_shape(given)}"
             )
     if len(given) > len(signature.positional) and not signature.rest_name:
         raise SignatureError(
             f"{signature.name}: input_signature has {len(given)} specs for {len(signature.positional)} arguments"
         )
     return tuple(given)
+
+
+def _spec_for_shape(given: Sequence[Any]) -> str:
+    """What to write for the first shape that stands where a spec belongs; "" where none does."""
+    shapes = [x for x in given if isinstance(x, (tuple, list)) and all(n is None or type(n) is int for n in x)]
+    return f": write ll.TensorSpec({tuple(shapes[0])}) for {shapes[0]}" if shapes else ""
 
 
 def call(
@@ -181,6 +188,9 @@ def _fit(name: str, x: Any, spec: TensorSpec, path: str) -> Any:
         cast = ""
         if spec.dtype != actual.dtype and TensorSpec(spec.shape, actual.dtype).accepts(actual):
             cast = f"; write {path}.astype(ll.{spec.dtype.name})"
+        elif len(spec.shape) == len(actual.shape):
+            pairs = enumerate(zip(spec.shape, actual.shape, strict=True))
+            cast = "".join([f"; axis {i} must have size {n}, has {m}" for i, (n, m) in pairs if n not in (None, m)][:1])
         wanted = f"argument `{path}` must be {spec!r} by the input_signature"
         raise SignatureError(f"{name}: {wanted}, got {actual!r}{cast}{source_line.here()}")
     return fitted

@@ -114,8 +114,11 @@ def test_the_first_run_and_the_next_begin_alike(tmp_path):
     assert str(status.tree()).startswith("no checkpoint: 2 new")
     with pytest.raises(MissingCheckpointError, match="has no checkpoint of 7 steps; it has none"):
         kept.restore(7)
-    with pytest.raises(MissingCheckpointError, match=r"no checkpoint in .* has the metric"):
+    with pytest.raises(ArgumentError, match="which one is the best was not said"):
         kept.restore("best")
+    of_loss = ll.CheckpointManager({"w": ll.Variable(1.0)}, tmp_path / "new", best="loss")
+    with pytest.raises(MissingCheckpointError, match=r"no checkpoint in .* has the metric 'loss'"):
+        of_loss.restore("best")
 
 
 def test_every_so_many_steps(tmp_path):

@@ -34,6 +34,12 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "both": lambda x, y: ll.sum(ll.exp(x) * ll.exp(y)),
     "product": lambda x, y: ll.sum((x * 2.0) @ ll.transpose(y + 1.0), 0),
     "repeated": lambda x, y: ll.sum(ll.broadcast_to(x[:5, :9], (3, *x[:5, :9].shape)), -1),
+    "a row, and cast": lambda x, y: ll.sum(
+        ll.broadcast_to(x.reshape((1, -1))[:, :9], (700, min(9, x.size))).astype(ll.float64) / 3.0
+    ),
+    "a column, and cast": lambda x, y: ll.sum(
+        ll.broadcast_to(x.reshape((-1, 1))[:9], (min(9, x.size), 700)).astype(ll.float64) / 3.0
+    ),
     "repeated and cast": lambda x, y: ll.sum(ll.broadcast_to(x[:1, :9], (2, *x[:1, :9].shape)).astype(ll.float64), -1),
     "carried": lambda x, y: ll.sum(
         ll.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, ll.tanh(a) * y), (ll.constant(0), x))[1]

@@ -146,7 +146,7 @@ def _mixing_error(op: Op, handles: list[Any], uniform: Any, operand_dtypes: list
 
 
 def _mixing_message(op: Op, handles: list[Any], uniform: Any, target: DType) -> str:
-    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in handles)
+    operands = " and ".join(repr(x) if type(x) in SCALARS else str(x.spec) for x in map(handles.__getitem__, uniform))
     said = f"{op}: {operands} do not mix: dtypes of different kinds are never converted silently; write"
     for i in uniform:  # of a truth value beside numbers, and of a number that the op does not take, that one is wrong
         x = handles[i]

@@ -179,7 +179,10 @@ class Instructions:
     def astype(self, x: View, dtype: np.dtype[Any]) -> View:
         """A copy in another dtype, in the order of memory that x has."""
         x = _low_bytes(x, dtype)
-        return self._over_elements(_copy_loop(x.dtype, dtype), (x,), dtype, None)
+        out = None
+        if any(n > 1 and not stride for n, stride in zip(x.shape, x.strides, strict=True)):
+            out = new_array(x.shape, dtype, layout.copy_order(x.strides))
+        return self._over_elements(_copy_loop(x.dtype, dtype), (x,), dtype, out)
 
     def copied(self, x: View) -> View:
         """A copy in C order."""

@@ -147,6 +147,14 @@ def iteration_order(strides: Sequence[Sizes], rank: int) -> tuple[int, ...]:
     return tuple(reversed(order))
 
 
+def copy_order(strides: Sizes) -> Sizes:
+    """The order of axes, the slowest first, of what NumPy makes as it casts an array: repeated ones are the fastest.
+
+    As `PyArray_CreateSortedStrideInfo` in NumPy's shape.c, where its iterator leaves such axes in C order.
+    """
+    return tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+
+
 def _is_faster(strides: Sequence[Sizes], axis: int, than: int) -> bool | None:
     """Whether the stride of one axis is the smaller one for all operands; None where none has both."""
     known = [(own[axis], own[than]) for own in strides if own[axis] and own[than]]

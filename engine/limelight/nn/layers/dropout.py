@@ -5,7 +5,7 @@ from __future__ import annotations
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
 from limelight.nn.layers.constructor_checks import checked_number
-from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.layer import Layer, check_training
 from limelight.random import dropout_mask
 
 
@@ -45,4 +45,6 @@ class Dropout(Layer):
             DTypeError: `x` is not floating while training.
         """
         x = as_tensor(x)
+        if training is not False and training is not True:
+            check_training(self, training)
         return x * dropout_mask(x, self.rate) if training and self.rate else x

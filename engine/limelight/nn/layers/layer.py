@@ -31,7 +31,7 @@ from limelight.core import attachments, dispatch, dtypes, module_calls, nest
 from limelight.core.dtypes import DTypeLike
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Variable, created_by
-from limelight.errors import DTypeError, ShapeError, undefined_method
+from limelight.errors import ArgumentError, DTypeError, ShapeError, undefined_method
 from limelight.module import Module
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer
@@ -297,6 +297,19 @@ def _first_by_name(call: Callable[..., Any], given: Mapping[str, Any]) -> Any:
     """Of arguments by name the one whose parameter comes first."""
     names = inspect.signature(call).parameters
     return given[next((name for name in names if name in given), next(iter(given)))]
+
+
+def check_training(layer: Module, training: Any) -> None:
+    """Refuses what is no flag: a second input of a layer that takes one, which would be taken for True.
+
+    Layers need not ask for True and False themselves: they look first, since this is on the way of each call.
+    """
+    if not isinstance(training, (bool, int, np.bool_, type(None))) and getattr(training, "dtype", None) != dtypes.bool_:
+        given = f"{training.spec}" if isinstance(training, Tensor) else f"{type(training).__name__}"
+        raise ArgumentError(
+            f"{type(layer).__name__}: `training`, the second argument of a call, is True or False, got {given}; there "
+            "is one input: for several write a subclass of ll.Module with a `call` that takes them"
+        )
 
 
 def takes_training(function: Callable[..., Any]) -> bool:

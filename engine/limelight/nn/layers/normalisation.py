@@ -14,7 +14,7 @@ from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.functional.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm, rms_norm
 from limelight.nn.layers.constructor_checks import checked_dtype, checked_flag, checked_number, checked_size
-from limelight.nn.layers.layer import Layer
+from limelight.nn.layers.layer import Layer, check_training
 
 
 class _KeepsShortFloats(Layer):
@@ -110,6 +110,8 @@ class BatchNorm(_Normalisation):
         x = self.ready(x)
         assert self.mean is not None
         assert self.variance is not None
+        if training is not False and training is not True:
+            check_training(self, training)
         if not training:
             return batch_norm(x, self.mean, self.variance, self.scale, self.offset, self.epsilon)
         if x.ndim < 2 or x.size == 0:

@@ -14,7 +14,7 @@ from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError, AxisError
 from limelight.module import Module
 from limelight.nn.layers.constructor_checks import activations_by_name
-from limelight.nn.layers.layer import restore, snapshot, takes_training
+from limelight.nn.layers.layer import check_training, restore, snapshot, takes_training
 from limelight.staging.trace_branch import tracing
 
 
@@ -113,6 +113,8 @@ class Sequential(Module):
         Returns:
             What the last layer returns; without layers, `x`.
         """
+        if training is not False and training is not True:
+            check_training(self, training)
         for layer, trained in zip(self.layers, self._trained, strict=True):
             run = maybe_converted(layer)
             x = run(x, training=training) if trained else run(x)
