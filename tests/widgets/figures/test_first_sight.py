@@ -27,20 +27,28 @@ class Deep(nn.Module):
         return self.out(ll.sin(self.head(self.norm(ll.exp(self.mix(ll.cos(self.embed(x))))))))
 
 
-@pytest.fixture(scope="module")
-def state():
+def trained(penalties=0):
+    """What is described of a training step; with penalties its loss has a longer gradient than its model."""
     deep, adam, x = Deep(), ll.optim.Adam(1e-3), ll.ones((2, 4))
     deep(x)
 
     @ll.function
     def step(x, y):
         with ll.GradientTape() as tape:
-            loss = ll.mean(nn.softmax_cross_entropy(deep(x), y))
+            scores = deep(x)
+            loss = ll.mean(nn.softmax_cross_entropy(scores, y))
+            for k in range(1, penalties + 1):
+                loss = loss + ll.mean(ll.sin(scores * float(k)) * ll.exp(scores / float(k)))
         adam.apply(tape.gradient(loss, deep.trainable_variables), deep.trainable_variables)
         return loss
 
     step(x, ll.zeros((2,), dtype="int32"))
     return GraphFold(step).state()
+
+
+@pytest.fixture(scope="module")
+def state():
+    return trained()
 
 
 def seen(state, room):
@@ -65,11 +73,41 @@ def test_titles_can_be_read_where_nothing_else_has_room(state):
     assert not wide.manner.terse
 
 
+def test_titles_of_layers_say_more_than_shapes_of_what_is_around_them(state):
+    sight, labels = seen(state, (600.0, 360.0))
+    assert sight.manner.terse
+    assert sight.scale == 1
+    assert {"embed", "mix", "norm", "head", "out"} <= set(labels)
+
+
+def test_gradients_of_what_has_no_frame_have_none_beside_a_larger_gradient():
+    sight, labels = seen(trained(penalties=9), (1400.0, 900.0))
+    assert "deep" not in {*labels, *[frame.label for frame in sight.picture.frames]}
+    assert labels.count("embed") == 2  # the layer and its gradient
+
+
 def test_gradients_of_what_has_no_frame_have_none(state):
     sight, _ = seen(state, (1400.0, 900.0))
     assert "deep" not in [frame.label for frame in sight.picture.frames]
     lanes = {box.lane for box in sight.picture.boxes if box.path and box.kind == "group"}
     assert lanes >= {"forward", "backward"}
+
+
+def test_where_each_op_has_a_box_no_box_is_cut_off():
+    """Lanes leave out what goes from one to another, which only groups make up for, by the bytes that they keep."""
+
+    @ll.function
+    def step(w, x, y):
+        loss, grad = ll.value_and_grad(lambda w: ll.mean((x @ w - y) ** 2))(w)
+        return w - 0.1 * grad, loss
+
+    step(ll.zeros((2, 1)), ll.ones((4, 2)), ll.ones((4, 1)))
+    view = ll.widgets.graph(step)
+    sight, _ = seen(view.state(), (860.0, 640.0))
+    assert not sight.folded
+    assert any(box.lane == "backward" for box in sight.picture.boxes)
+    assert view.static().svg.count("<polygon") == len(sight.picture.edges)
+    assert {"∇ matrix_transpose", "matmul"} <= {word.title for word in sight.words.values()}
 
 
 def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
