@@ -46,6 +46,18 @@ def trained(penalties=0):
     return GraphFold(step).state()
 
 
+class Attending(nn.Module):
+    """Three layers of one form, whose names say what each is for."""
+
+    def __init__(self):
+        self.query, self.key, self.value = nn.Dense(8), nn.Dense(8), nn.Dense(8)
+        self.out = nn.Dense(2)
+
+    def call(self, x):
+        query, key, value = self.query(x), self.key(x), self.value(x)
+        return self.out(nn.softmax(query @ ll.transpose(key)) @ value)
+
+
 @pytest.fixture(scope="module")
 def state():
     return trained()
@@ -91,6 +103,21 @@ def test_gradients_of_what_has_no_frame_have_none(state):
     assert "deep" not in [frame.label for frame in sight.picture.frames]
     lanes = {box.lane for box in sight.picture.boxes if box.path and box.kind == "group"}
     assert lanes >= {"forward", "backward"}
+
+
+def test_few_members_of_a_repeat_that_have_names_are_all_shown_where_they_have_room():
+    net, x = Attending(), ll.ones((4, 8))
+    net(x)
+    step = ll.function(lambda x: net(x * 1.0) + 1.0)
+    step(x)
+    described = GraphFold(step).state()
+    sight, labels = seen(described, (840.0, 460.0))
+    assert sight.scale == 1
+    assert not any("×" in label for label in labels)
+    told = " ".join(word.tags for word in sight.words.values())
+    assert all(f"{name}.kernel" in told for name in ("query", "key", "value"))
+    _, labels = seen(described, (448.0, 222.0))
+    assert "query, key, value ×3" in labels
 
 
 def test_where_each_op_has_a_box_no_box_is_cut_off():
