@@ -131,6 +131,14 @@ def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
     expect(panel.locator(".ll-dash-first :focus")).to_have_count(1)
 
 
+CUT_TABS = """panel => {
+  const end = panel.getBoundingClientRect().right;
+  const isCut = (tab) => tab.scrollWidth > tab.clientWidth || tab.getBoundingClientRect().right > end;
+  return [...panel.querySelectorAll("[role=tab]")].filter(isCut).map(tab => tab.textContent);
+}"""
+"""Tabs whose words do not fit into them, so that they lie on one another, or that lie beyond the panel."""
+
+
 def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
     page = small(PROGRAM, "%dashboard predict")
     panel = docked(page)
@@ -145,6 +153,9 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
             "panel => ['auto', 'scroll'].includes(getComputedStyle(panel.querySelector('.ll-dash-second')).overflowY)"
         )
     picture(panel, "dashboard-narrow-light")
+    panel.evaluate("panel => { panel.style.inlineSize = '150px'; }")
+    assert becomes(page, lambda: panel.evaluate(CUT_TABS), []) == []
+    panel.evaluate("panel => { panel.style.inlineSize = '360px'; }")
     panel.get_by_role("tab", name="Graph").click()
     expect(panel.locator(".ll-box").first).to_be_visible()
 

@@ -176,7 +176,8 @@ def ungrouped(state):
     """The same without groups, so that all of it is seen: the code of somebody who uses no modules."""
     (graph,) = state["graphs"]
     nodes = [{key: value for key, value in node.items() if key != "group"} for node in graph["nodes"]]
-    return state | {"graphs": [graph | {"groups": [], "nodes": nodes}]}
+    x, variable = graph["inputs"]
+    return state | {"graphs": [graph | {"groups": [], "nodes": nodes, "inputs": [x, variable | {"folded": True}]}]}
 
 
 def entangled(make):

@@ -137,6 +137,18 @@ def test_where_each_op_has_a_box_no_box_is_cut_off():
     assert {"∇ matrix_transpose", "matmul"} <= {word.title for word in sight.words.values()}
 
 
+def test_variables_are_told_on_the_ops_that_read_them_where_each_op_has_a_box_too():
+    net, x = nn.Sequential(nn.Dense(8, activation="tanh"), nn.Dense(3)), ll.ones((2, 4))
+    net(x)
+    step = ll.function(lambda x: ll.mean(net(x)))
+    step(x)
+    sight, _ = seen(ll.widgets.graph(step).state(), (900.0, 900.0))
+    assert not sight.folded
+    assert [box.name for box in sight.picture.boxes if box.kind == "input"] == ["i0"]
+    tags = [word.tags for word in sight.words.values() if word.tags]
+    assert tags == [f"▣ layers.{layer}.{part}" for layer in (0, 1) for part in ("kernel", "bias")]
+
+
 def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
     """To lay out many edges among few boxes takes longer than all else that is done for a picture."""
     lots = random.Random(7)
