@@ -19,7 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from harness import chromium, server
-from harness.page import DARK, browser, cell, open_notebook, output, run_all, screenshot, set_theme
+from harness.page import DARK, browser, cell, command, open_notebook, output, run_all, screenshot, set_theme
 
 SETTLE_MILLISECONDS = 1500
 """Views draw at most every 50 ms, and a graph is laid out in a worker: this lets the last of it arrive."""
@@ -39,7 +39,7 @@ def main() -> None:
         ):
             page = open_notebook(context.new_page(), lab, arguments.notebook.name)
             page.set_viewport_size({"width": arguments.width, "height": 900})
-            page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+            command(page, "application:toggle-left-area")
             if arguments.theme == "dark":
                 set_theme(page, DARK)
             run_all(page)

@@ -24,8 +24,10 @@ from typing import Any
 HOST = "127.0.0.1"
 LABEXTENSIONS = Path(__file__).parents[2] / "widgets" / "limelight_widgets" / "labextensions"
 """An installed package has them in the environment's `share/jupyter`; the sources need not be installed."""
-START_SECONDS = 90.0
+START_SECONDS = 300.0
 STOP_SECONDS = 15.0
+ANSWER_SECONDS = 300.0
+"""A busy machine is late; a server that has ended refuses at once."""
 SETTINGS = {"apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
 """JupyterLab's settings where they differ from its defaults: no question about news over the pictures."""
 
@@ -50,7 +52,7 @@ class LabServer:
         Raises:
             urllib.error.HTTPError: if the status is not a success.
         """
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=ANSWER_SECONDS) as answer:
             return str(answer.read().decode())
 
     def get_json(self, path: str) -> Any:
@@ -61,7 +63,7 @@ class LabServer:
         """The JSON value that the server answers to `POST path`."""
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, json.dumps(content).encode(), headers)
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
             return json.loads(answer.read())
 
     def prepare_kernel(self) -> None:

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from harness.axe import violations
 from harness.dashboard import PROGRAM, docked
-from harness.page import DARK, LIGHT, becomes, output, run_cell, set_theme, wait_idle
+from harness.page import DARK, LIGHT, becomes, command, output, run_cell, set_theme, wait_idle
 from harness.sight import ENLARGED, LOST
 
 MORE = "k = globals().get('k', 3) + 1\npredict(ll.ones((k, 8)));"
@@ -131,6 +131,14 @@ def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
     expect(panel.locator(".ll-dash-first :focus")).to_have_count(1)
 
 
+CUT_TABS = """panel => {
+  const end = panel.getBoundingClientRect().right;
+  const isCut = (tab) => tab.scrollWidth > tab.clientWidth || tab.getBoundingClientRect().right > end;
+  return [...panel.querySelectorAll("[role=tab]")].filter(isCut).map(tab => tab.textContent);
+}"""
+"""Tabs whose words do not fit into them, so that they lie on one another, or that lie beyond the panel."""
+
+
 def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
     page = small(PROGRAM, "%dashboard predict")
     panel = docked(page)
@@ -145,6 +153,9 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
             "panel => ['auto', 'scroll'].includes(getComputedStyle(panel.querySelector('.ll-dash-second')).overflowY)"
         )
     picture(panel, "dashboard-narrow-light")
+    panel.evaluate("panel => { panel.style.inlineSize = '150px'; }")
+    assert becomes(page, lambda: panel.evaluate(CUT_TABS), []) == []
+    panel.evaluate("panel => { panel.style.inlineSize = '360px'; }")
     panel.get_by_role("tab", name="Graph").click()
     expect(panel.locator(".ll-box").first).to_be_visible()
 
@@ -156,7 +167,7 @@ def test_at_200_percent_nothing_is_lost(small, picture):
     page = small(PROGRAM, "%dashboard predict")
     panel = docked(page)
     page.set_viewport_size(ENLARGED)
-    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    command(page, "application:toggle-left-area")
     panel.evaluate("panel => panel.scrollIntoView()")
     for name in ("Graph", "Traces", "Tape", "Devices"):
         tab = panel.get_by_role("tab", name=name)
@@ -171,6 +182,9 @@ def test_at_200_percent_nothing_is_lost(small, picture):
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 
+RESTART = "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }"
+
+
 def test_before_anything_ran_it_says_what_to_run(small, picture):
     page = small(
         "%load_ext limelight\nimport limelight as ll",
@@ -178,7 +192,9 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
         "f = ll.function(lambda x: x * 2.0, name='f')\nf(ll.ones((2,)));",
     )
     page.locator(".ll-docked").wait_for()
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")  # and waits
+    page.evaluate(
+        "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }"
+    )
     wait_idle(page)
     run_cell(page, 0)
     run_cell(page, 1)

@@ -7,7 +7,7 @@ import json
 from playwright.sync_api import Page, expect
 
 from harness.dashboard import PROGRAM, docked
-from harness.page import becomes, run_cell
+from harness.page import becomes, command, run_cell
 
 
 def side(page: Page) -> str:
@@ -36,7 +36,7 @@ def test_views_and_place_are_as_asked_for_and_remembered(small, picture):
     assert panel.locator(".ll-dash-first").bounding_box()["width"] < wide
     picture(page, "dashboard-bottom-light")
     run_cell(page, 2)
-    page.evaluate("() => window.jupyterapp.commands.execute('limelight:dashboard')")  # asks for nothing
+    command(page, "limelight:dashboard")  # asks for nothing
     panel = docked(page)
     expect(panel.get_by_role("tab", name="Devices")).to_have_attribute("aria-selected", "true")
     expect(panel.get_by_role("tab")).to_have_text(["Tape", "Devices"])
@@ -79,7 +79,7 @@ def test_the_palette_opens_the_dashboard_and_each_view(small, picture):
     entries.filter(has_text="Devices").click()
     panel = docked(page)
     expect(panel.get_by_role("tab", name="Devices")).to_have_attribute("aria-selected", "true")
-    page.evaluate("() => window.jupyterapp.commands.execute('limelight:dashboard-tape')")
+    command(page, "limelight:dashboard-tape")
     expect(panel.get_by_role("tab", name="Tape")).to_have_attribute("aria-selected", "true")
 
 

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from harness.page import DARK, cell, output, run_all, run_cell, set_theme
+from harness.page import DARK, becomes, cell, command, output, run_all, run_cell, set_theme
 
 SETUP = """\
 %load_ext limelight
@@ -60,10 +60,10 @@ def out_of_sight(view: Locator) -> list[str]:
 def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     page = open_cells(SETUP, STAGED)
     page.set_viewport_size(NARROW)
-    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    command(page, "application:toggle-left-area")
     run_all(page)
     view = view_of(page, 1)
-    assert out_of_sight(view) == []
+    assert becomes(page, lambda: out_of_sight(view), []) == []
     tops = {round(tool.bounding_box()["y"]) for tool in view.locator(".ll-tools > *").all()}
     assert len(tops) == 1, "the tools of the bar stand in one line"
     assert view.locator(".ll-source").evaluate("pane => pane.scrollWidth <= pane.clientWidth")
@@ -73,7 +73,7 @@ def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     box(view, "ƒ cond true_fn, false_fn").locator(".ll-opener").click()
     expect(view.locator(".ll-frame:not(.ll-fused)")).to_have_count(3)
     view.get_by_role("button", name="Fit").click()  # what is opened does not move, and may be larger than the view
-    assert out_of_sight(view) == []
+    assert becomes(page, lambda: out_of_sight(view), []) == []
     expect(view.locator(".ll-edge[data-target$='/i0']")).to_have_count(2)  # into both branches
     expect(view.locator(".ll-edge[data-target$='.d0']")).to_have_count(1)  # what chooses between them
     view.get_by_role("button", name="Close all groups and functions").click()
@@ -84,7 +84,7 @@ def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:
     picture(view, "graph-all-open-narrow-light")
 
     view.get_by_role("button", name="Fit").click()
-    assert out_of_sight(view) == []
+    assert becomes(page, lambda: out_of_sight(view), []) == []
     details = view.locator(".ll-details")
     box(view, "exp").first.click()
     expect(details).to_contain_text("group 1")
@@ -138,4 +138,4 @@ ipywidgets.Accordion([ll.widgets.graph(f).widget], titles=["graph"])"""
     output(page, 1).get_by_text("graph", exact=True).click()
     view = view_of(page, 1)
     expect(view.locator(".ll-canvas")).to_be_in_viewport()
-    assert out_of_sight(view) == []
+    assert becomes(page, lambda: out_of_sight(view), []) == []

@@ -1,20 +1,21 @@
 """The harness itself: a widget is clicked, Python sees it, the screen shows it; and what goes wrong is noticed."""
 
 import pytest
+from playwright.sync_api import expect
 
-from harness.page import DARK, CellError, becomes, output, run_all, run_cell, set_theme, wait_idle
+from harness.page import DARK, CellError, becomes, cell, output, run_all, run_cell, set_theme, wait_idle
 
 
 def test_a_counter_counts_in_python_and_on_the_screen(open_notebook, picture):
     page = open_notebook("counter.ipynb")
     run_all(page)
     button = output(page, 1).get_by_role("button")
-    assert button.inner_text() == "count is 0"
+    expect(button).to_have_text("count is 0")
     button.click()
     button.click()
     output(page, 1).get_by_text("count is 2").wait_for()
     run_cell(page, 2)
-    assert "Python saw 2" in output(page, 2).inner_text()
+    expect(output(page, 2)).to_contain_text("Python saw 2")
     picture(page, "harness-light")
     set_theme(page, DARK)
     picture(page, "harness-dark")
@@ -25,12 +26,18 @@ def test_a_theme_does_not_leak_into_the_next_test(open_cells):
     assert page.evaluate("() => document.body.dataset.jpThemeName") == "JupyterLab Light"
 
 
-def test_wait_idle_waits_for_running_and_queued_cells(open_cells):
-    page = open_cells("import time; time.sleep(1.5)", "print('se' + 'cond')")
+def test_wait_idle_waits_for_running_and_queued_cells(open_cells, tmp_path):
+    looked = tmp_path / "looked"
+    first = (
+        f"import time, pathlib\nwhile not pathlib.Path({str(looked)!r}).exists():\n    time.sleep(0.1)\ntime.sleep(1.5)"
+    )
+    page = open_cells(first, "print('se' + 'cond')")
     run_all(page, wait=False)
-    assert output(page, 1).inner_text().strip() == ""
+    expect(cell(page, 1).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    assert output(page, 1).text_content() == ""
+    looked.touch()
     wait_idle(page)
-    assert "second" in output(page, 1).inner_text()
+    assert "second" in (output(page, 1).text_content() or "")
 
 
 def test_a_cell_that_raises_fails_the_run_with_its_traceback(open_cells):

@@ -115,7 +115,8 @@ def needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open
         cell(untrusted, index(beginning)).evaluate("one => one.scrollIntoView({block: 'start'})")
         shown = output(untrusted, index(beginning)).locator("img").first
         expect(shown).to_be_visible()
-        assert shown.evaluate("image => image.naturalWidth") > 100, f"the figure of {beginning!r} is drawn, untrusted"
+        width = shown.evaluate("image => image.decode().then(() => image.naturalWidth)")
+        assert width > 100, f"the figure of {beginning!r} is drawn, untrusted"
 
     page = _published(executed, tmp_path)
     figures = page.count('src="data:image/svg+xml;base64,')

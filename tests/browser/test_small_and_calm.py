@@ -6,7 +6,7 @@ from functools import partial
 
 from playwright.sync_api import Locator, Page, expect
 
-from harness.page import DARK, LIGHT, becomes, output, run_all, set_theme
+from harness.page import DARK, LIGHT, becomes, command, output, run_all, set_theme
 from harness.sight import ENLARGED, LOST, settle
 
 PROGRAM = """\
@@ -55,7 +55,7 @@ def test_in_small_windows_without_motion_and_after_a_change_of_theme(open_cells,
     run_all(page)
     signs_stay(page)
     page.emulate_media(reduced_motion="reduce")
-    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    command(page, "application:toggle-left-area")
     wrong = {}
     for size in (ENLARGED, NARROW):
         page.set_viewport_size(size)
@@ -155,7 +155,7 @@ def signs_stay(page: Page) -> None:
     for _ in range(6):
         view.get_by_role("button", name="Zoom in").click()
     signs = canvas.locator(".ll-beyond:not([hidden])")
-    expect(signs.first).to_be_visible(timeout=20_000)
+    expect(signs.first).to_be_visible()
     for theme, away in ((DARK, True), (LIGHT, False)):
         assert becomes(page, lambda: counted(canvas), True), canvas.evaluate(COUNTS)
         if away:

@@ -7,7 +7,20 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from harness.page import DARK, output, run_all, run_cell, save, set_theme, wait_idle
+from harness.page import (
+    DARK,
+    OF_IPYWIDGETS,
+    becomes,
+    cell,
+    command,
+    load_again,
+    output,
+    run_all,
+    run_cell,
+    save,
+    set_theme,
+    wait_idle,
+)
 
 PROGRAM = """\
 %load_ext limelight
@@ -92,14 +105,14 @@ def test_what_is_opened_is_in_sight(open_cells, picture):
     box(view, "ƒ call dense").locator(".ll-opener").click()
     expect(view.locator(FRAME)).to_have_count(1)
     view.get_by_role("button", name="Fit").click()  # what is opened does not move, and may be larger than the view
-    assert in_sight(view)
+    assert becomes(page, lambda: in_sight(view), True)
     box(view, "tanh").click()
     expect(view.locator(LINE)).to_contain_text("return ll.tanh(x @ w + b)")
     picture(view, "graph-open-light")
     view.locator(".ll-close:not(.ll-fused-title)").click()
     expect(view.locator(FRAME)).to_have_count(0)
     view.get_by_role("button", name="Fit").click()
-    assert in_sight(view)
+    assert becomes(page, lambda: in_sight(view), True)
 
 
 def test_both_versions_of_the_graph(open_cells):
@@ -189,18 +202,18 @@ def test_views_move_while_a_cell_is_running(open_cells, picture, tmp_path):
     seen_old.touch()
     expect(rows).to_have_count(2)
     ops = devices.locator(".ll-figures dd").nth(2)
-    first = ops.inner_text()
+    first = ops.text_content() or ""  # not its inner text, which is empty while a cell is out of sight
     expect(ops).not_to_have_text(first)
     entries = tape.locator(".ll-title")
-    seen = entries.inner_text()
+    seen = entries.text_content() or ""
     expect(entries).not_to_have_text(seen)
     expect(devices.locator(".ll-table tbody tr").first).to_contain_text("CPU:0 → CPU:1")
-    assert output(page, 4).inner_text() == ""  # the cell has not ended: all this was seen while it ran
+    expect(cell(page, 4).locator(".jp-InputPrompt")).to_have_text("[*]:")  # all this was seen while it ran
     seen_new.touch()
     expect(rows.last).to_contain_text("newest")
     expect(rows.last).to_contain_text("f32[17,64]")
     wait_idle(page)
-    _, with_old, with_new = output(page, 4).inner_text().split()
+    _, with_old, with_new = (output(page, 4).text_content() or "").split()
     expect(cache.locator(".ll-title")).to_contain_text("2 traces")
     expect(rows.first.locator("td").nth(2)).to_have_text(str(int(with_old) + 1))  # and the call of the first cell
     expect(rows.last.locator("td").nth(2)).to_have_text(str(int(with_new) - 1))  # one was traced
@@ -226,7 +239,7 @@ def test_the_kernel_hears_a_view_while_a_cell_is_running(open_cells):
         "print('heard' if view._lookers else 'deaf', ipykernel.version_info[0])",
     )
     run_all(page)
-    text = output(page, 1).inner_text()
+    text = output(page, 1).text_content() or ""
     if text.split()[-1] == "6":
         pytest.skip("ipykernel 6 has no subshells: messages wait for the end of the cell")
     assert "heard" in text
@@ -240,23 +253,24 @@ def test_a_view_whose_output_is_gone_costs_nothing(open_cells):
     )
     run_all(page)
     expect(output(page, 2)).to_contain_text("True True")
-    page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    command(page, "notebook:clear-all-cell-outputs")
     page.locator(".ll-cache-view").wait_for(state="detached")
     run_cell(page, 2)
     expect(output(page, 2)).to_contain_text("False False")
 
 
 @pytest.mark.own_page  # what is loaded again is what stood there before, which nothing else shall
-def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells):
+def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells, watch):
     page = open_cells(PROGRAM, "ll.widgets.trace_cache(predict)", "predict(batch(5));")
     run_all(page)
     expect(page.locator(".ll-cache-view tbody tr[data-entry]")).to_have_count(2)
     save(page)
-    page.reload()
+    load_again(page)
     rows = page.locator(".ll-cache-view tbody tr[data-entry]")
     expect(rows).to_have_count(2)
     run_cell(page, 2)
     expect(rows.last.locator("td").nth(2)).to_have_text("1")
+    watch.forget(*OF_IPYWIDGETS)  # its model may come late
 
 
 @pytest.mark.own_page  # it takes the workers away

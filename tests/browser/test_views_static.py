@@ -25,6 +25,8 @@ CELLS = [
     "ll.widgets.devices()",
     "step(ll.ones((5, 2)))\nstep(ll.ones((7, 2)))\nstep.trace_count",
 ]
+PATIENT = ("--ExecutePreprocessor.startup_timeout=300", "--ExecutePreprocessor.iopub_timeout=300")
+"""Instead of 60 and 4 seconds: on a busy machine a kernel starts late, and what it shows comes late."""
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
 
@@ -35,7 +37,7 @@ def executed(tmp_path_factory):
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     path = folder / "views.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), path)
-    convert = [sys.executable, "-m", "jupyter", "nbconvert", "--execute", "--inplace", path]
+    convert = [sys.executable, "-m", "jupyter", "nbconvert", "--execute", "--inplace", *PATIENT, path]
     done = subprocess.run([*map(str, convert)], capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stderr
     return path

@@ -172,6 +172,14 @@ def trained(layers, repeated=0):
     return {"variants": [{"key": "traced", "graph": 0}], "graphs": [graph], "sources": [source], "rules": {}}
 
 
+def ungrouped(state):
+    """The same without groups, so that all of it is seen: the code of somebody who uses no modules."""
+    (graph,) = state["graphs"]
+    nodes = [{key: value for key, value in node.items() if key != "group"} for node in graph["nodes"]]
+    x, variable = graph["inputs"]
+    return state | {"graphs": [graph | {"groups": [], "nodes": nodes, "inputs": [x, variable | {"folded": True}]}]}
+
+
 def entangled(make):
     """Few ops, each of which reads many others: more edges than anybody can follow."""
     g = make("f")
@@ -254,6 +262,7 @@ def test_javascript_is_compared_with_what_python_does_now(make, fake_function, n
         sighted("repeated", trained(2, repeated=12)),
         sighted("scopes", graphs[-1]["state"]),
         sighted("entangled", entangled(make)),
+        sighted("few ops", ungrouped(trained(2))),
     ]
     found = {"graphs": graphs, "sights": sights, "overlays": overlaid(trained(3)), "format": formatted()}
     if os.environ.get("LIMELIGHT_WRITE_EXAMPLES"):

@@ -42,7 +42,8 @@ class Contents:
     @property
     def headline(self) -> str:
         said = f"; {self.checked}" if self.checked else ""
-        return f"{self.source}: {len(self.records)} values, {self.nbytes:,} bytes of arrays{said}"
+        count = "1 value" if len(self.records) == 1 else f"{len(self.records):,} values"
+        return f"{self.source}: {count}, {self.nbytes:,} bytes of arrays{said}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""

@@ -19,6 +19,8 @@ def test_what_is_in_a_file(notebook):
     text = repr(notebook("%checkpoint a.safetensors").value)
     assert text.splitlines()[0] == "a.safetensors: 2 values, 8 bytes of arrays"
     assert repr(notebook("%checkpoint path").value) == text
+    notebook("one = ll.Checkpoint(epoch=1).write('c.safetensors')")
+    assert repr(notebook("%checkpoint one").value).startswith("c.safetensors: 1 value, 0 bytes of arrays")
 
 
 def test_a_file_beside_an_object_restores_nothing(notebook):

@@ -74,3 +74,27 @@ def test_the_name_of_the_only_variable_is_told_however_long_it_is():
     state = {"sources": [], "graphs": [{"groups": [group]}]}
     tag = "the_positional_embedding_of_the_decoder f32[3]"
     assert words(state, Box("g0", "group", 0, 0, ""), [tag]).tags == "▣ the_positional_embedding_…"
+
+
+def test_a_repeat_of_modules_tells_their_class():
+    group = {
+        "kind": "repeat",
+        "label": "blocks.0–3 ×4",
+        "cls": "Block",
+        "ops": 20,
+        "size": 20,
+        "at": [0, 3],
+        "parent": -1,
+    }
+    state = {"sources": [], "graphs": [{"groups": [group]}]}
+    assert words(state, Box("g0", "group", 0, 0, "", lane="forward")).detail == "Block · line 3"
+    assert words(state, Box("g0", "group", 0, 0, "", lane="backward")).detail == "20 ops"
+
+
+def test_the_state_of_random_numbers_is_not_taken_for_a_model_that_is_a_generator():
+    given = [
+        {"name": "generator", "spec": "generator", "captured": True},
+        {"name": "generator", "spec": "f32[2]", "captured": True},
+    ]
+    state = {"sources": [], "graphs": [{"inputs": given, "nodes": [], "groups": []}]}
+    assert [words(state, Box(f"i{k}", "input", 0, k, "")).detail for k in (0, 1)] == ["random state", "captured f32[2]"]

@@ -27,20 +27,40 @@ class Deep(nn.Module):
         return self.out(ll.sin(self.head(self.norm(ll.exp(self.mix(ll.cos(self.embed(x))))))))
 
 
-@pytest.fixture(scope="module")
-def state():
+def trained(penalties=0):
+    """What is described of a training step; with penalties its loss has a longer gradient than its model."""
     deep, adam, x = Deep(), ll.optim.Adam(1e-3), ll.ones((2, 4))
     deep(x)
 
     @ll.function
     def step(x, y):
         with ll.GradientTape() as tape:
-            loss = ll.mean(nn.softmax_cross_entropy(deep(x), y))
+            scores = deep(x)
+            loss = ll.mean(nn.softmax_cross_entropy(scores, y))
+            for k in range(1, penalties + 1):
+                loss = loss + ll.mean(ll.sin(scores * float(k)) * ll.exp(scores / float(k)))
         adam.apply(tape.gradient(loss, deep.trainable_variables), deep.trainable_variables)
         return loss
 
     step(x, ll.zeros((2,), dtype="int32"))
     return GraphFold(step).state()
+
+
+class Attending(nn.Module):
+    """Three layers of one form, whose names say what each is for."""
+
+    def __init__(self):
+        self.query, self.key, self.value = nn.Dense(8), nn.Dense(8), nn.Dense(8)
+        self.out = nn.Dense(2)
+
+    def call(self, x):
+        query, key, value = self.query(x), self.key(x), self.value(x)
+        return self.out(nn.softmax(query @ ll.transpose(key)) @ value)
+
+
+@pytest.fixture(scope="module")
+def state():
+    return trained()
 
 
 def seen(state, room):
@@ -65,11 +85,68 @@ def test_titles_can_be_read_where_nothing_else_has_room(state):
     assert not wide.manner.terse
 
 
+def test_titles_of_layers_say_more_than_shapes_of_what_is_around_them(state):
+    sight, labels = seen(state, (600.0, 360.0))
+    assert sight.manner.terse
+    assert sight.scale == 1
+    assert {"embed", "mix", "norm", "head", "out"} <= set(labels)
+
+
+def test_gradients_of_what_has_no_frame_have_none_beside_a_larger_gradient():
+    sight, labels = seen(trained(penalties=9), (1400.0, 900.0))
+    assert "deep" not in {*labels, *[frame.label for frame in sight.picture.frames]}
+    assert labels.count("embed") == 2  # the layer and its gradient
+
+
 def test_gradients_of_what_has_no_frame_have_none(state):
     sight, _ = seen(state, (1400.0, 900.0))
     assert "deep" not in [frame.label for frame in sight.picture.frames]
     lanes = {box.lane for box in sight.picture.boxes if box.path and box.kind == "group"}
     assert lanes >= {"forward", "backward"}
+
+
+def test_few_members_of_a_repeat_that_have_names_are_all_shown_where_they_have_room():
+    net, x = Attending(), ll.ones((4, 8))
+    net(x)
+    step = ll.function(lambda x: net(x * 1.0) + 1.0)
+    step(x)
+    described = GraphFold(step).state()
+    sight, labels = seen(described, (840.0, 460.0))
+    assert sight.scale == 1
+    assert not any("×" in label for label in labels)
+    told = " ".join(word.tags for word in sight.words.values())
+    assert all(f"{name}.kernel" in told for name in ("query", "key", "value"))
+    _, labels = seen(described, (448.0, 222.0))
+    assert "query, key, value ×3" in labels
+
+
+def test_where_each_op_has_a_box_no_box_is_cut_off():
+    """Lanes leave out what goes from one to another, which only groups make up for, by the bytes that they keep."""
+
+    @ll.function
+    def step(w, x, y):
+        loss, grad = ll.value_and_grad(lambda w: ll.mean((x @ w - y) ** 2))(w)
+        return w - 0.1 * grad, loss
+
+    step(ll.zeros((2, 1)), ll.ones((4, 2)), ll.ones((4, 1)))
+    view = ll.widgets.graph(step)
+    sight, _ = seen(view.state(), (860.0, 640.0))
+    assert not sight.folded
+    assert any(box.lane == "backward" for box in sight.picture.boxes)
+    assert view.static().svg.count("<polygon") == len(sight.picture.edges)
+    assert {"∇ matrix_transpose", "matmul"} <= {word.title for word in sight.words.values()}
+
+
+def test_variables_are_told_on_the_ops_that_read_them_where_each_op_has_a_box_too():
+    net, x = nn.Sequential(nn.Dense(8, activation="tanh"), nn.Dense(3)), ll.ones((2, 4))
+    net(x)
+    step = ll.function(lambda x: ll.mean(net(x)))
+    step(x)
+    sight, _ = seen(ll.widgets.graph(step).state(), (900.0, 900.0))
+    assert not sight.folded
+    assert [box.name for box in sight.picture.boxes if box.kind == "input"] == ["i0"]
+    tags = [word.tags for word in sight.words.values() if word.tags]
+    assert tags == [f"▣ layers.{layer}.{part}" for layer in (0, 1) for part in ("kernel", "bias")]
 
 
 def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):

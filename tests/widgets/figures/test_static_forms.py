@@ -60,6 +60,13 @@ def test_html_holds_only_what_untrusted_notebooks_keep(figures, name):
 
 
 @pytest.mark.parametrize("name", PICTURED)
+def test_a_picture_is_not_shrunk_beyond_reading_in_a_narrow_page_but_scrolls(figures, name):
+    width, least = re.search(r'width="(\d+)" style="min-width:(\d+)px">', figures[name].html).groups()
+    assert 0.75 <= int(least) / int(width) < 1
+    assert '<figure style="overflow-x:auto">' in figures[name].html
+
+
+@pytest.mark.parametrize("name", PICTURED)
 def test_pictures_are_well_formed_described_and_bring_their_backdrop(figures, name):
     root = ElementTree.fromstring(figures[name].svg)
     kinds = [child.tag.rpartition("}")[2] for child in root]

@@ -41,7 +41,7 @@ def live_figure(answer: Any) -> Figure:
         Column("bytes", [bytes_text(one.nbytes) for one in records], True, shares([one.nbytes for one in records])),
         Column("device", [one.device for one in records]),
         Column("tensor", [one.spec for one in records]),
-        Column("held by", [", ".join(one.names) or "nothing with a name" for one in records], widest=40),
+        Column("held by", [", ".join(one.names) or "nothing with a name" for one in records], widest=60),
         Column("line", [line_text(line_state(one.line)) for one in records]),
         Column("code", ["" if one.line is None else one.line.text for one in records], widest=36),
     ]

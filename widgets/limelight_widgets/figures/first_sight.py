@@ -211,7 +211,9 @@ def _laid_out(
     folded = opened is not None
     far = len(picture.boxes) > 4 * MOST_BOXES  # it will not be shown: no need to know how it would look
     best: Sight | None = None
-    manners = [replace(manner, terse=manner.terse or terse) for manner in _manners(picture, room, closed=closed)]
+    manners = [
+        replace(manner, terse=manner.terse or terse) for manner in _manners(picture, room, folded=folded, closed=closed)
+    ]
     for manner in [Manner()] if far else manners:
         said = words_in(state, picture, manner)
         drawing = draw(picture, {name: box.size() for name, box in said.items()}, manner)
@@ -224,12 +226,12 @@ def _laid_out(
     return best
 
 
-def _manners(picture: Picture, room: Point, *, closed: bool) -> list[Manner]:
+def _manners(picture: Picture, room: Point, *, folded: bool, closed: bool) -> list[Manner]:
     """In the order in which they are tried."""
     width, height = room
     lanes = {box.lane for box in picture.boxes} | {frame.lane for frame in picture.frames}
     plain = [Manner(), Manner(limit=height), Manner(across=True, limit=width)]
-    if lanes & {"backward", "update"}:
+    if folded and lanes & {"backward", "update"}:  # else each op has a box, and what lanes leave out cuts boxes off
         in_lanes = [
             Manner(across=True, limit=width, lanes=True),
             Manner(across=True, limit=width, lanes=True, joined=True),

@@ -19,6 +19,9 @@ from limelight_widgets.format import shortened
 TEXT_WIDTH = 80
 TEXT_ROWS = 40
 HTML_WIDTH = 900
+LEAST_SHARE = 0.8
+"""Of its width, to which a picture shrinks in a narrow page: type of 11.5 pixels has 9 then; beyond it scrolls."""
+_SCROLLING = '<figure style="overflow-x:auto">'
 MOST_BYTES = 200_000
 CELL_WIDTH = 160
 MOST_LINES = 8  # of a cell that goes on
@@ -136,11 +139,12 @@ def _html(heading: str, summary: str, drawn: str, table: Table | None) -> str:
     data = base64.b64encode(drawn.encode()).decode()
     width = min(float(drawn.partition('width="')[2].partition('"')[0]), HTML_WIDTH)
     alternative = escape(f"{heading}: {summary}", quote=True)
-    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{alternative}" width="{width:.0f}">'
+    least = f'style="min-width:{LEAST_SHARE * width:.0f}px"'
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{alternative}" width="{width:.0f}" {least}>'
     if table is None or not table.rows:
-        return f"<figure>{image}<figcaption>{escape(summary)}</figcaption></figure>"
+        return f"{_SCROLLING}{image}<figcaption>{escape(summary)}</figcaption></figure>"
     details = f"<details><summary>{escape(heading)} as a table</summary>{html_table(table)}</details>"
-    return f"<figure>{image}</figure>{details}"
+    return f"{_SCROLLING}{image}</figure>{details}"
 
 
 def html_table(table: Table) -> str:

@@ -52,7 +52,10 @@ def drawn_table(
         columns: of equal length.
         notes: for each row a sentence that is set below it, in as many lines as it needs.
         marked: number of the row that is framed and has an arrow before it.
+
+    A column that has nothing in any row is left out.
     """
+    columns = _with_content(columns)
     total = len(columns[0].cells)
     count = min(total, MOST_ROWS)
     width = sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
@@ -81,6 +84,10 @@ def drawn_table(
         body.append(_quiet(f"… {total - count:,} more rows", tops[-1] + 15))
     height = tops[-1] + (ROW if total > count else 0.0) + MARGIN / 2
     return svg.document(width, height, heading, f"{summary}. {_spoken(columns, notes, count)}", body)
+
+
+def _with_content(columns: Sequence[Column]) -> Sequence[Column]:
+    return [column for column in columns if any(column.cells)] or columns
 
 
 def _wrapped(note: str, width: float) -> list[str]:
@@ -133,6 +140,7 @@ def _spoken(columns: Sequence[Column], notes: Sequence[str], count: int) -> str:
 
 def table_of(columns: Sequence[Column], hidden: int = 0, hint: str = "") -> Table:
     """The columns as a table; `hidden` rows more are not in them, and `hint` explains what is."""
+    columns = _with_content(columns)
     rows = list(zip(*(column.cells for column in columns), strict=True))
     numbers = frozenset(column.name for column in columns if column.number)
     note = " ".join([f"and {hidden:,} more rows"] * (hidden > 0) + [hint] * bool(hint))

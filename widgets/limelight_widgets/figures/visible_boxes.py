@@ -186,7 +186,7 @@ class _Builder:
         frames, closed, more = self._groups(instance, graph)
         rounds = _rounds(graph, closed)
         for k, given in enumerate(graph["inputs"]):
-            if not (self.folded and is_variable(given)):
+            if not self._is_told(given):
                 self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
         hulls = self._hulls(instance, graph, frames, closed)
         entered: list[_Instance] = []
@@ -364,6 +364,10 @@ class _Builder:
         for source in self._sources(root, value, ""):
             self._tag(source, f"▶ {name}")
 
+    def _is_told(self, given: State) -> bool:
+        """Whether an input is told on the boxes that read it: in a picture of all ops only what is read beside them."""
+        return is_variable(given) if self.folded else bool(given.get("folded"))
+
     def _tag(self, target: str, name: str) -> None:
         self.picture.tags.setdefault(target, {})[name] = None
 
@@ -416,13 +420,13 @@ class _Builder:
             makers, places = self._table(place.graph)[3:5]
             index, output = makers[number], places[number]
             graph = self.graphs[place.graph]
-            if index < 0 and self.folded and is_variable(graph["inputs"][output]):
+            if index < 0 and self._is_told(graph["inputs"][output]):
                 self._tag(target, graph["inputs"][output]["name"])
             elif index < 0:
                 sources.append(f"{place.path}i{output}")
             elif place.boxes[index]:
                 sources.append(place.boxes[index])
-            elif self.folded and _is_read(graph["nodes"][index]):
+            elif _is_read(graph["nodes"][index]) and (self.folded or "inline" in graph["nodes"][index]):
                 waiting.append((place, graph["nodes"][index]["in"][0]))
             else:
                 loop = graph["nodes"][index].get("loop", 0)

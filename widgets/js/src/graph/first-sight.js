@@ -199,7 +199,7 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
   if (beyond) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
   let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
   const far = picture.boxes.length > 4 * MOST_BOXES;
-  for (const one of far ? [{}] : manners(picture, room, closed)) {
+  for (const one of far ? [{}] : manners(picture, room, folded, closed)) {
     const manner = terse ? { ...one, terse } : one;
     const sizes = new Map([...wordsIn(state, picture.boxes, manner)].map(([name, words]) => [name, sizeOf(words)]));
     const { width, height } = draw(picture, sizes, manner);
@@ -210,9 +210,9 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
   return best;
 }
 
-/** In the order in which they are tried. @param {Picture} picture @param {Room} room @param {boolean} closed @returns {Manner[]} */
-function manners({ boxes, frames }, { width, height }, closed) {
-  const lanes = [...boxes, ...frames].some(({ lane }) => lane === "backward" || lane === "update");
+/** In the order in which they are tried. @param {Picture} picture @param {Room} room @param {boolean} folded @param {boolean} closed @returns {Manner[]} */
+function manners({ boxes, frames }, { width, height }, folded, closed) {
+  const lanes = folded && [...boxes, ...frames].some(({ lane }) => lane === "backward" || lane === "update");
   const plain = [{}, { limit: height }, { across: true, limit: width }];
   const [across, down] = [{ across: true, lanes, limit: width }, { lanes, limit: height }];
   const inLanes = lanes ? [across, { ...across, joined: true }, down, { ...down, joined: true }] : [];

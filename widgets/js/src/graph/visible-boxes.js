@@ -129,7 +129,7 @@ class Builder {
     const rounds = this.rounds(graph, closed);
     const hulls = this.hulls(instance, graph, frames, closed);
     graph.inputs.forEach((input, k) => {
-      if (this.folded && isVariable(input)) return;
+      if (this.isTold(input)) return;
       this.picture.boxes.push({ name: `${path}i${k}`, kind: "input", graph: instance.graph, index: k, parent: frame });
     });
     /** @type {Instance[]} */
@@ -364,6 +364,11 @@ class Builder {
     for (const source of this.sources(root, value, "")) this.tag(source, `▶ ${name}`);
   }
 
+  /** Whether an input is told on the boxes that read it: in a picture of all ops only what is read beside them. @param {{spec: string, folded?: boolean}} input */
+  isTold(input) {
+    return this.folded ? isVariable(input) : input.folded;
+  }
+
   /** Notes on a box that it uses a variable. @param {string} target @param {string} name */
   tag(target, name) {
     const tags = this.tags.get(target);
@@ -397,10 +402,10 @@ class Builder {
       const graph = this.graphs[place.graph];
       const { makers, places } = columnsOf(graph);
       const [index, output] = [makers[wanted], places[wanted]];
-      if (index < 0 && this.folded && isVariable(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
+      if (index < 0 && this.isTold(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
       else if (index < 0) found.push(`${place.path}i${output}`);
       else if (place.boxes[index]) found.push(place.boxes[index]);
-      else if (this.folded && isRead(graph.nodes[index])) waiting.push([place, graph.nodes[index].in?.[0] ?? 0]);
+      else if ((this.folded || graph.nodes[index].inline) && isRead(graph.nodes[index])) waiting.push([place, graph.nodes[index].in?.[0] ?? 0]);
       else {
         const { loop } = graph.nodes[index];
         for (const callee of (place.calls.get(index) ?? []).slice(loop ? -1 : 0)) {

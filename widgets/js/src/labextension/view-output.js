@@ -56,9 +56,19 @@ class ViewOutput {
     this.modelId = id;
     shown.set(id, (forms) => model.setData({ data: { ...model.data, ...forms } }));
     this.removeFallback();
-    const drawing = this.draw(model).then(() => this.settle(model));
+    const drawing = this.draw(model).then(() => this.drawn(model));
     await Promise.race([drawing, new Promise((done) => setTimeout(done, PATIENCE))]);
     await this.settle(model);
+  }
+
+  /**
+   * On a busy machine models come after ipywidgets has given them up for lost; here it waits for them after all, and
+   * tries again when it has restored some.
+   * @param {any} model
+   */
+  drawn(model) {
+    if (!this.isLive) this.live._rerenderMimeModel = model;
+    return this.settle(model);
   }
 
   /** The widget has turned up, or has not yet, or will not. @param {any} model */
