@@ -6,6 +6,7 @@ import functools
 import inspect
 import textwrap
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -19,9 +20,10 @@ from limelight.errors import ArgumentError, undefined_method
 from limelight.module_build import is_noted, note_call, results_of_first_call, spec_of, traced_results, types_told
 from limelight.module_summary import Size, Summary, summary_of
 from limelight.staging import stale_traces
-from limelight.user_code import hints
+from limelight.user_code import hints, source_line
 from limelight.user_code.source_line import is_library
 from limelight.user_code.tracebacks import in_place_of_python
+from limelight.user_code.warn_at import warn_at
 
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  # a noun says more
 _MOST_CHILDREN: Final = 20
@@ -197,6 +199,8 @@ class Module:
                     name=name,
                     obj=self,
                 )
+            if isinstance(value, _UNORDERED):
+                _warn_of_unseen(self, name, value)
             stale = _stale_traces(self, name, value) if name in vars(self) and name[0] != "_" else []
             super().__setattr__(name, value)
             if stale:
@@ -375,6 +379,22 @@ def _change(module: Module, name: str, value: Any) -> str:
     if isinstance(value, (Module, Variable)):
         return f"{what} is another {type(value).__name__} now, while the traces of {{names}} go on with the one before"
     return f"{what} is a constant of the traces of {{names}}, and stays there as it was"
+
+
+_UNORDERED: Final = (set, frozenset, deque)
+
+
+def _warn_of_unseen(module: Module, name: str, value: Iterable[Any]) -> None:
+    """Warns of layers in a container whose places have no names, by which what is trained and saved is found."""
+    inside = next((x for x in value if isinstance(x, (Module, Variable))), None)
+    line = source_line.user_line()
+    if inside is not None and line is not None:
+        kind = type(value).__name__
+        message = (
+            f"{type(module).__name__}.{name} is a {kind}, in which nothing is looked for: the {type(inside).__name__} "
+            f"in it is neither trained nor saved{source_line.at(line)}. Make it a list or a dictionary"
+        )
+        warn_at(line, message, UserWarning)
 
 
 _METHODS: Final = frozenset([name for name, x in vars(Module).items() if name[0] != "_" and callable(x)])

@@ -123,7 +123,7 @@ def answer_about_call(session: Session, text: str, question: Callable[..., Any],
     show_as_typed(session.shell)
     called, args, kwargs = _function_and_arguments(session, text, where, staged=False)
     if isinstance(called, StagedCell):
-        kwargs = called.sent(kwargs)
+        args, kwargs = (), called.sent(kwargs, args)
     if not is_function(called):  # by the name that the user calls it, which a module does not know
         written = _parsed(text, where).func
         named = isinstance(written, (ast.Name, ast.Attribute, ast.Subscript))

@@ -273,8 +273,9 @@ class StagedCell(Function):
         call = self._call((), self._sent(self._values(self._names(), overrides)))
         return [x for x, part in zip(call.leaves, call.key.parts, strict=True) if part.is_input]
 
-    def sent(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def sent(self, inputs: Mapping[str, Any], args: tuple[Any, ...] = ()) -> dict[str, Any]:
         """The arguments that stand for all inputs, for whoever calls or traces the cell as an ordinary function."""
+        inputs = self._named(args, inputs) if args else inputs
         self._body.originals = self._asked_about = values = self._values(self._names(), inputs)
         return self._sent(values)
 

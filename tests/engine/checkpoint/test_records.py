@@ -229,7 +229,9 @@ def test_what_is_saved_elsewhere_and_what_has_no_variables_gives_no_warning(path
 @pytest.mark.parametrize("kind", [set, frozenset, deque])
 def test_layers_in_a_container_without_lasting_names_are_told_of(tmp_path, kind):
     model = ll.Module()
-    model.layers = kind([ll.nn.Dense(2)])
+    unseen = rf"Module\.layers is a {kind.__name__}, in which nothing is looked for: the Dense"
+    with pytest.warns(UserWarning, match=unseen):
+        model.layers = kind([ll.nn.Dense(2)])
     for layer in model.layers:
         layer(ll.ones((1, 3)))
     with pytest.warns(CheckpointWarning, match=rf"`m/layers/0/kernel`.* is not saved: a {kind.__name__} has no edges"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,3 +136,27 @@ def test_the_recipe_is_that_of_optimisers_as_well():
     for optimizer, x in ((old, v), (new, w)):
         optimizer.apply([ll.constant([0.5, 0.25])], [x])
     assert v.numpy().tolist() == w.numpy().tolist()
+
+
+UNSEEN = {
+    "set": lambda: {ll.nn.Dense(2)},
+    "frozenset": lambda: frozenset([ll.nn.Dense(2)]),
+    "deque": lambda: deque([ll.Variable(1.0)]),
+}
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_parts_in_a_container_that_is_not_looked_into_are_told_of(kind: str) -> None:
+    module, parts = ll.Module(), UNSEEN[kind]()
+    with pytest.warns(UserWarning, match=f"Module.parts is a {kind}, .* Make it a list") as heard:
+        module.parts = parts
+    assert [warning.filename for warning in heard] == [__file__]
+    assert not module.variables
+
+
+def test_names_in_a_set_are_nobodys_parts() -> None:
+    module = ll.Module()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module.names, module.queue, module.parts = {"a", "b"}, deque([1]), [ll.Variable(1.0)]
+    assert len(module.variables) == 1

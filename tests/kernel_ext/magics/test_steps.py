@@ -29,6 +29,9 @@ def test_a_staged_cell_by_its_name_and_a_call(notebook):
     assert str(named.of("run")[0].value) == "f32[2] = 2, 4"
     called = notebook("%steps double(x=x * 10)").value.recording
     assert str(called.of("run")[0].value) == "f32[2] = 20, 40"
+    by_position = notebook("%steps double(x * 10)").value.recording  # as the cell itself may be called
+    assert str(by_position.of("run")[0].value) == "f32[2] = 20, 40"
+    assert "finite" in repr(notebook("%explain --nan double(x * 10)").value)
     assert notebook("%steps").value.recording.name == named.name
 
 

@@ -325,6 +325,9 @@ def conv(
 def convolve(x: TensorLike, y: TensorLike, /, mode: str = "full") -> Tensor:
     """The convolution of two vectors, Σ x[k - i] y[i]; floating. See `ll.nn.conv` for networks.
 
+    The longer vector is filled up with zeros. So a NaN or an infinity in the shorter one reaches all results, as in
+    JAX, those among them whose terms it is not one of; `numpy.convolve` leaves these alone.
+
     Args:
         x: a vector of n elements.
         y: a vector of m elements, m known while tracing.
