@@ -2,7 +2,8 @@
 
 A difference is covered by the warning if its name was bound or changed on the line of the warning, or by a statement
 that read such a name, or another of its streams of numbers, in that run or one before. Functions read what their bodies
-mention; names of objects that can change stand for each other where one was made of the other.
+mention; names of objects that can change stand for each other where one was made of the other. Functions that keep
+something by `nonlocal` are such objects.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Covered:
         self._trees = [ast.parse(STAGE.sub("\n", cell)) for cell in cells]
         self._reads: defaultdict[str, set[str]] = defaultdict(set)  # by functions and what holds them
         self._shared: defaultdict[str, set[str]] = defaultdict(set)  # names that may mean one object, or parts of one
+        self._stateful: set[str] = set()  # functions that keep something by `nonlocal`, and what they have made
         self._lines: set[tuple[int, int]] = set()
         self.names: set[str] = set()
 
@@ -45,6 +47,10 @@ class Covered:
             if isinstance(part, ast.Lambda | ast.FunctionDef | ast.ClassDef):
                 for name in {*own, getattr(part, "name", "")}:
                     self._reads[name] |= _mentions(part, ())
+            if isinstance(part, ast.FunctionDef) and any(isinstance(x, ast.Nonlocal) for x in ast.walk(part)):
+                self._stateful.add(part.name)
+        if own & self._stateful:
+            self._stateful |= _bound(node)
         last = max([x.lineno for x in inner], default=node.end_lineno or node.lineno)
         lines = range(node.lineno, (min(x.lineno for x in inner) if inner else last + 1))
         read = self._read_by(own)
@@ -55,7 +61,7 @@ class Covered:
             for name in changeable:
                 self._shared[name] |= changeable
         if hot:
-            self.names |= (own & (_bound(node) | self._changeable)) | {"_"}
+            self.names |= (own & (_bound(node) | self._changeable | self._stateful)) | {"_"}
             waiting = list(own & self._changeable)
             while waiting:
                 more = self._shared[waiting.pop()] - self.names

@@ -60,6 +60,20 @@ def test_a_warning_of_draws_covers_what_comes_of_them_alone(shell: Any) -> None:
     assert covered.names - {"_"} == {"r", "y", "xs", "alias", "z"}
 
 
+def test_a_warning_of_draws_covers_functions_that_keep_them(shell: Any) -> None:  # noqa: F811
+    cells = (
+        "import random\nrandom.seed(0)\nx = ll.ones(2)",
+        "%%stage\ndef running():\n    total = 0.0\n    def add(more):\n        nonlocal total\n        "
+        "total = total + more\n        return total\n    return add\nadd = running()\n"
+        "add(x * random.random())\ny = add(x)\nz = x + 1.0",
+    )
+    covered, order = Covered(cells), (1, 2, 2)
+    plain, staged = run(cells, order, shell, staged=False), run(cells, order, shell, staged=True)
+    assert not list(differences(plain, staged, order, covered.after))
+    assert list(differences(plain, staged, order))
+    assert "z" not in covered.names
+
+
 def _changed(before: Step, after: Step) -> list[str]:
     names: Sequence[str] = sorted({*before.names, *after.names} - BUILT - NOTED)
     return [name for name in names if not same(before.names.get(name), after.names.get(name))]

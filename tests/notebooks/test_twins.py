@@ -26,6 +26,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell
         config.InteractiveShell.colors = "nocolor"
         InteractiveShell.clear_instance()
         made = InteractiveShell.instance(config=config)
+        made.InteractiveTB.set_mode("Minimal")  # a traceback takes longer to write than its cell to run
         made.run_line_magic("load_ext", "limelight")
         yield made
         made.history_manager.end_session()

@@ -16,6 +16,7 @@ import gc
 import re
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,6 +120,8 @@ class Visit:
             return [(self.portrait(key), self.portrait(item)) for key, item in value.items()]
         if isinstance(value, set | frozenset):
             return sorted(map(repr, value))
+        if isinstance(value, weakref.WeakSet):
+            return sorted([self.portrait(x) for x in value], key=str)
         if hasattr(value, "__iter__") and hasattr(value, "__len__"):
             inside: Any = [self.portrait(item) for item in value]
             return (inside, self._attributes(value)) if getattr(value, "__dict__", None) else inside

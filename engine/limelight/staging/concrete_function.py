@@ -15,6 +15,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -445,5 +446,14 @@ def _is_anywhere(x: Any) -> bool:
     return getattr(getattr(x, "spec", None), "anywhere", False)
 
 
+def is_capture(x: object) -> bool:
+    """Whether `x` is what keeps a tensor that a trace has captured."""
+    return isinstance(x, MethodType) and x.__func__ is _itself
+
+
 def _strong(x: Any) -> Any:
-    return lambda: x
+    return MethodType(_itself, x)
+
+
+def _itself(x: Any) -> Any:
+    return x

@@ -16,6 +16,7 @@ import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from limelight.staging.key import Call
 from limelight.staging.key_parts import BY_VALUE, ObjectPart, Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature
 from limelight.staging.value_keys import BY_REPR
-from limelight.staging.weak_identity import Bound
+from limelight.staging.weak_identity import PLAIN_DEFAULTS, Bound
 
 HITS: Final = 3
 """From how many hits of a trace on its calls are worth a guard: compiling one takes as long as a dozen keys."""
@@ -330,6 +331,25 @@ class _Writer:
         if not isinstance(part, ObjectPart) or isinstance(part.identity, Bound) or part.identity.ref() is not x:
             raise _NoGuardError
         self._refuse_if(f"{expression} is None or {expression} is not {self._constant(part.identity.ref)}()")
+        if type(x) is FunctionType:
+            if (exchanged := is_exchanged(expression, x, self._constant)) is None:
+                raise _NoGuardError
+            self._refuse_if(exchanged)
+
+
+def is_exchanged(expression: str, function: FunctionType, constant: Callable[[Any], str]) -> str | None:
+    """The condition that a function has got other code or defaults; None where these take the way by the key.
+
+    Args:
+        expression: the function, as code.
+        function: it.
+        constant: names a value in the code.
+    """
+    if function.__kwdefaults__ or not PLAIN_DEFAULTS.issuperset(map(type, function.__defaults__ or ())):
+        return None
+    parts = {name: getattr(function, name) for name in ("__code__", "__defaults__")}
+    others = [f"{expression}.{name} is not {x if x is None else constant(x)}" for name, x in parts.items()]
+    return " or ".join([*others, f"{expression}.__kwdefaults__"])
 
 
 class _Argument(NamedTuple):

@@ -31,7 +31,7 @@ import io
 import operator
 import weakref
 from collections.abc import Collection, ItemsView, Iterator, KeysView, Sequence, ValuesView
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -45,7 +45,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable, itself
 from limelight.errors import SignatureError
 from limelight.staging.value_keys import BY_REPR, Words, words_for
-from limelight.staging.weak_identity import Bound, Identity
+from limelight.staging.weak_identity import Bound, Identity, OfFunction
 
 BarePart = tuple[Any, ...]
 BY_VALUE: Final = frozenset([bool, int, str, bytes, type(None), type(Ellipsis), range, type])
@@ -271,6 +271,8 @@ def _by_identity(x: Any, seen: dict[int, int]) -> BarePart:
         )
     if getattr(type(x), "__limelight_method__", False):  # made anew each time it is asked for
         x = x.__limelight_function__
+    if type(x) is FunctionType:
+        return ("object", OfFunction(x))
     return ("object", Bound(x) if inspect.ismethod(x) else Identity(x))
 
 

@@ -1,7 +1,8 @@
 """Weak identity: how a key refers to an object without keeping it alive, and what messages call the object.
 
 A key whose object has died equals no other, so its trace can never be found again. Objects that Python cannot refer to
-weakly (of classes with `__slots__`, and of some written in C) are kept alive by the keys that hold them.
+weakly (of classes with `__slots__`, and of some written in C) are kept alive by the keys that hold them. A function is
+what it was as long as it has the code and the defaults that it had.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import weakref
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
 
+PLAIN_DEFAULTS: Final = frozenset([bool, int, float, complex, str, bytes, type(None)])
+"""Types of defaults that are compared by value."""
 _NAMED: Final = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
@@ -89,21 +92,56 @@ class Identity:
         return self.words
 
 
+class OfFunction(Identity):
+    """Identity of a Python function as it is: another one where its code or its defaults have been exchanged."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        self._parts = parts_of_function(function)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OfFunction) and super().__eq__(other) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def parts_of_function(function: FunctionType) -> Any:
+    """What of a function can be exchanged, to be compared: its code, and its defaults, plain ones by value."""
+    defaults, named = function.__defaults__, function.__kwdefaults__
+    if not (defaults or named):
+        return function.__code__
+    return (
+        function.__code__,
+        tuple([_default(x) for x in defaults or ()]),
+        {name: _default(x) for name, x in (named or {}).items()},
+    )
+
+
+def _default(x: Any) -> Any:
+    return (type(x), repr(x)) if type(x) in PLAIN_DEFAULTS else Identity(x)
+
+
 class Bound(Identity):
     """Identity of a bound method: that of its function and its instance, since the method object is made each time."""
 
-    __slots__ = ("_function",)
+    __slots__ = ("_function", "_parts")
 
     def __init__(self, method: Any) -> None:
         super().__init__(method.__self__)
-        self._function = method.__func__
+        self._function = function = method.__func__
+        self._parts = parts_of_function(function) if type(function) is FunctionType else None
 
     def target(self) -> Any:
         instance = self.ref()
         return None if instance is None else self._function.__get__(instance)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bound) and self._function is other._function and super().__eq__(other)
+        if not isinstance(other, Bound) or self._function is not other._function or self._parts != other._parts:
+            return False
+        return super().__eq__(other)
 
     def __hash__(self) -> int:
         return self._hash

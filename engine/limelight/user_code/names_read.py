@@ -125,6 +125,8 @@ def _frames(value: Any, arguments: Mapping[str, Any] | None = None, owner: Any =
         return _frames(value.__func__, arguments, value.__self__)
     if isinstance(value, functools.partial):
         return _frames_of_partial(value, arguments)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return _frames(value.__wrapped__, arguments, owner)
     if not isinstance(value, FunctionType):
         return _within(value, arguments)
     instance = getattr(value, "__limelight_instance__", None)

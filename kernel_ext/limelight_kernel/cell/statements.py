@@ -116,6 +116,15 @@ def line_of_binding(tree: ast.Module, name: str) -> int:
     return min([x.lineno for x in names if x.id == name and id(x) not in entered], default=0)
 
 
+def line_of_mention(tree: ast.Module, name: str) -> int:
+    r"""The first line of a cell that mentions a name; 0 for none.
+
+    >>> line_of_mention(ast.parse("x = 1\ny = f(x)"), "f")
+    2
+    """
+    return min([x.lineno for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id == name], default=0)
+
+
 def line_of_step(tree: ast.Module, path: str) -> int:
     r"""The first line of a cell that makes something of what it was, by `+=` or otherwise; 0 for none.
 

@@ -11,6 +11,7 @@ import functools
 import operator
 import sys
 import types
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -28,12 +29,17 @@ ATOMS: Final = frozenset([
 ])  # fmt: skip
 MOST: Final = 20_000  # objects that are looked at: more are no state that a cell changes
 CONTAINERS: Final = (list, dict, set, deque)
+WEAK: Final = (weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
+"""Containers that keep nothing alive."""
+_WEAK_MAPPINGS: Final = WEAK[:2]
 _MISSING: Final = object()
 _SPECIAL: Final = frozenset(["__dict__", "__weakref__"])
+_PARTS_OF_FUNCTIONS: Final = ("__code__", "__defaults__", "__kwdefaults__")
+"""What of a function can be exchanged."""
 
 
 class Step(NamedTuple):
-    """One step of the way to an object: an item, an attribute, the cell of a closure, a default value."""
+    """One step of the way to an object: an item, an attribute, the cell of a closure."""
 
     kind: str
     key: Any
@@ -46,8 +52,6 @@ class Step(NamedTuple):
             return x.__closure__[self.key]
         if self.kind == "contents":
             return x.cell_contents
-        if self.kind == "default":
-            return (x.__defaults__ or ())[self.key]
         return getattr(x, self.key) if self.kind == "part" else x[self.key]
 
     def after(self, path: str) -> str:
@@ -77,9 +81,9 @@ class Holder(NamedTuple):
             return attributes(x)
         if isinstance(x, types.CellType):
             return _cell(x)
-        if isinstance(x, dict):
+        if isinstance(x, (dict, *_WEAK_MAPPINGS)):
             return dict(mapping(x).items(x))
-        return set(x) if isinstance(x, set) else list(x)
+        return set(x) if isinstance(x, (set, weakref.WeakSet)) else list(x)
 
     def put(self, new: Any) -> None:
         """Has it hold this from now on; what is the same already is not touched."""
@@ -95,7 +99,7 @@ class Holder(NamedTuple):
         elif isinstance(x, deque):
             x.clear()
             x.extend(new)
-        elif isinstance(x, set):
+        elif isinstance(x, (set, weakref.WeakSet)):
             x.intersection_update(new)
             x.update(new)
         else:
@@ -112,10 +116,12 @@ def same(one: Contents, other: Contents) -> bool:
 
 
 def attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object or a class that are its own, those in slots as well."""
+    """The attributes of an object, class or function that are its own, those in slots as well."""
     own: Any = getattr(x, "__dict__", {})
     if isinstance(x, type):
         return {name: value for name, value in own.items() if not (name.startswith("__") and name.endswith("__"))}
+    if isinstance(x, types.FunctionType):
+        return {**own, **{name: getattr(x, name) for name in _PARTS_OF_FUNCTIONS}}
     return {**{name: value for name in _slots(x) if (value := getattr(x, name, _MISSING)) is not _MISSING}, **own}
 
 
@@ -136,7 +142,7 @@ def set_attribute(x: Any, name: str, value: Any) -> None:
     """Sets one attribute where it lies, past the object's own `__setattr__`: it has run when the trace was made."""
     if isinstance(x, type):
         type.__setattr__(x, name, value)
-    elif name in _slots(x):
+    elif name in _slots(x) or isinstance(x, types.FunctionType):
         object.__setattr__(x, name, value)
     else:
         x.__dict__[name] = value
@@ -169,9 +175,9 @@ def _put_items(x: dict[Any, Any], new: dict[Any, Any]) -> None:
         kind.__setitem__(x, key, value)
 
 
-def mapping(x: dict[Any, Any]) -> type[dict[Any, Any]]:
+def mapping(x: Any) -> Any:
     """The class whose methods reach the items of `x` past its own class's; an OrderedDict keeps its order apart."""
-    return OrderedDict if isinstance(x, OrderedDict) else dict
+    return next((kind for kind in (OrderedDict, *_WEAK_MAPPINGS) if isinstance(x, kind)), dict)
 
 
 def _cell(x: types.CellType) -> list[Any]:
@@ -194,9 +200,11 @@ def holders_of(x: Any) -> list[Holder]:
     if kind in ATOMS or isinstance(x, Tensor | Resource):
         return []
     if isinstance(x, CONTAINERS):
-        return [Holder(x), Holder(x, True)] if getattr(x, "__dict__", None) else [Holder(x)]
-    if kind is types.CellType:
+        return [Holder(x), Holder(x, True)] if hasattr(x, "__dict__") else [Holder(x)]
+    if kind is types.CellType or isinstance(x, WEAK):
         return [Holder(x)]
+    if kind is types.FunctionType:
+        return [Holder(x, True)] if _is_users(x.__module__) else []
     return [Holder(x, True)] if is_opened(x) else []
 
 
@@ -205,9 +213,9 @@ def is_opened(x: Any) -> bool:
     if isinstance(x, ll.Module | ll.optim.Optimizer | types.SimpleNamespace):
         return True
     if isinstance(x, type):
-        return _is_users(x) and not _is_enum(x)
+        return _is_users(x.__module__) and not _is_enum(x)
     kind: Any = type(x)
-    return _is_users(kind) and not _is_enum(kind)
+    return _is_users(kind.__module__) and not _is_enum(kind)
 
 
 def _is_enum(kind: type) -> bool:
@@ -215,11 +223,11 @@ def _is_enum(kind: type) -> bool:
 
 
 @functools.lru_cache(maxsize=2048)
-def _is_users(kind: Any) -> bool:
-    """Whether a class was written by the user, in a notebook or a module of his."""
-    if kind.__module__ == "__main__":
+def _is_users(module: str) -> bool:
+    """Whether classes and functions of this module were written by the user, in a notebook or a file of his."""
+    if module == "__main__":
         return True
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and not source_line.is_installed(file) and not source_line.is_library_file(file)
 
 
@@ -227,14 +235,14 @@ def children(x: Any) -> Iterator[tuple[Step, Any]]:
     """What `x` leads to, with the step there."""
     if type(x) in ATOMS or isinstance(x, Tensor | Resource):
         return
+    if isinstance(x, types.FunctionType):
+        yield from [(Step("closure", i), cell) for i, cell in enumerate(x.__closure__ or ())]
+        yield from [(Step("attribute", name), value) for name, value in attributes(x).items() if name != "__code__"]
+        return
     for holder in holders_of(x):
         yield from _held(holder)
     if isinstance(x, tuple):
         yield from [(Step("item", i), child) for i, child in enumerate(x) if type(child) not in ATOMS]
-    elif isinstance(x, types.FunctionType):
-        yield from [(Step("closure", i), cell) for i, cell in enumerate(x.__closure__ or ())]
-        yield from [(Step("default", i), value) for i, value in enumerate(x.__defaults__ or ())]
-        yield from [(Step("part", name), part) for name in ("__kwdefaults__", "__dict__") if (part := getattr(x, name))]
     elif isinstance(x, types.MethodType):
         yield from [(Step("part", name), getattr(x, name)) for name in ("__self__", "__func__")]
     elif isinstance(x, functools.partial):
@@ -250,6 +258,8 @@ def _held(holder: Holder) -> Iterator[tuple[Step, Any]]:
     if isinstance(holder.of, types.CellType):
         yield from [(Step("contents", None), value) for value in inside]
         return
+    if isinstance(holder.of, weakref.WeakKeyDictionary):
+        return  # a step by its key would keep that alive
     if isinstance(inside, set) or ATOMS.issuperset(map(type, inside.values() if isinstance(inside, dict) else inside)):
         return
     items = inside.items() if isinstance(inside, dict) else enumerate(inside)

@@ -29,6 +29,7 @@ from limelight.user_code.names_read import MISSING, Read, contents, is_users, re
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 from limelight_kernel.inputs.contents import attributes, is_opened
+from limelight_kernel.inputs.memories import MEMORY, Memories
 from limelight_kernel.inputs.pins import Pins, by_value
 from limelight_kernel.inputs.portraits import (
     PLAIN,
@@ -143,10 +144,11 @@ class ObjectReads:
     Args:
         body: what the reader of code takes for the cell's function; it is told what is compared.
         namespace: the notebook's.
+        memories: what functions remember that it calls.
     """
 
-    def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any]) -> None:
-        self._body = body
+    def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any], memories: Memories) -> None:
+        self._body, self._memories = body, memories
         self._compared: set[tuple[types.CodeType, Chain]] = set()  # by the code that reads it
         vars(body)["__limelight_compared__"] = self._compared
         self._namespace = namespace
@@ -194,6 +196,8 @@ class ObjectReads:
     def _keyed(self, way: Way, value: Any, inputs: Mapping[str, Any]) -> Any:
         if way.label in self._changed_by_runs:
             return _EachRun()
+        if isinstance(value, MEMORY):
+            return self._memories.pin(way.label, value)
         if isinstance(value, Tensor) and self.lends and (owner := way.owner(inputs)) is not MISSING:
             self.lent[way.label] = Lent(way.label, owner, way.steps[-1], value)
             return value
@@ -273,7 +277,7 @@ class ObjectReads:
         if _is_method(value):
             return None
         if chain.name in inputs and read.start is inputs[chain.name]:
-            if is_called and not isinstance(value, types.FunctionType) and not chain.steps:
+            if is_called and not isinstance(value, (types.FunctionType, MEMORY)) and not chain.steps:
                 return None
             if _is_keyed(chain, read.start):
                 return _of_input(chain, value)
@@ -341,10 +345,12 @@ def _of_class(name: str, value: Any) -> Iterator[Way]:
 
 
 def _changing_part(function: types.FunctionType) -> str:
-    """What of a function may change although it is the same: its code, where %autoreload does that; its defaults."""
-    if is_users(function.__code__.co_filename) and function.__module__ != "__main__":
-        return "__code__"
-    return "__defaults__" if any(map(_has_more_than_its_key, function.__defaults__ or ())) else ""
+    """What of a function holds something that may change in place; that it has got another one its own key tells."""
+    for part in ("__defaults__", "__kwdefaults__"):
+        given = getattr(function, part) or ()
+        if any(items_of(x) is not None for x in (given.values() if isinstance(given, dict) else given)):
+            return part
+    return ""
 
 
 def _has_more_than_its_key(value: Any) -> bool:

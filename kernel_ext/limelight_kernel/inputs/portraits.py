@@ -28,7 +28,7 @@ import numpy as np
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.user_code.names_read import defaults_of, is_users
-from limelight_kernel.inputs.contents import is_opened
+from limelight_kernel.inputs.contents import WEAK, is_opened
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
 _SEQUENCES: Final = (list, tuple, deque, set, frozenset)
@@ -267,6 +267,7 @@ _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
     "hashlib": lambda value: (value.digest() if value.digest_size else value.digest(32),),  # SHAKE has any length
     "sqlite3.Connection": _of_connection,
     "sqlite3.Cursor": lambda value: (value.lastrowid,),
+    **dict.fromkeys([f"weakref.{kind.__name__}" for kind in WEAK], lambda value: (len(value),)),
     "_csv.writer": lambda value: (value.dialect,),  # it hides the file
     "csv.DictWriter": _attributes,
 }
@@ -299,7 +300,7 @@ _READ_ONLY: Final = frozenset(
 def changes_state(owner: object, name: str) -> bool:
     """Whether `owner` is one of those objects, and its method `name` may change it."""
     if isinstance(owner, functools._lru_cache_wrapper):
-        return name == "cache_clear"
+        return name in ("cache_clear", "cache_info")  # what it counts, each run changes
     return name not in _READ_ONLY and has_state(owner)
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import ast
 import functools
-import gc
 import re
 import threading
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
-from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.explain.may_be_tensor import Written
-from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell, StagedSyntaxError
@@ -32,8 +29,8 @@ from limelight_kernel.inputs.array_changes import (
     shared,
     sharing,
 )
-from limelight_kernel.inputs.contents import is_opened
 from limelight_kernel.inputs.input_keys import goes_into_graph
+from limelight_kernel.inputs.memories import Memories
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged import array_memory, notebook_lock
@@ -43,7 +40,6 @@ from limelight_kernel.staged.identities import questions
 from limelight_kernel.staged.recipes import UNASSIGNED, ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
-_REMEMBERS: Final = functools._lru_cache_wrapper
 RESULT = "the result"  # no identifier, so no name of the cell's
 
 
@@ -174,15 +170,23 @@ class Body(threading.local):
         cell: the code.
         converted: runs in place of the code as written.
         changed: is given, for all threads, where arrays of NumPy's are that traces change in place, with the lines.
+        memories: what functions remember that the cell calls.
     """
 
     def __init__(
-        self, shell: InteractiveShell, cell: Cell, converted: Converted | None, changed: dict[Place, Source]
+        self,
+        shell: InteractiveShell,
+        cell: Cell,
+        converted: Converted | None,
+        changed: dict[Place, Source],
+        memories: Memories,
     ) -> None:
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
         self._changed = changed
+        self._memories = memories
+        self.forgotten: list[str] = []  # functions that had remembered tensors of the last trace
         self._text = (cell.filename, cell.lines, cell.header)
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
@@ -213,7 +217,7 @@ class Body(threading.local):
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, *self._text)
         state = BorrowedState(self.originals, self.one_each)
-        memories = [(x, x.cache_info().misses) for x in self.originals.values() if isinstance(x, _REMEMBERS)]
+        self._memories.begin(self.originals)
         try:
             values = {
                 name: _meant(state, name, self.originals[name], value)
@@ -233,9 +237,7 @@ class Body(threading.local):
             self._changed |= template.arrays
         finally:
             _restore(state)
-            for x, misses in memories:
-                if x.cache_info().misses != misses and _remembers_tensors(x):
-                    x.cache_clear()
+            self.forgotten = self._memories.settle()
         return tensors
 
     def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
@@ -251,13 +253,6 @@ class Body(threading.local):
 
     def _changed_arrays(self) -> frozenset[str]:
         return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
-
-
-def _remembers_tensors(memory: Any) -> bool:
-    """Whether what a function remembers by `lru_cache` has, or may have, a tensor of the trace in it."""
-    known = [x for x in gc.get_referents(memory) if x is not memory.__dict__ and x is not memory.__wrapped__]
-    remembered = [leaf for x in known for leaf in nest.leaves_of(x)]
-    return any(isinstance(x, SymbolicTensor) or (is_opened(x) and not isinstance(x, type)) for x in remembered)
 
 
 def refuse_change(

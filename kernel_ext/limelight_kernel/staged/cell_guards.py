@@ -26,6 +26,7 @@ from limelight.core.devices import CPU0
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
+from limelight.staging.guards import is_exchanged
 from limelight.staging.key import Call
 from limelight.staging.key_parts import ObjectPart, Part, TensorPart, VariablePart
 from limelight.staging.value_keys import BY_REPR
@@ -289,6 +290,10 @@ class _Writer:
             self._plain(expression, value)
         elif (isinstance(part, ObjectPart) and not isinstance(part.identity, Bound)) or isinstance(value, _FIXED):
             self._same(expression, value)
+            if type(value) is types.FunctionType:
+                if (exchanged := is_exchanged(expression, value, self._constant)) is None:
+                    raise _NoGuardError
+                self._refuse_if(exchanged)
         else:
             raise _NoGuardError
 
@@ -331,11 +336,9 @@ class _Writer:
             raise _NoGuardError
         if isinstance(value, np.generic):
             self._same(expression, value)
-        elif type(value) is types.FunctionType and _defaults_are_fixed(value):
+        elif type(value) is types.FunctionType and (exchanged := is_exchanged(expression, value, self._constant)):
             self._same(expression, value)
-            code, defaults = self._constant(value.__code__), self._constant(value.__defaults__)
-            self._refuse_if(f"{expression}.__code__ is not {code} or {expression}.__defaults__ is not {defaults}")
-            self._refuse_if(f"{expression}.__kwdefaults__")
+            self._refuse_if(exchanged)
         elif portrait(value) is None:
             self._same(expression, value)
         else:
@@ -379,8 +382,3 @@ class _Writer:
 def _are_words(value: dict[Any, Any]) -> bool:
     """Whether all keys are strings: a 1 and a True would find one another."""
     return all(type(key) is str for key in value)
-
-
-def _defaults_are_fixed(function: types.FunctionType) -> bool:
-    """Whether nothing of a function's defaults can change but by its having others."""
-    return not function.__kwdefaults__ and all(type(x) in (*PLAIN, Tensor) for x in function.__defaults__ or ())

@@ -24,7 +24,17 @@ from limelight.core.variable import Resource
 from limelight.errors import LeakedTensorError
 from limelight.staging.function import Function
 from limelight.staging.symbolic import SymbolicTensor
-from limelight_kernel.inputs.contents import ATOMS, CONTAINERS, Holder, Step, attributes, children, is_opened, mapping
+from limelight_kernel.inputs.contents import (
+    ATOMS,
+    CONTAINERS,
+    WEAK,
+    Holder,
+    Step,
+    attributes,
+    children,
+    is_opened,
+    mapping,
+)
 from limelight_kernel.staged import array_memory
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 from limelight_kernel.staged.borrowed_state import BorrowedState, Change, Itself, Place
@@ -359,6 +369,11 @@ class RecipeBook:
                 "hand out the same one, used up. Make a list of what it yields, or make it in a cell below"
                 f"{self._where(name)}"
             )
+        if isinstance(x, WEAK):
+            raise LeakedTensorError(
+                f"`{name}` is a {type(x).__name__}, made while the cell is traced: it would lose what the cell puts "
+                f"there, which lives as long as the trace. Make it in a cell above{self._where(name)}"
+            )
         if isinstance(x, CONTAINERS) or ((met.hot or _is_notebooks(x)) and _is_object(x)):
             composite = Composite(_blank(x))
             self._written[id(x)] = composite
@@ -474,9 +489,9 @@ def _spared(x: types.FunctionType) -> dict[str, Any]:
 
 def _function(code: Any, scope: dict[str, Any], named: dict[str, Any], parts: list[tuple[Step, Any]]) -> Any:
     closure = tuple([value for step, value in parts if step.kind == "closure"])
-    defaults = tuple([value for step, value in parts if step.kind == "default"])
-    new = types.FunctionType(code, scope, named["__name__"], defaults or None, closure or None)
-    for name, value in [*named.items(), *[(step.key, value) for step, value in parts if step.kind == "part"]]:
+    new = types.FunctionType(code, scope, named["__name__"], None, closure or None)
+    own = [(step.key, value) for step, value in parts if step.kind == "attribute"]
+    for name, value in [*named.items(), *own]:
         setattr(new, name, value)
     return new
 

@@ -7,7 +7,6 @@ import dataclasses
 import re
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,6 @@ from limelight.user_code import tracebacks
 from limelight_kernel.cell.cell_source import cell_number
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
-from limelight_kernel.cell.statements import line_of_binding, line_of_step
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
 from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
@@ -37,6 +35,7 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
+from limelight_kernel.inputs.memories import Memories
 from limelight_kernel.inputs.names_read import NamesRead
 from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
@@ -50,6 +49,7 @@ from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.cell_guards import HITS, CellGuards, Found, Surroundings
 from limelight_kernel.staged.execution import Converted, Made
 from limelight_kernel.staged.identities import identities
+from limelight_kernel.staged.trace_warnings import TraceWarnings
 from limelight_widgets.format import counted
 
 
@@ -86,11 +86,12 @@ class StagedCell(Function):
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self.warnings = CellWarnings(cell.filename)
         self._shell = shell
-        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, {})
+        memories = Memories()
+        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, {}, memories)
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
         self._keys_read = keys_read(cell.tree)
-        self._object_reads = ObjectReads(self._body, shell.user_ns)
+        self._object_reads = ObjectReads(self._body, shell.user_ns, memories)
         self._pins = Pins()
         self._guards = CellGuards()
         self._history = history_names(cell.tree)
@@ -98,7 +99,7 @@ class StagedCell(Function):
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
         self._asked = False
         self._asked_about: Mapping[str, Any] = {}
-        self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
+        self._trace_warnings = TraceWarnings(cell.tree, self.warnings)
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
@@ -516,47 +517,9 @@ class StagedCell(Function):
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
-            self._warn_of_counters(self._templates.get(entry))
-            self._warn_of_lost_names(self._templates.get(entry))
-            self._warn_of_numbers(self._templates.get(entry))
-
-    def _warn_of_counters(self, template: OutputTemplate | None) -> None:
-        """Warns, once, of attributes that each run compares and changes: it will not find its trace."""
-        for path, value in [] if template is None else template.counters(self._body.originals):
-            line = line_of_step(self.cell.tree, path)
-            self._changed[path] += 1
-            if path not in self.compared or not (line or self._changed[path] > 1):  # it may be set once and for all
-                continue
-            self.warnings.warn_once(
-                path,
-                f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
-                f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
-                f"`{path}.assign_add(...)`",
-                line,
-            )
-
-    def _warn_of_numbers(self, template: OutputTemplate | None) -> None:
-        """Warns of Python numbers that a tensor decides, where a graph's numbers differ from Python's."""
-        for path, kind in () if template is None else template.unsure.items():
-            name = re.split(r"\W", path)[0]
-            line = line_of_binding(self.cell.tree, name) or self.cell.tree.body[-1].lineno
-            limits = (
-                "as an int32, which wraps around beyond 2147483647, where Python's integers go on"
-                if kind is int
-                else "in float32, which has 7 digits, where Python's floats have 16"
-            )
-            self.warnings.warn_once(
-                ("number", path),
-                f"`{path}` is a Python number that a tensor decides; the graph computes it {limits}. Instead: begin "
-                "with a tensor of the dtype that it needs, as ll.constant(...), which both cells compute alike",
-                line,
-            )
-
-    def _warn_of_lost_names(self, template: OutputTemplate | None) -> None:
-        """Warns of names that the plain cell may bind, and this one never does; tapes and the like are over."""
-        for name, why in () if template is None else template.lost.items():
-            if line := line_of_binding(self.cell.tree, name):
-                self.warnings.warn(f"`{name}` is not bound after this cell: {why}", line)
+            if (template := self._templates.get(entry)) is not None:
+                self._trace_warnings.tell(template, self._body.originals, self.compared)
+            self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)
 
     def _describe(self, entry: Any) -> None:
         """What `help` shows: the inputs and outputs of the newest trace."""

@@ -8,6 +8,7 @@ the trace's, since all that they depend on is part of its key.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ class Write:
         if self.adds:
             return lambda: _add(holder.of, items)
         if self.whole:
-            return lambda: holder.put(dict(items) if isinstance(holder.of, dict) else [value for _, value in items])
+            is_mapping = isinstance(holder.contents(), dict)
+            return lambda: holder.put(dict(items) if is_mapping else [value for _, value in items])
         return lambda: _update(holder, items, self.gone)
 
 
@@ -99,7 +101,7 @@ def _add(x: Any, items: list[tuple[Any, Any]]) -> None:
 
 def _update(holder: Holder, items: list[tuple[Any, Any]], gone: tuple[Any, ...]) -> None:
     x = holder.of
-    if isinstance(x, set):
+    if isinstance(x, (set, weakref.WeakSet)):
         x.difference_update(gone)
         x.update([value for _, value in items])
         return

@@ -14,6 +14,7 @@ class Cause(enum.StrEnum):
     VALUE = "Python value"
     FUNCTION = "new function object"
     REDEFINED = "redefined function"
+    EXCHANGED = "exchanged code or defaults"
     OBJECT = "another object"
     DELETED = "deleted object"
     DEVICE = "device"
@@ -54,6 +55,7 @@ ADVICE: Final = {
     Cause.FUNCTION: "Define the function once, outside the loop, and pass that one; what it takes from the loop "
     "becomes an argument of the call.",
     Cause.REDEFINED: "Its definition ran again; the trace of the old one can never be used again.",
+    Cause.EXCHANGED: "Set them once, before the first call, or pass as an argument what a default would be.",
     Cause.OBJECT: "Keep one object and pass it in each call, or pass its tensors.",
     Cause.DELETED: "A trace goes with the object that it was made for: keep one object and pass it in each call.",
     Cause.DEVICE: "Each device needs a trace of its own.",

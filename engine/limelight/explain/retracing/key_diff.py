@@ -31,6 +31,7 @@ _SHAPE, _DTYPE, _RANK, _DEVICE, _TYPE = Cause.SHAPE, Cause.DTYPE, Cause.RANK, Ca
 _NOTES: Final = {
     Cause.FUNCTION: "a new function object",
     Cause.REDEFINED: "defined again: the same name, another object",
+    Cause.EXCHANGED: "the same function, with other code or defaults",
     Cause.DELETED: "the former one has been deleted",
 }
 
@@ -361,6 +362,8 @@ def _identity_cause(before: Identity, after: Identity) -> Cause:
     """A function made anew each time its line runs, one that was defined again, or an object of another kind."""
     if before.label != after.label:
         return Cause.OBJECT
+    if after.ref() is not None and before.ref() is after.ref():
+        return Cause.EXCHANGED
     if not (before.is_function and after.is_function):
         return Cause.OBJECT if before.target() is not None else Cause.DELETED
     made_anew = "<lambda>" in after.label or "<locals>" in after.label or after.is_made_by(before)

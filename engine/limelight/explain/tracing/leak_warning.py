@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final
 
 from limelight.errors import LostChangeWarning
 from limelight.explain.tracing.side_effects import side_effects
+from limelight.staging.concrete_function import is_capture
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code import source_line
 from limelight.user_code.holders import Holder, first_holder
@@ -38,10 +40,17 @@ def warn_of_leaks(function: Any, tracer: Callable[[], Any]) -> None:
     kept.sort(key=lambda x: x.line.line if x.line else 0)
     for _ in range(min(len(kept), _TRIED)):
         x = kept.pop(0)  # from the list, which would be a holder
+        if (around := {*map(is_capture, _around(x))}) and all(around):
+            continue  # the usual case, for which a search would look at all that there is
         holder = first_holder(x)
         if holder is not None and "._captures[" not in holder.path:
             _warn(function, x, holder)
             return
+
+
+def _around(x: object) -> list[object]:
+    """What refers to `x`, but for code that runs."""
+    return [one for one in gc.get_referrers(x) if not isinstance(one, FrameType)]
 
 
 def _warn(function: Any, x: SymbolicTensor, holder: Holder) -> None:

@@ -40,6 +40,8 @@ _NOT_VALUES: Final = (
 )
 _ENVIRONMENT: Final = type(os.environ)
 _BUFFERS: Final = (bytearray, memoryview)
+_MAPPINGS: Final = (dict, weakref.WeakValueDictionary, weakref.WeakKeyDictionary)
+_SETS: Final = (set, frozenset, weakref.WeakSet)
 _LOOKS: Final = frozenset(["get", "items", "keys", "values", "index", "count", "copy"])
 """Methods of containers that tell of all their contents."""
 
@@ -203,7 +205,7 @@ def _whole(read: Read) -> tuple[Chain, Any]:
         return chain, os.environ
     if read.value is MISSING or not callable(read.value) or not chain.steps:
         return chain, read.value
-    container = isinstance(read.base, (dict, list, tuple, _ENVIRONMENT)) and chain.steps[-1][1] in _LOOKS
+    container = isinstance(read.base, (*_MAPPINGS, list, tuple, _ENVIRONMENT)) and chain.steps[-1][1] in _LOOKS
     if container or (type(read.base).__module__.startswith("limelight.") and isinstance(read.value, FunctionType)):
         return chain._replace(steps=chain.steps[:-1]), read.base
     return chain, read.value
@@ -287,7 +289,7 @@ def token_of(value: Any, depth: int = 0) -> Any:
         return ("environment", tuple(value.items()))
     if isinstance(value, _BUFFERS) or _is_array(value, "array", "array") or _is_array(value, "ctypes", "Array"):
         return ("buffer", *_of_buffer(memoryview(value)))
-    if depth < _DEEPEST and isinstance(value, (tuple, list, set, frozenset, dict)):
+    if depth < _DEEPEST and isinstance(value, (tuple, list, *_SETS, *_MAPPINGS)):
         return _of_container(value, depth)
     return _of_part(value, depth) if depth else None
 
@@ -330,9 +332,9 @@ def _token_of_function(value: Any, depth: int = 0) -> Any:
 
 def _of_container(value: Any, depth: int) -> Any:
     items: list[Any]
-    if isinstance(value, dict):
+    if isinstance(value, _MAPPINGS):
         items = [(token_of(k, depth + 1), token_of(v, depth + 1)) for k, v in list(value.items())[:_ITEMS]]
-    elif isinstance(value, (set, frozenset)):
+    elif isinstance(value, _SETS):
         items = sorted(map(repr, list(value)[:_ITEMS])) if len(value) <= _ITEMS else []
     else:
         items = [token_of(item, depth + 1) for item in value[:_ITEMS]]

@@ -134,3 +134,26 @@ def test_it_keeps_nothing_alive():
     box.kept.clear()
     gc.collect()
     assert tracer() is None
+
+
+def test_what_an_inner_trace_has_captured_is_not_searched_for(monkeypatch):
+    searched = []
+    monkeypatch.setattr("limelight.explain.tracing.leak_warning.first_holder", searched.append)
+
+    @ll.function
+    def outer(x):
+        y = x * 2.0
+        return ll.function(lambda z: z + y)(x)
+
+    inner = []
+
+    @ll.function
+    def keeping(x):
+        y = x * 2.0
+        inner.append(ll.function(lambda z: z + y))
+        return inner[-1](x)
+
+    assert outer(ll.constant(1.0)).item() == 3.0
+    assert not searched
+    keeping(ll.constant(1.0))
+    assert searched, "the function that is kept has one in its closure, too"

@@ -1,0 +1,83 @@
+"""What a staged cell warns of once it has been traced: where its runs do something else than the plain cell's."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from limelight_kernel.cell.cell_warnings import CellWarnings
+from limelight_kernel.cell.statements import line_of_binding, line_of_mention, line_of_step
+from limelight_kernel.staged.cell_body import OutputTemplate
+
+
+class TraceWarnings:
+    """The warnings of one cell's traces.
+
+    Args:
+        tree: the cell's code.
+        warnings: gives each once.
+    """
+
+    def __init__(self, tree: ast.Module, warnings: CellWarnings) -> None:
+        self._tree = tree
+        self._warnings = warnings
+        self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
+
+    def tell(self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str]) -> None:
+        """Warns of what a trace has made; `inputs` and what is `compared` at each call are the cell's."""
+        self._tell_of_counters(template, inputs, compared)
+        self._tell_of_lost_names(template)
+        self._tell_of_numbers(template)
+
+    def tell_of_forgotten(self, paths: Iterable[str], through: Mapping[str, str]) -> None:
+        """Warns of functions that remember tensors in a plain cell, and not in this one; `through` has helpers."""
+        for path in paths:
+            name = re.split(r"\W", path)[0]
+            self._warnings.warn_once(
+                ("forgotten", path),
+                f"`{path}` remembers tensors by functools.lru_cache; a staged cell has it forget those of a trace, so "
+                "that the next trace computes them anew, with what its code reads or draws then. Instead: call it in a "
+                "cell above, and read the result here",
+                line_of_mention(self._tree, through.get(name, name)),
+            )
+
+    def _tell_of_counters(self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str]) -> None:
+        """Attributes that each run compares and changes: it will not find its trace."""
+        for path, value in template.counters(inputs):
+            line = line_of_step(self._tree, path)
+            self._changed[path] += 1
+            if path not in compared or not (line or self._changed[path] > 1):  # it may be set once and for all
+                continue
+            self._warnings.warn_once(
+                path,
+                f"`{path}` is a plain number that each run reads and changes, so each run traces again. Instead: make "
+                f"it a variable, `{path} = ll.Variable({value!r})` in a cell above, and here write "
+                f"`{path}.assign_add(...)`",
+                line,
+            )
+
+    def _tell_of_numbers(self, template: OutputTemplate) -> None:
+        """Python numbers that a tensor decides, where a graph's numbers differ from Python's."""
+        for path, kind in template.unsure.items():
+            name = re.split(r"\W", path)[0]
+            line = line_of_binding(self._tree, name) or self._tree.body[-1].lineno
+            limits = (
+                "as an int32, which wraps around beyond 2147483647, where Python's integers go on"
+                if kind is int
+                else "in float32, which has 7 digits, where Python's floats have 16"
+            )
+            self._warnings.warn_once(
+                ("number", path),
+                f"`{path}` is a Python number that a tensor decides; the graph computes it {limits}. Instead: begin "
+                "with a tensor of the dtype that it needs, as ll.constant(...), which both cells compute alike",
+                line,
+            )
+
+    def _tell_of_lost_names(self, template: OutputTemplate) -> None:
+        """Names that the plain cell may bind, and this one never does; tapes and the like are over."""
+        for name, why in template.lost.items():
+            if line := line_of_binding(self._tree, name):
+                self._warnings.warn(f"`{name}` is not bound after this cell: {why}", line)
