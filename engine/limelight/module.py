@@ -171,6 +171,7 @@ class Module:
                 )
             return hints.missing_of_module(self, name)
 
+        @in_place_of_python
         def __setattr__(self, name: str, value: Any) -> None:
             if name in _METHODS and isinstance(value, (Module, Variable)):
                 raise AttributeError(

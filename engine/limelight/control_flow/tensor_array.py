@@ -28,6 +28,7 @@ from limelight.ops.shape.broadcast import broadcast_to
 from limelight.ops.shape.concat import concat
 from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.dropped_result import warn_if_dropped
+from limelight.user_code.tracebacks import in_place_of_python
 
 _LAST: Final = 2**31 - 2  # `size` is an int32
 _LEAST_PUT_DOWN: Final = 64  # writes that may be put down before they are made, beside twice as many as elements
@@ -125,6 +126,7 @@ class TensorArray:
             object.__setattr__(self, "_unwritten", None)
         return self._rows
 
+    @in_place_of_python
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a TensorArray is immutable; write ta = ta.write(i, x), not ta.{name} = ...")
 

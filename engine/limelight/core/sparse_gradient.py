@@ -21,6 +21,7 @@ from limelight.core.shapes import Shape, show
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import DTypeError
+from limelight.user_code.tracebacks import in_place_of_python
 
 Part = tuple[Tensor, Tensor]
 """The indices of one look-up, of any shape, and a row for each of them."""
@@ -131,6 +132,7 @@ class SparseGradient:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.dense().__array__(dtype, copy)
 
+    @in_place_of_python
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(Tensor, name):
             raise AttributeError(f"a sparse gradient has no attribute {name!r}")

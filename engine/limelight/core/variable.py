@@ -45,6 +45,7 @@ from limelight.core.variable_updates import (
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.settings import Scoped
 from limelight.user_code import equivalents, hints, source_line
+from limelight.user_code.tracebacks import in_place_of_python
 
 R = TypeVar("R", bound="Resource")
 
@@ -73,6 +74,7 @@ class Resource:
         return self.spec.trainable
 
     @trainable.setter
+    @in_place_of_python
     def trainable(self, value: bool) -> None:
         raise AttributeError(f"whether a variable is trainable is said when it is made: {_STAYS}", name="trainable")
 
@@ -581,6 +583,7 @@ _MAY_BE_ITSELF: Final = frozenset(["astype", "broadcast_to", "clip", "conj", "su
 """Methods that may return the tensor whose they are: that must be a read of its own, as a tape can be asked for it."""
 
 
+@in_place_of_python
 def _read_attribute(self: Variable, name: str) -> Any:
     """Tensor methods (`v.sum()`, `v.T`) apply to the value."""
     if name in equivalents.of_variables():

@@ -28,6 +28,7 @@ from limelight.errors import ArgumentError, CallError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
 from limelight.user_code import equivalents, hints
+from limelight.user_code.tracebacks import in_place_of_python
 
 _MOST_UNROLLED: Final = 256
 _FORMAT: Final = 1
@@ -39,6 +40,7 @@ def _given_by_name(shuffle: Callable[P, R]) -> Callable[P, R]:
     """Refuses a number without a name: it is the size of a window elsewhere, and would be taken for the seed."""
 
     @functools.wraps(shuffle)
+    @in_place_of_python  # a setting that there is not is the caller's mistake
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         if len(args) > 1:
             number, seed = args[1], kwargs.get("seed", 1)
@@ -55,6 +57,7 @@ def _given_by_name(shuffle: Callable[P, R]) -> Callable[P, R]:
 class _Class(type):
     """Of `Dataset`: says what to write for what other libraries' classes of that name have."""
 
+    @in_place_of_python
     def __getattr__(cls, name: str) -> Any:
         hint = "" if name.startswith("_") else hints.suggested(name, "data")
         raise AttributeError(f"the class {cls.__name__} has no attribute {name!r}{hint}", name=name, obj=cls)
@@ -199,6 +202,7 @@ class Dataset(metaclass=_Class):
     def __reduce__(self) -> Any:
         return (Dataset, (self._stage,))
 
+    @in_place_of_python
     def __len__(self) -> int:
         size = self._stage.size
         if size is None or size == math.inf:

@@ -28,6 +28,7 @@ from limelight.ops.elementwise.trigonometry import cos
 from limelight.ops.elementwise.where import where
 from limelight.optim.argument_checks import not_negative, positive
 from limelight.user_code import hints
+from limelight.user_code.tracebacks import in_place_of_python
 
 __all__ = ["Constant", "Cosine", "Exponential", "Polynomial", "Step"]
 
@@ -44,6 +45,7 @@ class _Schedule(ABC):
         wanted = given.dtype if dtypes.is_floating(given.dtype) else dtypes.float32
         return self._at(given.astype(dtypes.float64)).astype(wanted)
 
+    @in_place_of_python
     def __float__(self) -> float:
         raise TypeError(
             f"{self!r} is a schedule, no number: the rate of now is optimizer.learning_rate(optimizer.step).item()"
@@ -51,6 +53,7 @@ class _Schedule(ABC):
 
     if not TYPE_CHECKING:  # type checkers are to know of names that are missing
 
+        @in_place_of_python
         def __getattr__(self, name: str) -> Any:
             if name in ("assign", "item", "numpy"):
                 raise AttributeError(

@@ -109,6 +109,11 @@ def is_library(code: CodeType) -> bool:
     )
 
 
+def is_numpys(code: CodeType) -> bool:
+    """Whether `code` is NumPy's own, written in Python or in Cython, whose files have no folder."""
+    return code.co_filename.startswith((_NUMPY, "numpy/"))
+
+
 def is_library_file(name: str) -> bool:
     """The same for the name of its file."""
     known = library_files.get(name)

@@ -82,7 +82,7 @@ class show_library_frames:  # noqa: N801  # used as a function
 def trim(error: BaseException) -> None:
     """Cuts the library's frames out of the traceback of `error` and of what caused it, unless they are wanted.
 
-    A cause that was raised in the library alone is not shown then; it stays `__context__`.
+    A cause that was raised in the library alone, or by NumPy for it, is not shown then; it stays `__context__`.
 
     To be called where an exception leaves the library, before a bare `raise`, which adds no frame.
     """
@@ -94,7 +94,7 @@ def trim(error: BaseException) -> None:
             return
         cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
         current.__traceback__ = without(current.__traceback__, _is_library)
-        if cause is not None and without(cause.__traceback__, _is_library) is None:  # its words are in the message
+        if cause is not None and without(cause.__traceback__, _is_beneath) is None:  # its words are in the message
             current.__context__, current.__cause__, current.__suppress_context__ = cause, None, True
             return
         current = cause
@@ -172,3 +172,7 @@ def chained(kept: Iterable[TracebackType]) -> TracebackType | None:
 
 def _is_library(tb: TracebackType) -> bool:
     return source_line.is_library(tb.tb_frame.f_code)
+
+
+def _is_beneath(tb: TracebackType) -> bool:
+    return _is_library(tb) or source_line.is_numpys(tb.tb_frame.f_code)

@@ -364,3 +364,30 @@ def test_a_method_that_a_subclass_lacks_is_the_users_mistake(run: Callable[[], o
     with pytest.raises(TypeError, match="does not define") as caught:
         run()
     assert not tracebacks.is_at_fault(caught.value)
+
+
+def _with_attribute(name: str, value: Any) -> Any:
+    module = ll.Module()
+    setattr(module, name, value)
+    return module
+
+
+MISTAKES_OF_OBJECTS: dict[str, Callable[[], Any]] = {
+    "a dataset of TensorFlow": lambda: loose.data.Dataset.from_tensor_slices,
+    "the end of an endless dataset": lambda: len(ll.data.from_arrays(x).repeat()),
+    "a buffer": lambda: loose.data.from_arrays(x).shuffle(buffer_size=10),
+    "a schedule that is assigned to": lambda: loose.optim.schedules.Cosine(0.1, 10).assign(0.2),
+    "a schedule as a number": lambda: float(loose.optim.schedules.Cosine(0.1, 10)),
+    "an attribute that is ours": lambda: _with_attribute("variables", [1]),
+    "a layer that is frozen": lambda: _with_attribute("trainable", False),
+    "a method that there is not": lambda: loose.Variable(1.0).nonsense,
+    "a variable that is frozen": lambda: setattr(ll.Variable(1.0), "trainable", False),
+    "a part of a variable": lambda: loose.Variable([1.0]).at[0].nonsense,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_OF_OBJECTS)
+def test_what_is_raised_as_python_would_is_the_users_mistake(mistake: str) -> None:
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        MISTAKES_OF_OBJECTS[mistake]()
+    assert not tracebacks.is_at_fault(caught.value)

@@ -244,3 +244,34 @@ def test_a_frame_whose_instruction_has_no_line_is_shown_at_its_function() -> Non
     assert again is not None
     assert again.tb_next is not None
     assert again.tb_next.tb_lineno == fail.__code__.co_firstlineno
+
+
+loose: Any = ll  # the mistake is no news to type checkers
+
+
+def _factor(x: Any) -> Any:
+    def of_numpy(a: Any) -> Any:
+        return np.linalg.cholesky(a)
+
+    return ll.py_func(of_numpy, [x], ll.TensorSpec((2, 2), "float32"))
+
+
+BENEATH: dict[str, tuple[Callable[[], Any], bool]] = {
+    "no factor": (lambda: ll.linalg.cholesky(-ll.eye(2)), False),
+    "no factor, staged": (lambda: ll.function(ll.linalg.cholesky)(-ll.eye(2)), False),
+    "no inverse": (lambda: ll.linalg.inv(ll.zeros((2, 2))), False),
+    "a sum of NumPy's, staged": (lambda: ll.function(np.sum)(ll.ones((2,))), False),
+    "a seed": (lambda: loose.random.seed("a"), False),
+    "NumPy in the user's own function": (lambda: ll.function(_factor)(-ll.eye(2)), True),
+}
+
+
+@pytest.mark.parametrize("name", BENEATH)
+def test_what_numpy_raised_for_the_library_is_not_shown(name: str) -> None:
+    """The words of the error say it; of what the user's own function has called, NumPy's lines are the story."""
+    call, shows_numpy = BENEATH[name]
+    error = raised(call)
+    tracebacks.trim(error)
+    shown = "".join(traceback.format_exception(error))
+    assert ("direct cause" in shown) is False
+    assert ("/numpy/" in shown) is shows_numpy

@@ -18,6 +18,7 @@ from limelight.core.variable_updates import static_key
 from limelight.errors import ArgumentError, CallError, DTypeError, mark_user_error
 from limelight.user_code import equivalents, hints, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
+from limelight.user_code.tracebacks import in_place_of_python
 
 __all__: list[str] = []  # what it adds are attributes of tensors and variables
 
@@ -159,6 +160,7 @@ class VariablePlace(Place):
         self._variable = variable
         self._index = index
 
+    @in_place_of_python
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
             f"v.at[i] has no method {name!r}: it has assign, assign_add and assign_sub, which change the variable; for "
