@@ -138,7 +138,7 @@ def _box(box: Words, place: Rectangle, known: Told | None = None) -> str:
         "rect", x=place.x, y=place.y, width=place.width, height=place.height,
         rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind],
         stroke=svg.FAILED if box.kind == "error" else svg.EDGE,
-        stroke_width=2 if box.kind in {"call", "group", "error"} else 1,
+        stroke_width=2 if box.kind in {"call", "group", "error"} else None,
         stroke_dasharray="3 3" if known is not None and known.text == NOT_MEASURED else None,
     )  # fmt: skip
     if known is not None and known.share is not None:

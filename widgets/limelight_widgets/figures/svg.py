@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
 MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-SANS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+SANS = "system-ui, sans-serif"  # short, since it is said for each line of text, and notebooks keep each picture
 BACKDROP = "#fdfcf9"
 EDGE = "#6b6b6b"
 INK = "#1f1f1f"
