@@ -381,8 +381,15 @@ class TensorRef:
 
 
 _new = object.__new__
+stand_ins: Final[set[type]] = set()
+"""Classes that stand for another library's arrays, which may change in place: who keeps any keeps `own` of them."""
 new_uid = itertools.count(1).__next__
 """A number for a tensor or variable that a tape or a trace looks at; never used twice."""
+
+
+def own(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands as they are now, whatever is changed in place later."""
+    return tuple([x._as_own() if isinstance(x, Tensor) else x for x in inputs])
 
 
 def wrap(data: Any, device: Device = CPU0) -> Tensor:

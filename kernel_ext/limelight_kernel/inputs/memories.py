@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -88,6 +89,10 @@ def _entries(memory: Any) -> list[tuple[Any, Any]]:
     return [pair for x in gc.get_referents(memory) if type(x) is dict and x is not own for pair in list(x.items())]
 
 
+def _may_hold(x: Any) -> bool:
+    return is_opened(x) or isinstance(x, (types.FunctionType, types.MethodType, functools.partial))
+
+
 def _has_tensors(used: _Used) -> bool:
     """Whether what has been remembered since is, or may hold, a tensor of the trace."""
     known = {*map(id, used.before)}
@@ -95,6 +100,6 @@ def _has_tensors(used: _Used) -> bool:
     keys = {id(key) for key, _ in _entries(used.memory)}
     leaves = [(leaf, id(x) in keys) for x in new for leaf in nest.leaves_of(x)]
     return any(
-        isinstance(x, SymbolicTensor) or (is_opened(x) and not isinstance(x, type) and not of_key)
+        isinstance(x, SymbolicTensor) or (_may_hold(x) and not isinstance(x, type) and not of_key)
         for x, of_key in leaves
     )

@@ -244,7 +244,7 @@ _HOLDERS: Final[tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...]] = (
     (functools.partial, lambda x: (x.func, *x.args, *x.keywords, *x.keywords.values(), *_attributes(x))),
     (functools._lru_cache_wrapper, lambda value: (value.cache_info().misses, value.cache_info().currsize)),
     (bytearray, lambda value: (bytes(value),)),
-    (weakref.ref, lambda value: (value(),)),
+    (weakref.ref, lambda value: (value() is None, *(items_of(value()) or ()))),  # not the object, which it would keep
     (contextvars.ContextVar, lambda value: (value.get(None),)),
     (_ENVIRONMENT, lambda value: tuple(itertools.chain.from_iterable(value.items()))),
 )

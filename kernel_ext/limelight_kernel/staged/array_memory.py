@@ -7,29 +7,54 @@ own, which would see nothing. So a change of a view is refused at the line, and 
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any, Final
 
 from limelight.core import dispatch
+from limelight.graph.ir import Value
 from limelight.staging.symbolic import VIEWS, SymbolicTensor
 from limelight.staging.tracer import Tracer
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
-_alive: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
-"""All stand-ins of arrays, by id: tensors cannot be the elements of a set."""
+_showing: Final[weakref.WeakKeyDictionary[Value, weakref.WeakValueDictionary[int, Any]]] = weakref.WeakKeyDictionary()
+"""The stand-ins of arrays by the memory that they show, and by id: tensors cannot be the elements of a set."""
 
 
 def remember(x: SymbolicTensor) -> None:
-    """Takes note of a new stand-in."""
-    _alive[id(x)] = x
+    """Takes note of a new stand-in, or of one that shows other memory than before."""
+    _showing.setdefault(_memory(x), weakref.WeakValueDictionary())[id(x)] = x
 
 
 def is_changed(x: Any) -> bool:
     """Whether it is a stand-in that has been changed in place."""
     return isinstance(x, SymbolicTensor) and "changed_at" in x.__dict__
+
+
+class Refusals(threading.local):
+    """What the code of this thread's cell was refused, in case that it has caught it."""
+
+    raised: list[StagedSyntaxError] | None = None
+
+
+_refusals: Final = Refusals()
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Raises what was refused inside at its end, too, where the code of a cell has caught it."""
+    before, _refusals.raised = _refusals.raised, []
+    try:
+        yield
+        if _refusals.raised:
+            raise _refusals.raised[0]
+    finally:
+        _refusals.raised = before
 
 
 def refuse_lost(x: SymbolicTensor) -> None:
@@ -54,17 +79,18 @@ def may_change(x: SymbolicTensor) -> bool:
     if x.shape == () and x._value.node is not None:
         return False
     if "part_of" in x.__dict__ and x.shape != ():
-        raise _refusal(x, "of which it is a row")
-    memory, others = _memory(x), [other for other in list(_alive.values()) if other is not x]
-    if any(other._tracer is x._tracer and _memory(other) is memory for other in others):
-        raise _refusal(x, "of which another name has a part, or the whole")
+        raise _noted(_refusal(x, "of which it is a row"))
+    memory = _memory(x)
+    others = list(_showing[memory].values()) if memory in _showing else []
+    if any(other is not x and _memory(other) is memory for other in others):
+        raise _noted(_refusal(x, "of which another name has a part, or the whole"))
     if here is None or here is not x._tracer:  # in a branch or a loop, which binds the name to another array
         x.__dict__.setdefault("lost", _refusal(x, "in a branch or a loop that a tensor decides"))
         return False
     if here._level.is_outermost or memory.node is not None:
         return True
     if memory is not x._value:
-        raise _refusal(x, "of which it is a part, in a loop or a branch that a tensor decides")
+        raise _noted(_refusal(x, "of which it is a part, in a loop or a branch that a tensor decides"))
     return False
 
 
@@ -73,6 +99,7 @@ def change(x: SymbolicTensor, new: SymbolicTensor) -> None:
     x.__dict__.setdefault("changed_at", source_line.user_line())
     for name in ("_value", "_uid", "_device"):
         setattr(x, name, getattr(new, name))
+    remember(x)
 
 
 def refuse_cast(x: SymbolicTensor, new: SymbolicTensor, fits: bool) -> None:
@@ -88,7 +115,13 @@ def refuse_cast(x: SymbolicTensor, new: SymbolicTensor, fits: bool) -> None:
         )
 
 
-def _memory(x: SymbolicTensor) -> Any:
+def _noted(refusal: StagedSyntaxError) -> StagedSyntaxError:
+    if _refusals.raised is not None:
+        _refusals.raised.append(refusal)
+    return refusal
+
+
+def _memory(x: SymbolicTensor) -> Value:
     """The value that an array is a view of, or its own."""
     value = x._value
     while (node := value.node) is not None and node.op.name in VIEWS and value.spec.shape != ():  # type: ignore[union-attr]  # a tensor's

@@ -19,7 +19,7 @@ from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, arra
 from limelight.core.dispatch import apply
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.op import get
-from limelight.core.tensor import Tensor, new_uid
+from limelight.core.tensor import Tensor, new_uid, stand_ins
 from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.staged import array_memory
 
@@ -130,6 +130,7 @@ class SymbolicArray(SymbolicTensor):
 
 
 array_stand_ins.append(SymbolicArray)
+stand_ins.add(SymbolicArray)
 
 
 def stand_for_array(traced: Any) -> None:

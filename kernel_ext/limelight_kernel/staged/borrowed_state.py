@@ -251,13 +251,16 @@ class BorrowedState:
                 array_memory.refuse_lost(x)
         return [(place, x, array) for x, place, array in self.stand_ins.values() if array_memory.is_changed(x)]
 
-    def shown_by(self, array: Any) -> str:
-        """An object of the user's that has an array with memory of this one, and had no stand-in for it, as code."""
-        for holder, place, _ in self._real.values():
+    def shown_by(self, own: Place, array: Any) -> str:
+        """Another place than its `own` that shows memory of this array, as code: in an input, or in a user's object."""
+        for _, place, other in self.stand_ins.values():
+            if place != own and isinstance(other, np.ndarray) and overlap(other, array):
+                return str(place)
+        for holder, owner, _ in self._real.values():
             held = holder.contents()
             for x in held.values() if isinstance(held, dict) else held:
                 if isinstance(x, np.ndarray) and overlap(x, array):
-                    return str(place)
+                    return str(owner)
         return ""
 
     def changes(self) -> list[Change]:

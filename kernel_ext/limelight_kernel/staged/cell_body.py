@@ -227,7 +227,7 @@ class Body(threading.local):
             for path, lent in self.lent.items():
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin()
-            with recording_none_gradients(self._cell.filename) as unconnected:
+            with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
             for place, x, array in state.changed_arrays(made.assigned):
                 refuse_change(place, array_memory.line_of_change(x), array, self.originals, state)
@@ -267,7 +267,7 @@ def refuse_change(
         values: what the cell's inputs mean.
         state: what was lent to the trace, if it is the first run.
     """
-    other = sharing(str(place), array, values) or ("" if state is None else state.shown_by(array))
+    other = sharing(str(place), array, values) or ("" if state is None else state.shown_by(place, array))
     if other:
         raise StagedSyntaxError(shared(line.text, other), (line.file, line.line, 1, line.text))
 
