@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from numbers import Number
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -155,25 +156,48 @@ def _check_conversion(array: np.ndarray[Any, Any], wanted: DType, kind: str) -> 
 
 
 def _ragged(value: Any, path: str = "") -> str:
-    """Which two rows of a nested list differ in form, and what to write; "" where none do."""
-    if not isinstance(value, (list, tuple)):
+    """Which two rows of a nested list differ in shape, and what to write; "" where none do."""
+    if not _has_rows(value):
         return ""
     inside = next(filter(None, [_ragged(row, f"{path}[{i}]") for i, row in enumerate(value)]), "")
-    forms = [_form(row) for row in value]
-    other = next((i for i, form in enumerate(forms) if form != forms[0]), None)
-    if inside or other is None:
+    shapes = [] if inside else [_shape(row) for row in value]  # which rows have that agree within themselves
+    other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if other is None:
         return inside
-    return (
-        f"x{path}[0] has {forms[0]}, and x{path}[{other}] {forms[other]}; fill rows up to one length, and keep what is "
-        "there in a mask, ll.arange(length) < lengths[:, None]"
+    rows, by_length = (value[0], value[other]), shapes[0][:1] != shapes[other][:1]
+    first, second = [_said(row, by_length) for row in rows]
+    remedy = (
+        "fill rows up to one length, and keep what is there in a mask, ll.arange(length) < lengths[:, None]"
+        if all(_shape(row) or _is_number(row) for row in rows)
+        else "give numbers, or rows of numbers"
     )
+    return f"x{path}[0] {first}, and x{path}[{other}] {second}; {remedy}"
 
 
-def _form(row: Any) -> str:
-    if isinstance(row, (list, tuple)):
-        return "1 element" if len(row) == 1 else f"{len(row)} elements"
-    shape = np.shape(row) if hasattr(row, "shape") else ()
-    return f"the shape {shape}" if shape else "no elements, but is a number"
+def _has_rows(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
+
+
+def _shape(row: Any) -> tuple[int, ...]:
+    """That of a nested list by its first rows, of an array, or of anything else, which is a single element."""
+    if _has_rows(row):
+        return (len(row), *(_shape(row[0]) if len(row) else ()))
+    return tuple(getattr(row, "shape", ()))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Number) or (hasattr(x, "dtype") and x.dtype in dtypes.ALL)
+
+
+def _said(row: Any, by_length: bool) -> str:
+    """A row as the end of a sentence: "has 2 elements", "has the shape (2, 3)", "is a number", "is a str"."""
+    shape = _shape(row)
+    if not shape:
+        kind = "number" if _is_number(row) else type(row).__name__
+        return "is None" if row is None else f"is {'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
+    if not by_length:
+        return f"has the shape {shape}"
+    return f"has {shape[0]} {'element' if len(shape) == 1 else 'row'}{'' if shape[0] == 1 else 's'}"
 
 
 def _instead_of(value: Any) -> str:

@@ -25,13 +25,13 @@ _IN_ROWS: Final = frozenset(["constant", "matmul"])
 
 
 class Layout(NamedTuple):
-    """What it is made of, and whether the elements lie side by side, in any order of the axes."""
+    """The number of its form, and whether the elements lie side by side, in any order of the axes."""
 
-    form: Any
+    form: int
     is_dense: bool
 
 
-IN_ROWS: Final = Layout("rows", True)
+IN_ROWS: Final = Layout(0, True)
 
 
 class Layouts:
@@ -43,6 +43,8 @@ class Layouts:
 
     def __init__(self, in_rows: Iterable[Value] = ()) -> None:
         self._known: dict[Value, Layout] = dict.fromkeys(in_rows, IN_ROWS)
+        self._parts: list[tuple[Any, ...]] = [("rows",)]
+        self._numbers = {self._parts[IN_ROWS.form]: IN_ROWS.form}
 
     def same(self, old: Value, new: Value) -> bool:
         """Whether both lie alike for certain."""
@@ -60,70 +62,83 @@ class Layouts:
             node = last.node
             waiting = [x for x in node.inputs if x not in self._known] if node is not None else []
             if last in self._known or not waiting:
-                self._known.setdefault(last, Layout(last, False) if node is None else self._made_by(node, last))
+                self._known.setdefault(last, self._own(last) if node is None else self._made_by(node, last))
                 pending.pop()
             pending += waiting if last not in self._known else []
         return self._known[value]
 
+    def _form(self, *parts: Any) -> int:
+        """The number of the form that is made of these, other forms among them by theirs.
+
+        Each form is known by a number, since forms that held one another would be as deep as the graph, and to compare
+        two of them would take as long as there are paths through it.
+        """
+        number = self._numbers.setdefault(parts, len(self._parts))
+        if number == len(self._parts):
+            self._parts.append(parts)
+        return number
+
+    def _own(self, value: Value) -> Layout:
+        """That of a value of which nothing is known."""
+        return Layout(self._form("of", value), False)
+
     def _made_by(self, node: Node, value: Value) -> Layout:
         op, name = node.op, node.op.name
         if name in _IN_ROWS or not node.inputs:
-            return IN_ROWS if name in _IN_ROWS else Layout(value, False)
+            return IN_ROWS if name in _IN_ROWS else self._own(value)
         start = self._known[node.inputs[0]]
         if op.view and op.elementwise:
             return start
         if name in _THEMSELVES and value.spec == node.inputs[0].spec and is_static(_shape(value)):
             return start
         if name in _TRANSPOSES:
-            return _transposed(start, node, value)
+            return self._transposed(start, node, value)
         if name in _RESHAPES:
-            return IN_ROWS if start == IN_ROWS else Layout(("reshape", start.form, _shape(value)), False)
+            return IN_ROWS if start == IN_ROWS else Layout(self._form("reshape", start.form, _shape(value)), False)
         if name == "broadcast_to":
-            return _repeated(start, _shape(node.inputs[0]), value)
-        return self._copied(node, value) if op.elementwise and not op.view else Layout(value, False)
+            return self._repeated(start, _shape(node.inputs[0]), value)
+        return self._copied(node, value) if op.elementwise and not op.view else self._own(value)
 
     def _copied(self, node: Node, value: Value) -> Layout:
         """A new array in the order of the operands, where these agree; single elements have none."""
         shape = _shape(value)
         operands = [x for x in node.inputs if not _is_single(x)]
-        layouts = [_copy(self._known[x]) for x in operands]
+        layouts = [self._copy(self._known[x]) for x in operands]
         if all(layout == IN_ROWS for layout in layouts):
             return IN_ROWS
         if all(_shape(x) == shape and layout == layouts[0] for x, layout in zip(operands, layouts, strict=True)):
             return layouts[0]
-        return Layout(("together", *[(_shape(x), y.form) for x, y in zip(operands, layouts, strict=True)]), True)
+        parts = [(_shape(x), layout.form) for x, layout in zip(operands, layouts, strict=True)]
+        return Layout(self._form("together", *parts), True)
 
+    def _copy(self, layout: Layout) -> Layout:
+        return layout if layout.is_dense else Layout(self._form("copy", layout.form), True)
 
-def _copy(layout: Layout) -> Layout:
-    return layout if layout.is_dense else Layout(("copy", layout.form), True)
+    def _repeated(self, start: Layout, shape: Any, value: Value) -> Layout:
+        """A view of no strides where axes are repeated; small ones are made."""
+        spec = value.spec
+        if not isinstance(spec, TensorSpec) or not is_static(spec.shape):
+            return self._own(value)
+        if spec.dtype in QUICK and 0 < (spec.size or 0) <= MOST_REPEATED:
+            return IN_ROWS
+        form, parts = start.form, self._parts[start.form]
+        if parts[0] == "repeat":
+            form, shape = parts[1:3]
+        return Layout(self._form("repeat", form, shape, spec.shape), False)
 
-
-def _repeated(start: Layout, shape: Any, value: Value) -> Layout:
-    """A view of no strides where axes are repeated; small ones are made."""
-    spec = value.spec
-    if not isinstance(spec, TensorSpec) or not is_static(spec.shape):
-        return Layout(value, False)
-    if spec.dtype in QUICK and 0 < (spec.size or 0) <= MOST_REPEATED:
-        return IN_ROWS
-    form = start.form
-    if isinstance(form, tuple) and form[0] == "repeat":
-        form, shape = form[1:3]
-    return Layout(("repeat", form, shape, spec.shape), False)
-
-
-def _transposed(start: Layout, node: Node, value: Value) -> Layout:
-    rank = len(_shape(value) or ())
-    if node.op.name == "matrix_transpose":
-        order = (*range(rank - 2), rank - 1, rank - 2)
-    else:
-        axes = node.params[0]
-        order = tuple(range(rank))[::-1] if axes is None else tuple([axis % rank for axis in axes])
-    form = start.form
-    if isinstance(form, tuple) and form[0] == "transpose":
-        order, form = tuple([form[2][axis] for axis in order]), form[1]
-    if order == tuple(range(rank)):
-        return Layout(form, start.is_dense)
-    return Layout(("transpose", form, order), start.is_dense)
+    def _transposed(self, start: Layout, node: Node, value: Value) -> Layout:
+        rank = len(_shape(value) or ())
+        if node.op.name == "matrix_transpose":
+            order = (*range(rank - 2), rank - 1, rank - 2)
+        else:
+            axes = node.params[0]
+            order = tuple(range(rank))[::-1] if axes is None else tuple([axis % rank for axis in axes])
+        form, parts = start.form, self._parts[start.form]
+        if parts[0] == "transpose":
+            order, form = tuple([parts[2][axis] for axis in order]), parts[1]
+        if order == tuple(range(rank)):
+            return Layout(form, start.is_dense)
+        return Layout(self._form("transpose", form, order), start.is_dense)
 
 
 def _shape(value: Value) -> Any:

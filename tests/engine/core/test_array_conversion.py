@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict, deque
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.core import dtypes
-from limelight.errors import DTypeError
+from limelight.errors import DTypeError, ShapeError
 
 loose: Any = ll
 THIRD = 1 / 3
@@ -124,3 +126,32 @@ def test_a_mask_is_lost_nowhere():
             with pytest.raises(ll.errors.DTypeError, match="whose mask would be lost"):
                 make(data)
     assert ll.constant([np.ma.masked_array([1.0, 2.0])]).tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1, 2], np.array([3, 4]), [1, 2, 3]], "x[0] has 2 elements, and x[2] has 3 elements; fill rows up"),
+        ([np.array([3, 4]), (1, 2), [1]], "x[0] has 2 elements, and x[2] has 1 element; fill rows up"),
+        ([[1, 2], range(3)], "x[0] has 2 elements, and x[1] has 3 elements; fill rows up"),
+        (deque([[1, 2], range(2), deque([1])]), "x[0] has 2 elements, and x[2] has 1 element; fill rows up"),
+        ([[], [1]], "x[0] has 0 elements, and x[1] has 1 element; fill rows up"),
+        ([[1, 2], 3], "x[0] has 2 elements, and x[1] is a number; fill rows up"),
+        ([np.float32(1), [1]], "x[0] is a number, and x[1] has 1 element; fill rows up"),
+        ([np.True_, [True]], "x[0] is a number, and x[1] has 1 element; fill rows up"),
+        ([[1, 2], np.array(3)], "x[0] has 2 elements, and x[1] is a number; fill rows up"),
+        ([[1, 2], None], "x[0] has 2 elements, and x[1] is None; give numbers, or rows of numbers"),
+        ([None, [1, 2]], "x[0] is None, and x[1] has 2 elements; give numbers, or rows of numbers"),
+        ([[1, 2], "ab"], "x[0] has 2 elements, and x[1] is a str; give numbers, or rows of numbers"),
+        ([[1, 2], {1: 2}], "x[0] has 2 elements, and x[1] is a dict; give numbers, or rows of numbers"),
+        ([[1, 2], OrderedDict()], "x[0] has 2 elements, and x[1] is an OrderedDict; give numbers, or rows of numbers"),
+        ([[1, [2, None]], [1, 2]], "x[0][0] is a number, and x[0][1] has 2 elements; fill rows up"),
+        ([[[1, 2], [3, 4]], [[1, 2, 3], [4, 5, 6]]], "x[0] has the shape (2, 2), and x[1] has the shape (2, 3); fill"),
+        ([[[1, 2], [3, 4]], [1, 2]], "x[0] has the shape (2, 2), and x[1] has the shape (2,); fill rows up"),
+        ([np.ones((2, 3)), [[1.0, 2.0, 3.0]]], "x[0] has 2 rows, and x[1] has 1 row; fill rows up"),
+        ([np.ones((2, 3)), np.ones((2, 4))], "x[0] has the shape (2, 3), and x[1] has the shape (2, 4); fill rows up"),
+    ],
+)
+def test_rows_that_differ_are_told_by_their_places(rows: Any, said: str) -> None:
+    with pytest.raises(ShapeError, match=f"^a tensor must be rectangular: {re.escape(said)}"):
+        loose.constant(rows)

@@ -99,3 +99,43 @@ def test_a_chain_of_any_length_is_asked_for() -> None:
     lines = "\n".join(f"  %{i + 1}: f32[4] = tanh(%{i})" for i in range(5000))
     graph, layouts = _layouts(f"graph f\n  input %0: f32[4]  x\n{lines}\n  return %5000\n")
     assert layouts.of(graph.outputs[0]) == IN_ROWS
+
+
+def _of_level_2(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` staged, its first call at level 2."""
+    staged = ll.function(f)
+
+    def first(*args: Any) -> Any:
+        with ll.config.optimiser(level=2):
+            return staged(*args)
+
+    return first
+
+
+def _chains(x: Any, v: Any, length: int) -> Any:
+    a, b = x, x
+    for _ in range(length):
+        a, b = ll.sin(a + v), ll.cos(b + v)
+    return ll.sum((a - b) * 1.0)
+
+
+def test_two_chains_of_any_length_are_compared() -> None:
+    x, v = ll.ones((3, 4)), ll.ones((3, 4))
+    assert np.isfinite(_of_level_2(lambda x, v: _chains(x, v, 5000))(x, v).numpy())
+
+
+def _trajectories(x: Any, v: Any, steps: int) -> Any:
+    """Two of the leapfrog kind from one start, in which each array is made of two that are made of the two before."""
+    (xa, va), (xb, vb) = (x, v), (x, v)
+    for _ in range(steps):
+        xa = xa + 0.1 * va
+        va = va - 0.1 * xa
+        xb = xb + 0.2 * vb
+        vb = vb - 0.2 * xb
+    return ll.sum((xa - xb) * 1.0)
+
+
+def test_layouts_that_share_their_parts_are_compared_in_as_many_steps_as_they_have_parts() -> None:
+    x, v = ll.ones((30, 40)), ll.ones((30, 40)) * 2
+    staged = _of_level_2(lambda x, v: _trajectories(x, v, 200))(x, v)  # of 2 ** 200 paths
+    assert staged.numpy().tobytes() == _trajectories(x, v, 200).numpy().tobytes()

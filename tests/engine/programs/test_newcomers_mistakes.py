@@ -78,13 +78,13 @@ MISTAKES: dict[str, Mistake] = {
     "rows of two lengths": Mistake(
         lambda: ll.constant([[1.0], [1.0, 2.0]]),
         ShapeError,
-        r"x\[0\] has 1 element, and x\[1\] 2 elements; fill rows up",
+        r"x\[0\] has 1 element, and x\[1\] has 2 elements; fill rows up",
         "inhomogeneous",
     ),
     "rows of two lengths, deep": Mistake(
         lambda: ll.constant([[[1, 2], [3]], [[1, 2], [3, 4]]]),
         ShapeError,
-        r"x\[0\]\[0\] has 2 .*x\[0\]\[1\] 1 element;",
+        r"x\[0\]\[0\] has 2 .*x\[0\]\[1\] has 1 element;",
     ),
     "a number among rows": Mistake(lambda: ll.constant([[1, 2], 3]), ShapeError, r"x\[0\] has 2 .*x\[1\] .* number"),
     "arrays of two shapes": Mistake(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import limelight as ll
 from limelight import nn
 from limelight_widgets.folds.graph import GraphFold
@@ -66,6 +68,22 @@ def test_parts_of_a_result_are_called_by_their_keys():
     assert described(metrics)[0]["output_names"] == ["loss", "parts[0]", "parts[1]"]
     assert "output_names" not in described(pair)[0]
     assert "output_names" not in described(one)[0]
+
+
+KEYS = ['a"]b', "it's", """'] and \"]""", "back\\slash", "é", "']", "a b", "it's \\'"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_are_as_the_user_gave_them(key):
+    f = ll.function(lambda x: {key: (x * 2.0, x + 1.0)})
+    f(ll.ones((3,)))
+    assert described(f)[0]["output_names"] == [f"{key}[0]", f"{key}[1]"]
+
+
+def test_keys_stay_on_one_line():
+    f = ll.function(lambda x: {"a\nb": x * 2.0})
+    f(ll.ones((3,)))
+    assert described(f)[0]["output_names"] == [r"a\nb"]
 
 
 class Coder(nn.Module):

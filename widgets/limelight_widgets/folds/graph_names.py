@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class Names:
 
 
 NO_NAMES = Names()
+_KEY: Final = re.compile(r"""\[((["'])(?:\\.|(?!\2).)*\2)\]""")
+"""A string in brackets, as Python writes it."""
 
 
 def capture_names(function: Any, entry: Any) -> dict[int, str]:
@@ -44,16 +48,16 @@ def output_names(paths: Sequence[str]) -> list[str]:
 
 
 def _name(path: str) -> str:
-    """The same without quotes around a first key.
+    r"""The same without quotes around a first key.
 
-    >>> _name('["a b"]["c"]'), _name("[0].x"), _name("['it']")
-    ('a b["c"]', '[0].x', 'it')
+    >>> _name('["a b"]["c"]'), _name("[0].x"), _name("['it']"), _name(r'["a\"]b"]')
+    ('a b["c"]', '[0].x', 'it', 'a"]b')
     """
-    quote = path[1:2]
-    if path[:1] == "[" and quote in {"'", '"'} and f"{quote}]" in path:
-        key, _, rest = path[2:].partition(f"{quote}]")
-        return key + rest
-    return path.removeprefix(".")
+    first = _KEY.match(path)
+    if first is None:
+        return path.removeprefix(".")
+    key: str = ast.literal_eval(first[1])
+    return (key if key.isprintable() else first[1][1:-1]) + path[first.end() :]
 
 
 def _scopes(called: Any) -> Iterator[Mapping[str, Any]]:

@@ -255,6 +255,8 @@ def _range_title(titles: Sequence[str]) -> str:
     ('blocks.0–2', '1–2: Dense')
     >>> _range_title(["layer2.0", "layer3.0"]), _range_title(["layer2.0", "layer3.1"])
     ('layer2–3.0', 'layer2.0, layer3.1')
+    >>> _range_title(["block_01", "block_02", "block_03"]), _range_title(["block_10", "block_09"])
+    ('block_01–03', 'block_09–10')
     >>> _range_title(["age_head", "sex_head"]), _range_title(["net", "net"]), _range_title(["query", "key", "value"])
     ('age_head, sex_head', 'net', 'query, key, value')
     >>> _range_title(["a_head_with_a_long_name", "head_2", "head_3"])
@@ -264,7 +266,7 @@ def _range_title(titles: Sequence[str]) -> str:
     varying = [k for k, part in enumerate(zip(*parts, strict=False)) if len(set(part)) > 1]
     if len(varying) == 1 and varying[0] % 2 and len({len(part) for part in parts}) == 1 and not _LAYER.match(titles[0]):
         before, after = "".join(parts[0][: varying[0]]), "".join(parts[0][varying[0] + 1 :])
-        numbers = sorted(int(part[varying[0]]) for part in parts)
+        numbers = sorted([part[varying[0]] for part in parts], key=int)
         return f"{before}{numbers[0]}–{numbers[-1]}{after}"
     layers = [match for title in titles if (match := _LAYER.fullmatch(title))]
     if len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
