@@ -138,6 +138,12 @@ static void multiply_panel(
     }
 }
 
+/* terms * chunk / chunks, whose product may wrap. */
+static npy_intp begin_of_chunk(const Convolution *work, npy_intp chunk)
+{
+    return work->terms / work->chunks * chunk + work->terms % work->chunks * chunk / work->chunks;
+}
+
 static void convolve_block(const void *given, ptrdiff_t task, char *memory)
 {
     const Convolution *work = given;
@@ -150,7 +156,7 @@ static void convolve_block(const void *given, ptrdiff_t task, char *memory)
     const npy_intp wanted = begin + work->panels * at->tile->columns;
     const npy_intp end = wanted < at->y.size[4] ? wanted : at->y.size[4];
     for (npy_intp chunk = 0; chunk < work->chunks; chunk++) {
-        const npy_intp first = work->terms * chunk / work->chunks, last = work->terms * (chunk + 1) / work->chunks;
+        const npy_intp first = begin_of_chunk(work, chunk), last = begin_of_chunk(work, chunk + 1);
         const int n_runs = runs_of_terms(at, &band, first, last, scratch.runs);
         for (npy_intp filter = begin; filter < end; filter += at->tile->columns) {
             lay_filters(at, first, last, filter, scratch.panel);
@@ -164,10 +170,9 @@ PyObject *convolve(PyObject *self, PyObject *args)
     (void)self;
     Convolution work;
     Windows *at = &work.at;
-    if (!windows_of_arguments(args, 0, at)) {
+    if (!windows_of_arguments(args, 0, at) || !windows_cut(at, ROWS_OF_BLOCK)) {
         return NULL;
     }
-    windows_cut(at, ROWS_OF_BLOCK);
     const Block block = block_of_windows(at, 0);
     work.n_rows = windows_of_block(&block);
     work.band = band_numbers(at);

@@ -177,10 +177,9 @@ PyObject *convolve_filters(PyObject *self, PyObject *args)
     (void)self;
     FilterGradient work;
     Windows *at = &work.at;
-    if (!windows_of_arguments(args, 1, at)) {
+    if (!windows_of_arguments(args, 1, at) || !windows_cut(at, WINDOWS_OF_BLOCK)) {
         return NULL;
     }
-    windows_cut(at, WINDOWS_OF_BLOCK);
     const Block block = block_of_windows(at, 0);
     work.windows = windows_of_block(&block);
     work.lines = work.windows / block.count[2];

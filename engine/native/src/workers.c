@@ -81,6 +81,9 @@ int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threa
     if (threads < 1) {
         threads = 1;
     }
+    if (bytes > SIZE_MAX / 2 / MOST_THREADS) { /* more than there is, and what is asked for below would wrap */
+        return 0;
+    }
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *memory = malloc((size_t)threads * bytes + ALIGNMENT);
     if (memory == NULL) {

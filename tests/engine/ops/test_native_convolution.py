@@ -183,6 +183,27 @@ def test_wrong_calls_are_refused(name, changed, error):
         function(*fitting(**changed))
 
 
+@pytest.mark.parametrize("channels", [4, 8])
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("power", [24, 26, 28, 29, 30, 31])
+def test_margins_that_cannot_be_counted_are_refused(channels, axes, power):
+    dilation = (1,) * (3 - axes) + (1 << power,) * axes
+    window = (1,) * (3 - axes) + (2,) * axes
+    x, y = np.ones((1, 1, 1, 1, channels), np.float32), np.ones((1, 1, 1, 1, 8), np.float32)
+    w = np.ones((*window, channels, 8), np.float32)
+    for function in (native_package.native().convolve, native_package.native().convolve_filters):
+        for less in (0, 1):
+            with pytest.raises((ValueError, MemoryError)):
+                function(x, w, y, (1, 1, 1), tuple([n - less if n > 1 else n for n in dilation]), (0, 0, 0), 64)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_the_op_refuses_margins_that_cannot_be_counted(axes):
+    x, w = ll.ones((*(1,) * (axes + 1), 4)), ll.ones((*(2,) * axes, 4, 8))
+    with pytest.raises((ll.errors.RunError, MemoryError)):
+        ll.nn.conv(x, w, padding="same", dilation=2**31 - 1)
+
+
 def test_windows_outside_of_the_space_see_zeros():
     for pads in [(0, 0, 30), (0, 0, -30), (5, 0, 0), (-5, -1, 0)]:
         x, w, y, *rest = fitting(pads=pads)
