@@ -144,7 +144,7 @@ static npy_intp begin_of_chunk(const Convolution *work, npy_intp chunk)
     return work->terms / work->chunks * chunk + work->terms % work->chunks * chunk / work->chunks;
 }
 
-static void convolve_block(const void *given, ptrdiff_t task, char *memory)
+static void convolve_block(const void *given, ptrdiff_t task, char *memory, Worker *worker)
 {
     const Convolution *work = given;
     const Windows *at = &work->at;
@@ -155,7 +155,7 @@ static void convolve_block(const void *given, ptrdiff_t task, char *memory)
     const npy_intp begin = task % work->groups * work->panels * at->tile->columns;
     const npy_intp wanted = begin + work->panels * at->tile->columns;
     const npy_intp end = wanted < at->y.size[4] ? wanted : at->y.size[4];
-    for (npy_intp chunk = 0; chunk < work->chunks; chunk++) {
+    for (npy_intp chunk = 0; chunk < work->chunks && !is_stopped(worker); chunk++) {
         const npy_intp first = begin_of_chunk(work, chunk), last = begin_of_chunk(work, chunk + 1);
         const int n_runs = runs_of_terms(at, &band, first, last, scratch.runs);
         for (npy_intp filter = begin; filter < end; filter += at->tile->columns) {
@@ -182,10 +182,7 @@ PyObject *convolve(PyObject *self, PyObject *args)
     const npy_intp wanted = (2 * at->threads + at->blocks - 1) / at->blocks; /* tasks enough for all threads */
     work.panels = at->threads == 1 || wanted <= 1 ? panels : (panels + wanted - 1) / wanted;
     work.groups = (panels + work.panels - 1) / work.panels;
-    int done;
-    Py_BEGIN_ALLOW_THREADS;
-    done = do_tasks(convolve_block, &work, at->blocks * work.groups, at->threads,
-                    bytes_of_scratch(&work));
-    Py_END_ALLOW_THREADS;
-    return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    const int done = do_tasks(convolve_block, &work, at->blocks * work.groups, at->threads,
+                              bytes_of_scratch(&work));
+    return done ? Py_NewRef(Py_None) : NULL;
 }

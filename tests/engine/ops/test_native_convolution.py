@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -202,6 +205,23 @@ def test_the_op_refuses_margins_that_cannot_be_counted(axes):
     x, w = ll.ones((*(1,) * (axes + 1), 4)), ll.ones((*(2,) * axes, 4, 8))
     with pytest.raises((ll.errors.RunError, MemoryError)):
         ll.nn.conv(x, w, padding="same", dilation=2**31 - 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", ["convolve", "convolve_filters"])
+def test_an_interrupt_ends_it_midway(name, threads):
+    images, channels, filters = 200, 512, 64  # a second of work, or more
+    x = np.broadcast_to(np.ones((28, 28, channels), np.float32), (images, 1, 28, 28, channels))
+    w, y = np.ones((1, 3, 3, channels, filters), np.float32), np.ones((images, 1, 28, 28, filters), np.float32)
+    alarm = threading.Timer(0.02, _thread.interrupt_main)
+    with pytest.raises(KeyboardInterrupt):
+        alarm.start()
+        getattr(native_package.native(), name)(x, w, y, (1, 1, 1), (1, 1, 1), (0, 1, 1), threads)
+    alarm.join()
+    if name == "convolve":
+        assert y[:, 0, 14, 14].min() < 9 * channels
+    else:
+        assert w[0, 1, 1].min() < images * 28 * 28
 
 
 def test_windows_outside_of_the_space_see_zeros():
