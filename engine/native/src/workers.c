@@ -1,4 +1,4 @@
-/* Threads are made for each piece of work: that takes 20 us, where the least piece that is shared out takes 500, and so
+/* Threads are made for each piece of work: that takes 20 us, where the least piece that is shared out takes 100, and so
  * there is nothing that waits busily, outlives a fork, or has to be shut down. */
 #include "workers.h"
 
