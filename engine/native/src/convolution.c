@@ -138,7 +138,13 @@ static void multiply_panel(
     }
 }
 
-static void convolve_block(const void *given, ptrdiff_t task, char *memory)
+/* terms * chunk / chunks, whose product may wrap. */
+static npy_intp begin_of_chunk(const Convolution *work, npy_intp chunk)
+{
+    return work->terms / work->chunks * chunk + work->terms % work->chunks * chunk / work->chunks;
+}
+
+static void convolve_block(const void *given, ptrdiff_t task, char *memory, Worker *worker)
 {
     const Convolution *work = given;
     const Windows *at = &work->at;
@@ -149,8 +155,8 @@ static void convolve_block(const void *given, ptrdiff_t task, char *memory)
     const npy_intp begin = task % work->groups * work->panels * at->tile->columns;
     const npy_intp wanted = begin + work->panels * at->tile->columns;
     const npy_intp end = wanted < at->y.size[4] ? wanted : at->y.size[4];
-    for (npy_intp chunk = 0; chunk < work->chunks; chunk++) {
-        const npy_intp first = work->terms * chunk / work->chunks, last = work->terms * (chunk + 1) / work->chunks;
+    for (npy_intp chunk = 0; chunk < work->chunks && !is_stopped(worker); chunk++) {
+        const npy_intp first = begin_of_chunk(work, chunk), last = begin_of_chunk(work, chunk + 1);
         const int n_runs = runs_of_terms(at, &band, first, last, scratch.runs);
         for (npy_intp filter = begin; filter < end; filter += at->tile->columns) {
             lay_filters(at, first, last, filter, scratch.panel);
@@ -164,10 +170,9 @@ PyObject *convolve(PyObject *self, PyObject *args)
     (void)self;
     Convolution work;
     Windows *at = &work.at;
-    if (!windows_of_arguments(args, 0, at)) {
+    if (!windows_of_arguments(args, 0, at) || !windows_cut(at, ROWS_OF_BLOCK)) {
         return NULL;
     }
-    windows_cut(at, ROWS_OF_BLOCK);
     const Block block = block_of_windows(at, 0);
     work.n_rows = windows_of_block(&block);
     work.band = band_numbers(at);
@@ -177,10 +182,7 @@ PyObject *convolve(PyObject *self, PyObject *args)
     const npy_intp wanted = (2 * at->threads + at->blocks - 1) / at->blocks; /* tasks enough for all threads */
     work.panels = at->threads == 1 || wanted <= 1 ? panels : (panels + wanted - 1) / wanted;
     work.groups = (panels + work.panels - 1) / work.panels;
-    int done;
-    Py_BEGIN_ALLOW_THREADS;
-    done = do_tasks(convolve_block, &work, at->blocks * work.groups, at->threads,
-                    bytes_of_scratch(&work));
-    Py_END_ALLOW_THREADS;
-    return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    const int done = do_tasks(convolve_block, &work, at->blocks * work.groups, at->threads,
+                              bytes_of_scratch(&work));
+    return done ? Py_NewRef(Py_None) : NULL;
 }

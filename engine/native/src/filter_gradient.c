@@ -139,7 +139,7 @@ static void multiply_panels(
     }
 }
 
-static void add_up_filters(const void *given, ptrdiff_t task, char *memory)
+static void add_up_filters(const void *given, ptrdiff_t task, char *memory, Worker *worker)
 {
     const FilterGradient *work = given;
     const Windows *at = &work->at;
@@ -148,14 +148,14 @@ static void add_up_filters(const void *given, ptrdiff_t task, char *memory)
     const npy_intp x_panels = least(work->x_each, work->x_panels - first_x);
     const npy_intp y_panels = least(work->y_each, work->y_panels - first_y);
     const npy_intp rows = at->tile->rows, columns = at->tile->columns;
-    for (npy_intp i = 0; i < at->blocks; i++) {
+    for (npy_intp i = 0; i < at->blocks && !is_stopped(worker); i++) {
         const Block block = block_of_windows(at, i);
         const Band band = band_of_block(at, &block, scratch.room);
         const int n_runs = runs_of_lines(at, &block, scratch.runs);
         for (npy_intp q = 0; q < y_panels; q++) {
             lay_y(at, &block, (first_y + q) * columns, scratch.y + q * work->windows * columns);
         }
-        for (npy_intp p = 0; p < x_panels; p++) {
+        for (npy_intp p = 0; p < x_panels && !is_stopped(worker); p++) {
             float *x = scratch.x + p * work->places * rows;
             const npy_intp channel = (first_x + p) * rows;
             lay_x(at, &block, &band, channel, x);
@@ -177,10 +177,9 @@ PyObject *convolve_filters(PyObject *self, PyObject *args)
     (void)self;
     FilterGradient work;
     Windows *at = &work.at;
-    if (!windows_of_arguments(args, 1, at)) {
+    if (!windows_of_arguments(args, 1, at) || !windows_cut(at, WINDOWS_OF_BLOCK)) {
         return NULL;
     }
-    windows_cut(at, WINDOWS_OF_BLOCK);
     const Block block = block_of_windows(at, 0);
     work.windows = windows_of_block(&block);
     work.lines = work.windows / block.count[2];
@@ -194,10 +193,7 @@ PyObject *convolve_filters(PyObject *self, PyObject *args)
         work.y_each = parts(work.y_panels, least(work.y_panels, at->threads));
     }
     work.y_parts = parts(work.y_panels, work.y_each);
-    int done;
-    Py_BEGIN_ALLOW_THREADS;
-    done = do_tasks(add_up_filters, &work, parts(work.x_panels, work.x_each) * work.y_parts, at->threads,
-                    bytes_of_scratch(&work));
-    Py_END_ALLOW_THREADS;
-    return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    const int done = do_tasks(add_up_filters, &work, parts(work.x_panels, work.x_each) * work.y_parts, at->threads,
+                              bytes_of_scratch(&work));
+    return done ? Py_NewRef(Py_None) : NULL;
 }

@@ -1,41 +1,7 @@
 /* Running a table: operands are looked at, results allocated, the program walked without the GIL. */
-#include <time.h>
-
 #include "float_errors.h"
 #include "storage.h"
-
-#define BETWEEN_LOOKS 10000000 /* nanoseconds after which signals are looked for: Ctrl-C must work within 50 ms */
-
-typedef struct {
-    PyThreadState *thread;
-    struct timespec since;
-} Watch;
-
-static int64_t nanoseconds_since(const struct timespec *before, const struct timespec *now)
-{
-    return (int64_t)(now->tv_sec - before->tv_sec) * 1000000000 + (now->tv_nsec - before->tv_nsec);
-}
-
-/* Called during a walk, without the GIL: lets signal handlers run now and then, and others have the GIL. */
-static int look_for_signals(void *context)
-{
-    Watch *watch = context;
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    if (watch->since.tv_sec == 0) {
-        watch->since = now;
-        return 0;
-    }
-    const int64_t elapsed = nanoseconds_since(&watch->since, &now);
-    if (elapsed >= 0 && elapsed < BETWEEN_LOOKS) { /* below 0 where somebody has set the clock */
-        return 0;
-    }
-    watch->since = now;
-    PyEval_RestoreThread(watch->thread);
-    const int interrupted = PyErr_CheckSignals();
-    watch->thread = PyEval_SaveThread();
-    return interrupted;
-}
+#include "watch.h"
 
 /* Where the numbers of an operand are; NULL where it is not what the table was made for. */
 static char *data_of(PyObject *x, const ArraySpec *want, char *scalar)

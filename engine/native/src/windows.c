@@ -4,6 +4,10 @@
 #include <string.h>
 
 #define LEAST_WORK 4e6 /* multiplications that are worth a thread: a tenth of a millisecond */
+#define MOST_SEEN 3e13 /* numbers of a block with its margins: an address space of 47 bits holds no more */
+#define MOST_UNDER_WINDOW 1e12 /* so that the product of two counts of its chunks stays below 2^63 */
+
+static const char *const OUT_OF_RANGE = "a stride, dilation or margin is out of range";
 
 static int take(PyObject *given, const char *name, int writes, Numbers *into)
 {
@@ -47,7 +51,7 @@ static const char *misfit(Windows *at, int writes_w)
         const npy_intp most = (npy_intp)1 << 31, window = w->size[i], out = y->size[i + 1];
         if (at->stride[i] < 1 || at->dilation[i] < 1 || at->stride[i] > most || at->dilation[i] > most ||
             at->pad[i] > most || at->pad[i] < -most || window > most || out > most) {
-            return "a stride, dilation or margin is out of range";
+            return OUT_OF_RANGE;
         }
         at->reach[i] = (window - 1) * at->dilation[i] + 1;
         if (at->pad[i] > 0 || (out - 1) * at->stride[i] - at->pad[i] + at->reach[i] > x->size[i + 1]) {
@@ -92,7 +96,7 @@ static npy_intp parts(npy_intp whole, npy_intp part)
     return (whole + part - 1) / part;
 }
 
-void windows_cut(Windows *at, npy_intp about)
+static void cut_into_blocks(Windows *at, npy_intp about)
 {
     const npy_intp *out = at->y.size + 1;
     const npy_intp all = out[0] * out[1] * out[2];
@@ -140,6 +144,29 @@ Block block_of_windows(const Windows *at, npy_intp index)
         block.extent[i] = (block.count[i] - 1) * at->stride[i] + at->reach[i];
     }
     return block;
+}
+
+/* Whether all that a block sees, laid out in panels, can be counted and has addresses: margins are as wide as somebody
+ * asks for, while the arrays are small. In floats, which do not wrap. */
+static int countable(const Windows *at)
+{
+    const Block block = block_of_windows(at, 0); /* no other is larger */
+    double numbers = (double)(at->x.size[4] + MOST_ROWS) * (double)block.images, terms = (double)at->w.size[3];
+    for (int i = 0; i < SPACE; i++) {
+        numbers *= (double)block.extent[i];
+        terms *= (double)at->w.size[i];
+    }
+    return numbers < MOST_SEEN && terms < MOST_UNDER_WINDOW;
+}
+
+int windows_cut(Windows *at, npy_intp about)
+{
+    cut_into_blocks(at, about);
+    if (!countable(at)) {
+        PyErr_SetString(PyExc_ValueError, OUT_OF_RANGE);
+        return 0;
+    }
+    return 1;
 }
 
 npy_intp windows_of_block(const Block *block)

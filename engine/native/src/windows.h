@@ -43,8 +43,8 @@ typedef struct {
 /* Reads (x, w, y, stride, dilation, pads, threads), of which y is written, or w; 0 with an error. */
 int windows_of_arguments(PyObject *args, int writes_w, Windows *at);
 
-/* Cuts the windows into blocks of about so many. */
-void windows_cut(Windows *at, npy_intp about);
+/* Cuts the windows into blocks of about so many; 0 with an error where a block sees more than there are addresses. */
+int windows_cut(Windows *at, npy_intp about);
 
 npy_intp windows_of_block(const Block *block);
 Block block_of_windows(const Windows *at, npy_intp index);

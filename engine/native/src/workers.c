@@ -1,9 +1,14 @@
-/* Threads are made for each piece of work: that takes 20 us, where the least piece that is shared out takes 500, and so
+/* Threads are made for each piece of work: that takes 20 us, where the least piece that is shared out takes 100, and so
  * there is nothing that waits busily, outlives a fork, or has to be shut down. */
 #include "workers.h"
 
 #include <stdint.h>
 #include <stdlib.h>
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+#include "watch.h"
 
 #define ALIGNMENT 64
 #define MOST_THREADS 64
@@ -14,58 +19,114 @@ typedef struct {
     ptrdiff_t count;
     size_t bytes;
     char *scratch;
+    int stopped;
 #if !defined(_WIN32)
     ptrdiff_t next;
+    pthread_mutex_t mutex; /* of `finished`, the workers beside the caller that are done */
+    pthread_cond_t one_more;
+    int finished;
 #endif
 } Work;
 
+struct Worker {
+    Work *work;
+    char *scratch;
+    Watch *watch; /* of the thread that called, which alone looks for signals */
+};
+
 #if defined(_WIN32)
 
-static void do_all(Work *work, int threads)
+int is_stopped(Worker *worker)
+{
+    Work *work = worker->work;
+    if (!work->stopped && look_for_signals(worker->watch)) {
+        work->stopped = 1;
+    }
+    return work->stopped;
+}
+
+static void do_all(Work *work, int threads, Watch *watch)
 {
     (void)threads;
-    for (ptrdiff_t i = 0; i < work->count; i++) {
-        work->function(work->work, i, work->scratch);
+    Worker worker = {work, work->scratch, watch};
+    for (ptrdiff_t i = 0; i < work->count && !is_stopped(&worker); i++) {
+        work->function(work->work, i, work->scratch, &worker);
     }
 }
 
 #else
 
-#include <pthread.h>
-
-typedef struct {
-    Work *work;
-    char *scratch;
-} Worker;
-
-static void *do_some(void *given)
+int is_stopped(Worker *worker)
 {
-    const Worker *worker = given;
+    int *stopped = &worker->work->stopped;
+    if (worker->watch != NULL && !__atomic_load_n(stopped, __ATOMIC_RELAXED) && look_for_signals(worker->watch)) {
+        __atomic_store_n(stopped, 1, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(stopped, __ATOMIC_RELAXED);
+}
+
+static void do_some(Worker *worker)
+{
     Work *work = worker->work;
-    for (;;) {
+    while (!is_stopped(worker)) {
         const ptrdiff_t task = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
         if (task >= work->count) {
-            return NULL;
+            return;
         }
-        work->function(work->work, task, worker->scratch);
+        work->function(work->work, task, worker->scratch, worker);
     }
 }
 
-static void do_all(Work *work, int threads)
+static void *run_thread(void *given)
 {
+    Worker *worker = given;
+    do_some(worker);
+    pthread_mutex_lock(&worker->work->mutex);
+    worker->work->finished++;
+    pthread_cond_signal(&worker->work->one_more);
+    pthread_mutex_unlock(&worker->work->mutex);
+    return NULL;
+}
+
+/* Until so many workers are done. Their tasks may be long, and so the caller goes on to look for signals. */
+static void wait_for_others(Worker *caller, int count)
+{
+    Work *work = caller->work;
+    pthread_mutex_lock(&work->mutex);
+    while (work->finished < count) {
+        struct timespec until;
+        timespec_get(&until, TIME_UTC);
+        until.tv_nsec += BETWEEN_LOOKS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&work->one_more, &work->mutex, &until);
+        pthread_mutex_unlock(&work->mutex); /* a handler may do anything, and take its time */
+        is_stopped(caller);
+        pthread_mutex_lock(&work->mutex);
+    }
+    pthread_mutex_unlock(&work->mutex);
+}
+
+static void do_all(Work *work, int threads, Watch *watch)
+{
+    pthread_mutex_init(&work->mutex, NULL);
+    pthread_cond_init(&work->one_more, NULL);
     Worker workers[MOST_THREADS];
     pthread_t others[MOST_THREADS];
     int started = 0;
     for (int i = 0; i < threads; i++) {
-        workers[i] = (Worker){work, work->scratch + (size_t)i * work->bytes};
+        workers[i] = (Worker){work, work->scratch + (size_t)i * work->bytes, i == 0 ? watch : NULL};
     }
-    while (started < threads - 1 && pthread_create(&others[started], NULL, do_some, &workers[started + 1]) == 0) {
+    while (started < threads - 1 && pthread_create(&others[started], NULL, run_thread, &workers[started + 1]) == 0) {
         started++;
     }
     do_some(&workers[0]);
+    wait_for_others(&workers[0], started);
     for (int i = 0; i < started; i++) {
         pthread_join(others[i], NULL);
     }
+    pthread_cond_destroy(&work->one_more);
+    pthread_mutex_destroy(&work->mutex);
 }
 
 #endif
@@ -81,14 +142,21 @@ int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threa
     if (threads < 1) {
         threads = 1;
     }
+    if (bytes > SIZE_MAX / 2 / MOST_THREADS) { /* more than there is, and what is asked for below would wrap */
+        PyErr_NoMemory();
+        return 0;
+    }
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *memory = malloc((size_t)threads * bytes + ALIGNMENT);
     if (memory == NULL) {
+        PyErr_NoMemory();
         return 0;
     }
     char *scratch = (char *)(((uintptr_t)memory + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     Work all = {.function = function, .work = work, .count = count, .bytes = bytes, .scratch = scratch};
-    do_all(&all, threads);
+    Watch watch = {.thread = PyEval_SaveThread()};
+    do_all(&all, threads, &watch);
+    PyEval_RestoreThread(watch.thread);
     free(memory);
-    return 1;
+    return !all.stopped;
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -181,6 +184,44 @@ def test_wrong_calls_are_refused(name, changed, error):
     function(*fitting())
     with pytest.raises(error):
         function(*fitting(**changed))
+
+
+@pytest.mark.parametrize("channels", [4, 8])
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("power", [24, 26, 28, 29, 30, 31])
+def test_margins_that_cannot_be_counted_are_refused(channels, axes, power):
+    dilation = (1,) * (3 - axes) + (1 << power,) * axes
+    window = (1,) * (3 - axes) + (2,) * axes
+    x, y = np.ones((1, 1, 1, 1, channels), np.float32), np.ones((1, 1, 1, 1, 8), np.float32)
+    w = np.ones((*window, channels, 8), np.float32)
+    for function in (native_package.native().convolve, native_package.native().convolve_filters):
+        for less in (0, 1):
+            with pytest.raises((ValueError, MemoryError)):
+                function(x, w, y, (1, 1, 1), tuple([n - less if n > 1 else n for n in dilation]), (0, 0, 0), 64)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_the_op_refuses_margins_that_cannot_be_counted(axes):
+    x, w = ll.ones((*(1,) * (axes + 1), 4)), ll.ones((*(2,) * axes, 4, 8))
+    with pytest.raises((ll.errors.RunError, MemoryError)):
+        ll.nn.conv(x, w, padding="same", dilation=2**31 - 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("name", ["convolve", "convolve_filters"])
+def test_an_interrupt_ends_it_midway(name, threads):
+    images, channels, filters = 200, 512, 64  # a second of work, or more
+    x = np.broadcast_to(np.ones((28, 28, channels), np.float32), (images, 1, 28, 28, channels))
+    w, y = np.ones((1, 3, 3, channels, filters), np.float32), np.ones((images, 1, 28, 28, filters), np.float32)
+    alarm = threading.Timer(0.02, _thread.interrupt_main)
+    with pytest.raises(KeyboardInterrupt):
+        alarm.start()
+        getattr(native_package.native(), name)(x, w, y, (1, 1, 1), (1, 1, 1), (0, 1, 1), threads)
+    alarm.join()
+    if name == "convolve":
+        assert y[:, 0, 14, 14].min() < 9 * channels
+    else:
+        assert w[0, 1, 1].min() < images * 28 * 28
 
 
 def test_windows_outside_of_the_space_see_zeros():

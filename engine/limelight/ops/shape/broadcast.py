@@ -42,6 +42,11 @@ def _broadcast_to_kernel(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
         repeated = np.multiply(x, ones(shape, x.dtype))
         if repeated.shape == shape:
             return repeated
+    if xp is np and x.ndim == 0:  # the gradient of a total: NumPy's function would look at axes for some microseconds
+        try:
+            return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+        except TypeError:  # of a stand-in for an array (executors.loops)
+            pass
     return xp.broadcast_to(x, shape)
 
 
