@@ -80,6 +80,8 @@ def _called(text: str) -> tuple[str, tuple[str, ...], bool]:
         return _UNARY.get(type(node.op), ""), (ast.unparse(node.operand),), False
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Attribute, ast.Name)):
         return "", (), False
+    if any(isinstance(x, ast.Starred) for x in node.args):
+        return "", (), False
     arguments = [ast.unparse(x) for x in node.args]
     if isinstance(node.func, ast.Name):
         return node.func.id, tuple(arguments), False
@@ -109,6 +111,8 @@ def _parts(node: ast.AST | None) -> tuple[str | None, ast.expr, ast.expr] | None
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return _OPERATORS.get(type(node.ops[0])), node.left, node.comparators[0]
     if isinstance(node, ast.Call) and len(node.args) == 2 and isinstance(node.func, ast.Attribute):
+        if any(isinstance(x, ast.Starred) for x in node.args):
+            return None
         return node.func.attr, node.args[0], node.args[1]
     return None
 

@@ -24,8 +24,8 @@ BAD = {
         "axis -1",
     ),
     "booleans added": (lambda x: B + B, DTypeError, "add", "bool", "ll.astype(x, ll.int32)"),
-    "exp of integers": (lambda x: ll.exp(I32), DTypeError, "exp", "int32", "ll.astype(x, ll.float32)"),
-    "sum of booleans": (lambda x: B.sum(), DTypeError, "sum", "bool", "ll.astype(x, ll.int32)"),
+    "exp of integers": (lambda x: ll.exp(I32), DTypeError, "exp", "int32", "ll.astype(I32, ll.float32)"),
+    "sum of booleans": (lambda x: B.sum(), DTypeError, "sum", "bool", "ll.astype(B, ll.int32)"),
     "integers and floats": (
         lambda x: x + I32,
         DTypeError,

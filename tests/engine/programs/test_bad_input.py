@@ -84,7 +84,7 @@ DTYPES = [
         lambda i: ll.sqrt(i + 1),
         (i2,),
         DTypeError,
-        r"sqrt needs floating .* got int32; write ll\.astype\(x, ll\.float32",
+        r"sqrt needs floating .* got int32; write ll\.astype\(i \+ 1, ll\.float32",
     ),
     Mistake(lambda i: ll.logical_and(i, i), (i2,), DTypeError, r"logical_and needs bool .* got int32"),
     Mistake(lambda a: ll.take(a, a, axis=0), (v3,), DTypeError, "take needs integer operands, got float32"),

@@ -24,6 +24,7 @@ from limelight.errors import (
 from limelight.user_code import call_notes
 
 loose: Any = ll  # the mistakes are no news to type checkers
+BOOLEANS, INTS, FLOATS = ll.constant([True, False]), ll.constant([1, 2]), ll.constant([0.5, 1.0])
 
 
 class Mistake(NamedTuple):
@@ -87,6 +88,27 @@ MISTAKES: dict[str, Mistake] = {
         r"x\[0\]\[0\] has 2 .*x\[0\]\[1\] has 1 element;",
     ),
     "a number among rows": Mistake(lambda: ll.constant([[1, 2], 3]), ShapeError, r"x\[0\] has 2 .*x\[1\] .* number"),
+    "a minus before truth values": Mistake(
+        lambda: -BOOLEANS, DTypeError, r"write ~BOOLEANS, or ll\.astype\(BOOLEANS, ll\.int32\) first"
+    ),
+    "a minus before a comparison": Mistake(lambda: -(INTS > 1), DTypeError, r"write ~\(INTS > 1\), or"),
+    "a sum of truth values": Mistake(
+        lambda: ll.sum(BOOLEANS), DTypeError, r"write ll\.count_nonzero\(BOOLEANS\) to count, or ll\.astype\(BOOLEANS,"
+    ),
+    "a sum of a comparison": Mistake(
+        lambda: (INTS > 1).sum(axis=0), DTypeError, r"write ll\.count_nonzero\(INTS > 1\) to"
+    ),
+    "a product along an axis": Mistake(lambda: ll.prod(BOOLEANS, axis=0), DTypeError, r"write ll\.all\(BOOLEANS\), or"),
+    "a root of ints": Mistake(lambda: ll.sqrt(INTS), DTypeError, r"write ll\.astype\(INTS, ll\.float32\) first"),
+    "ints for a condition": Mistake(
+        lambda: ll.where(INTS, FLOATS, FLOATS), DTypeError, r"write ll\.astype\(INTS, ll\.bool_\) first"
+    ),
+    "floats for indices": Mistake(
+        lambda: ll.take(INTS, FLOATS), DTypeError, r"write ll\.astype\(FLOATS, ll\.int32\) first"
+    ),
+    "operands from tuples": Mistake(
+        lambda: ll.add(*(BOOLEANS,), *(BOOLEANS,)), DTypeError, r"write x \| y, or ll\.astype\(x, ll\.int32\) first"
+    ),
     "arrays of two shapes": Mistake(
         lambda: ll.constant([np.ones((2, 2)), np.ones((2, 3))]), ShapeError, r"the shape \(2, 2\).* the shape \(2, 3\)"
     ),

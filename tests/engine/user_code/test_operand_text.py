@@ -66,7 +66,7 @@ def test_what_an_op_does_not_take_is_named_where_it_is_one_operand() -> None:
         rate & 1
     with pytest.raises(DTypeError, match=r"got float32; write ll.astype\(x, ll.int32\) first"):
         rate & rate
-    with pytest.raises(DTypeError, match=r"got int32; write ll.astype\(x, ll.float32\) first"):
+    with pytest.raises(DTypeError, match=r"got int32; write ll.astype\(count, ll.float32\) first"):
         ll.sqrt(count)
 
 

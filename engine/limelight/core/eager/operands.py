@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 from limelight.core import dtypes
@@ -45,16 +46,16 @@ def prepare(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return inputs
     if op.variadic:
         handles = as_tensors(inputs)
-        _check_kind(op, op.accepts_word, handles)
+        _check_kind(op, op.accepts_word, handles, range(len(handles)))
         return _with_one_dtype(op, handles, range(len(handles)), inputs)
     handles = [
         x if isinstance(x, Tensor) or type(x) in SCALARS or operand.accepts == "var" else as_tensor(x)
         for x, operand in zip(inputs, op.operands, strict=True)
     ]
     uniform = [i for i, operand in enumerate(op.operands) if operand.accepts is None]
-    for x, operand in zip(handles, op.operands, strict=True):
+    for i, operand in enumerate(op.operands):
         if operand.accepts is not None and operand.accepts != "var":
-            _check_kind(op, operand.accepts, [x])
+            _check_kind(op, operand.accepts, handles, [i])
     return _with_one_dtype(op, handles, uniform, inputs)
 
 
@@ -128,8 +129,9 @@ def _compared_as_infinity(op: Op, handles: list[Any], index: int, target: DType)
     return tuple([infinity if i == index else x.astype(dtypes.float32) for i, x in enumerate(handles)])
 
 
-def _check_kind(op: Op, accepts: str, handles: list[Any]) -> None:
-    for i, x in enumerate(handles):
+def _check_kind(op: Op, accepts: str, handles: list[Any], places: Iterable[int]) -> None:
+    for i in places:
+        x = handles[i]
         if type(x) not in SCALARS and dtypes.kind(x.dtype) not in KINDS[accepts]:
             raise DTypeError(_refusal(op, accepts, x.dtype, [i]))
 
@@ -172,7 +174,7 @@ def _refusal(op: Op, accepts: str, got: DType, wrong: list[int], beside: DType |
     kinds = " or ".join(KINDS[accepts]) + (" (32-bit or wider)" if accepts == "wide" else "")
     target = {"floating": "float32", "complex": "complex64", "integer": "int32", "bool": "int32"}[KINDS[accepts][0]]
     target = "bool_" if accepts == "bool" else target if beside is None else beside.name
-    x = _operand_in_code(op, wrong) or "x"
+    x = ("" if op.variadic or len(wrong) > 1 else operand_text.operand(op.name, wrong[0], len(op.operands))) or "x"
     if got.kind == "c":  # a cast would drop a part in silence
         remedy = f"write ll.real({x}), ll.imag({x}) or ll.abs({x})"
         return f"{op} needs {kinds} operands, got {got.name}; {remedy}"
@@ -189,7 +191,7 @@ def _logical_twin(op: Op, wrong: list[int], x: str) -> str:
     if form is None or len(wrong) < len(op.operands):  # beside a number, a truth value counts as one
         return ""
     operands = (operand_text.operands(op.name) or ("x", "y")) if len(wrong) == 2 else (x,)
-    return f"{form.format(*map(_as_operand, operands))}, or "
+    return f"{form.format(*(operands if form.startswith('ll.') else map(_as_operand, operands)))}, or "
 
 
 def _as_operand(code: str) -> str:
