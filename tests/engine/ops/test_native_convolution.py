@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 
 import numpy as np
@@ -213,11 +214,15 @@ def test_an_interrupt_ends_it_midway(name, threads):
     images, channels, filters = 200, 512, 64  # a second of work, or more
     x = np.broadcast_to(np.ones((28, 28, channels), np.float32), (images, 1, 28, 28, channels))
     w, y = np.ones((1, 3, 3, channels, filters), np.float32), np.ones((images, 1, 28, 28, filters), np.float32)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     alarm = threading.Timer(0.02, _thread.interrupt_main)
-    with pytest.raises(KeyboardInterrupt):
-        alarm.start()
-        getattr(native_package.native(), name)(x, w, y, (1, 1, 1), (1, 1, 1), (0, 1, 1), threads)
-    alarm.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            alarm.start()
+            getattr(native_package.native(), name)(x, w, y, (1, 1, 1), (1, 1, 1), (0, 1, 1), threads)
+    finally:
+        alarm.join()
+        signal.signal(signal.SIGINT, before)
     if name == "convolve":
         assert y[:, 0, 14, 14].min() < 9 * channels
     else:
