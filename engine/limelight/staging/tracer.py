@@ -348,7 +348,7 @@ class Tracer(dispatch.Interpreter):
             return known[0]
         if isinstance(x, SymbolicTensor) and (x._tracer.finished or x._tracer not in dispatch.stack()):
             raise no_value_error(x)
-        return self._capture(x._as_own(), x.spec)  # an array's numbers of now
+        return self._capture(x._as_own() if isinstance(x, SymbolicTensor) else x, x.spec)  # an array's numbers of now
 
     def constant(self, array: Any, device: Any) -> SymbolicTensor:
         symbolic: SymbolicTensor = self._handle(self._constant_node(array, device))
