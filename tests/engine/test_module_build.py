@@ -109,7 +109,7 @@ def test_a_build_that_fails_leaves_the_model_as_it_was() -> None:
     with pytest.raises(ShapeError):
         model.build((None, 3))
     assert not model.variables
-    for wrong, words in ((5, r"write \(5,\)"), ("no", "str")):
+    for wrong, words in ((5, r"write \(None, 5\)"), ("no", "str")):
         with pytest.raises(ArgumentError, match=words):
             model.build(wrong)
 
