@@ -5,13 +5,16 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
-ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
+SHARED_OUT := --dist=worksteal # a worker that is done takes over tests of those that are not
+ON_ALL_CORES := --numprocesses=auto $(SHARED_OUT)
 
 EVALUATIONS := eager staging l2hmc resnet50 transformer compile_device memory promises
 
-.PHONY: help lab lab-check test test-quick lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
+.PHONY: help lab lab-check test test-quick checks lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help
+ifndef SIDE_BY_SIDE # tests have all cores, and would set up the same environment at once
 .NOTPARALLEL:
+endif
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -22,7 +25,10 @@ lab: $(VENV)/.installed-workshop ## set up, and open JupyterLab at the first les
 lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: does the server serve the lesson?
 	$(RUN) scripts/lab.py check
 
-test: lint format-check types imports javascript-test unit-test browser-test ## set up, and check everything
+test: checks unit-test browser-test ## set up, and check everything
+
+checks: $(READY) ## all that runs no test of Python, two at a time
+	$(MAKE) SIDE_BY_SIDE=1 --jobs=2 --output-sync types lint format-check imports javascript-test
 
 test-quick: $(READY) ## pytest while you work: few parameters of each test; no browser, no notebook, nothing slow
 	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" --thin=5 $(ON_ALL_CORES)
@@ -46,9 +52,9 @@ javascript-test: $(READY) ## the views' JavaScript, where there is a Node
 unit-test: $(READY) ## pytest with all cases on all cores, without the browser's tests
 	LIMELIGHT_TESTS=full $(RUN) -m pytest --ignore=tests/browser $(ON_ALL_CORES) --junitxml=artefacts/pytest.xml
 
-browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
+browser-test: $(READY) ## the tests in a real JupyterLab and Chromium, four at a time: each waits most of its time
 	$(RUN) scripts/browser.py
-	$(RUN) -m pytest tests/browser $(ON_ALL_CORES) --maxprocesses=4 --junitxml=artefacts/pytest-browser.xml
+	$(RUN) -m pytest tests/browser --numprocesses=4 $(SHARED_OUT) --junitxml=artefacts/pytest-browser.xml
 
 format: $(READY) ## format, and mend what ruff can mend
 	$(RUN) -m ruff check --fix-only .

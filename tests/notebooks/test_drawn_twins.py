@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, seed, settings
 from test_twins import shell  # noqa: F401  # the fixture
 from twin import Step, differences, run, same
 
-EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "100"))
+EXAMPLES = int(os.environ.get("LIMELIGHT_DRAWN_TWINS", "50"))
 SEED = os.environ.get("LIMELIGHT_DRAWN_TWINS_SEED")
 FLAGS = os.environ.get("LIMELIGHT_DRAWN_TWINS_FLAGS", "-q")
 BUILT = {"net", "lazy", "opt"}  # weights that a refused cell has made stay, as those of a plain cell that fails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,19 @@ BY_AUTOGRAPH = {
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 
 
+def is_converted(path: Path) -> bool:
+    """Whether the twin runs with --autograph, too: by the hash of its name, as that takes a third of the time."""
+    return path.stem in BY_AUTOGRAPH or "LIMELIGHT_ALL_CONVERTED" in os.environ or crc32(path.stem.encode()) % 3 == 0
+
+
 @pytest.mark.parametrize("path", [case(path) for path in TWINS])
 def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
-    """In each order with `%%stage`, and in the first one with `%%stage --autograph`."""
+    """In each order with `%%stage`, and a third of them in the first one with `%%stage --autograph`."""
     twin = read(path)
     for order in twin.orders:
         plain = run(twin.cells, order, shell, staged=False)
         check(twin, order, plain, run(twin.cells, order, shell, staged=True), twin.says)
-        if order == twin.orders[0]:
+        if order == twin.orders[0] and is_converted(path):
             says = () if path.stem in BY_AUTOGRAPH else twin.says
             check(twin, order, plain, run(twin.cells, order, shell, staged=True, flags="-q --autograph"), says)
 

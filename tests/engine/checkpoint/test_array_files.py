@@ -23,7 +23,7 @@ from limelight.errors import CheckpointError
 
 FIXTURES = Path(__file__).parent / "files"
 full = pytest.mark.skipif(os.environ.get("LIMELIGHT_TESTS") != "full", reason="many files; make test has them")
-CHANGED_FILES = int(os.environ.get("LIMELIGHT_CHANGED_FILES", "2000"))
+CHANGED_FILES = int(os.environ.get("LIMELIGHT_CHANGED_FILES", "1000"))
 """Ten thousand take a minute: by hand, after a change of how files are read."""
 
 

@@ -131,7 +131,7 @@ def outcome(program: Program, way: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow  # hundreds of random programs
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs)
 def test_random_control_flow(program: Program) -> None:
     note(program)

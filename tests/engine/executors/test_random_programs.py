@@ -297,7 +297,7 @@ def check(program: Program, graph: Graph, run: Any, single: bool = False) -> Non
 
 @pytest.mark.slow  # hundreds of random graphs
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(programs())
 def test_executors_agree(drawn: tuple[Program, Graph]) -> None:
     program, graph = drawn
@@ -341,7 +341,7 @@ def better_like(graph: Graph, other: Graph) -> Graph:
 
 @pytest.mark.slow  # large random graphs
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(programs(), st.integers(1, 7))
 def test_large_plans_are_cut_anywhere(drawn: tuple[Program, Graph], size: int) -> None:
     program, graph = drawn

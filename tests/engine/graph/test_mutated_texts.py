@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from cases import CASES  # of the ops, beside their tests
 from opcase import FULL, Case
 
-N = int(os.environ.get("LIMELIGHT_MUTATIONS", "10000" if FULL else "100"))
+N = int(os.environ.get("LIMELIGHT_MUTATIONS", "4000" if FULL else "100"))
 WORD = re.compile(r"%\d+|!\d+|@?\w+|\s+|.", re.DOTALL)
 TROUBLE = (
     *("0", "1", "-1", "2", "3", "7", "1.5", "-0.0", "nan", "inf", "-inf", "1e400", "9" * 30, "-" + "9" * 5000),

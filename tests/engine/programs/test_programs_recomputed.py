@@ -48,7 +48,7 @@ def gradients(program: Program, runner: type[Limelight], staged: bool) -> list[n
     return [np.array(g) for g in tape.gradient(targets, floats, unconnected_gradients="zero")]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(programs(effects=False))
 def compare(program: Program) -> None:
     assume(program.differentiable() and program.holds("call"))

@@ -50,7 +50,7 @@ def products(xs: list[Any], ys: list[Any]) -> np.ndarray:
     return np.concatenate([np.zeros(1), *terms])
 
 
-@settings(max_examples=80, suppress_health_check=SLOW)
+@settings(max_examples=50, suppress_health_check=SLOW)
 @given(programs())
 def push_forward(program: Program) -> None:
     if not program.differentiable():
@@ -75,7 +75,7 @@ def push_forward(program: Program) -> None:
         seen["pushed forward"] += 1
 
 
-@settings(max_examples=80, suppress_health_check=SLOW)
+@settings(max_examples=50, suppress_health_check=SLOW)
 @given(programs(effects=False))
 def vectorise(program: Program) -> None:
     rows = [[x, *_others(x)] for x in program.inputs]
