@@ -22,13 +22,10 @@ static int row_stays_inside(const Row *row, npy_intp steps, const Memory *memory
         row->base >= memory->places || row->base == row->place) {
         return 0;
     }
-    npy_intp first = row->offset, last = row->offset + (steps - 1) * row->stride;
-    if (first > last) {
-        const npy_intp other = first;
-        first = last;
-        last = other;
-    }
-    return first >= 0 && last + memory->sizes[row->place] <= memory->sizes[row->base];
+    const npy_intp size = memory->sizes[row->base];
+    npy_intp first = row->offset, last = row->offset;
+    return first >= 0 && first <= size && widen_range(&first, &last, steps, row->stride, size) &&
+           memory->sizes[row->place] <= size - last;
 }
 
 static Row row_at(const npy_intp *words)

@@ -2,6 +2,7 @@
  * the same places from each window on; so no patches are laid out, and the filters alone are brought into panels. */
 #include "convolution.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "panels.h"
@@ -131,7 +132,7 @@ static void multiply_panel(
                 memcpy(out[i], scratch->out[first + i] + filter, (size_t)n * sizeof(float));
             }
         }
-        tile->multiply(rows, 1, scratch->runs, n_runs, scratch->panel, out, add);
+        tile->multiply(rows, 1, scratch->runs, n_runs, scratch->panel, out, add, NULL);
         for (npy_intp i = 0; n < tile->columns && i < tile->rows && first + i < n_rows; i++) {
             memcpy(scratch->out[first + i] + filter, out[i], (size_t)n * sizeof(float));
         }
@@ -182,7 +183,16 @@ PyObject *convolve(PyObject *self, PyObject *args)
     const npy_intp wanted = (2 * at->threads + at->blocks - 1) / at->blocks; /* tasks enough for all threads */
     work.panels = at->threads == 1 || wanted <= 1 ? panels : (panels + wanted - 1) / wanted;
     work.groups = (panels + work.panels - 1) / work.panels;
-    const int done = do_tasks(convolve_block, &work, at->blocks * work.groups, at->threads,
-                              bytes_of_scratch(&work));
+    const npy_intp tasks = at->blocks * work.groups, at_once = tasks < at->threads ? tasks : at->threads;
+    float *padded = NULL;
+    if ((double)at_once * (double)work.band > padded_numbers(at)) { /* in memory, and mostly in time, too */
+        padded = windows_pad(at);
+        work.band = 0;
+        if (padded == NULL) {
+            return NULL;
+        }
+    }
+    const int done = do_tasks(convolve_block, &work, tasks, at->threads, bytes_of_scratch(&work));
+    free(padded);
     return done ? Py_NewRef(Py_None) : NULL;
 }

@@ -1,5 +1,7 @@
 /* The gradient of the filters: for each place in the window, what it sees by the gradient of the convolution, tile by
- * tile. Both are brought into panels, the first with its margins: then each place sees the same runs, further on. */
+ * tile. Both are brought into panels, the first with its margins: then each place sees the same runs, further on. Where
+ * there are many blocks, what one adds to the sums of those before it is added with compensation: else errors would grow
+ * with their number. */
 #include "convolution.h"
 
 #include <string.h>
@@ -8,16 +10,20 @@
 #include "workers.h"
 
 #define WINDOWS_OF_BLOCK 256 /* about: a panel of the gradient is to stay in a core's first cache */
+#define FEW_BLOCKS 64 /* whose sums have no larger errors than those of BLAS; compensation takes up to a fifth of the time */
+#define MOST_LOST (1 << 18)  /* about: numbers of a task's compensation, which is to stay in the second one */
+#define MOST_PANELS (1 << 23) /* about: numbers in all threads' panels of the gradient */
 
 typedef struct {
     Windows at;
     npy_intp x_panels, y_panels;         /* all of them */
     npy_intp x_each, y_each, y_parts;    /* those of a task; how many tasks share out those of y */
-    npy_intp band, places, windows, lines; /* of a block, at most */
+    npy_intp places, windows, lines;     /* of a block, at most */
+    npy_intp lost;                       /* numbers of a task's compensation; 0 where there is none */
 } FilterGradient;
 
 typedef struct {
-    float *x, *y, *spare, *room;
+    float *x, *y, *spare, *lost;
     Run *runs;
 } Scratch;
 
@@ -25,7 +31,7 @@ static size_t bytes_of_scratch(const FilterGradient *work)
 {
     const size_t rows = (size_t)work->at.tile->rows, columns = (size_t)work->at.tile->columns;
     const size_t x = (size_t)(work->x_each * work->places) * rows, y = (size_t)(work->y_each * work->windows) * columns;
-    return (size_t)work->lines * sizeof(Run) + (x + y + rows * columns + (size_t)work->band) * sizeof(float);
+    return (size_t)work->lines * sizeof(Run) + (x + y + rows * columns + (size_t)work->lost) * sizeof(float);
 }
 
 static Scratch scratch_in(const FilterGradient *work, char *memory)
@@ -35,7 +41,7 @@ static Scratch scratch_in(const FilterGradient *work, char *memory)
     scratch.y = (float *)(scratch.runs + work->lines);
     scratch.x = scratch.y + work->y_each * work->windows * tile->columns;
     scratch.spare = scratch.x + work->x_each * work->places * tile->rows;
-    scratch.room = scratch.spare + tile->rows * tile->columns;
+    scratch.lost = scratch.spare + tile->rows * tile->columns;
     return scratch;
 }
 
@@ -44,15 +50,25 @@ static npy_intp least(npy_intp a, npy_intp b)
     return a < b ? a : b;
 }
 
-/* One panel of x: some channels of all that the block sees. */
-static void lay_x(const Windows *at, const Block *block, const Band *band, npy_intp channel, float *panel)
+/* One panel of x: some channels of all that the block sees, its margins as zeros. */
+static void lay_x(const Windows *at, const Block *block, npy_intp channel, float *panel)
 {
-    const npy_intp rows = at->tile->rows, n = least(rows, at->x.size[4] - channel);
-    for (npy_intp image = 0; image < block->images; image++) {
-        for (npy_intp i = 0; i < block->extent[0]; i++) {
-            for (npy_intp j = 0; j < block->extent[1]; j++, panel += block->extent[2] * rows) {
-                const float *from = band->data + image * band->step[0] + i * band->step[1] + j * band->step[2];
-                lay_panel(from + channel, band->step[3], 1, block->extent[2], n, rows, panel);
+    const Numbers *x = &at->x;
+    const npy_intp rows = at->tile->rows, n = least(rows, x->size[4] - channel), line = block->extent[2];
+    npy_intp low;
+    const npy_intp real = real_places(block->start[2], line, x->size[3], &low);
+    for (npy_intp image = block->image; image < block->image + block->images; image++) {
+        for (npy_intp i = block->start[0]; i < block->start[0] + block->extent[0]; i++) {
+            for (npy_intp j = block->start[1]; j < block->start[1] + block->extent[1]; j++, panel += line * rows) {
+                if (real == 0 || i < 0 || i >= x->size[1] || j < 0 || j >= x->size[2]) {
+                    memset(panel, 0, (size_t)(line * rows) * sizeof(float));
+                    continue;
+                }
+                const float *from = x->data + image * x->step[0] + i * x->step[1] + j * x->step[2] +
+                                    (block->start[2] + low) * x->step[3] + channel;
+                memset(panel, 0, (size_t)(low * rows) * sizeof(float));
+                lay_panel(from, x->step[3], 1, real, n, rows, panel + low * rows);
+                memset(panel + (low + real) * rows, 0, (size_t)((line - low - real) * rows) * sizeof(float));
             }
         }
     }
@@ -98,7 +114,7 @@ static int runs_of_lines(const Windows *at, const Block *block, Run *runs)
 /* The tile of some channels and filters at one place of the window. */
 static void multiply_place(
     const Windows *at, const Scratch *scratch, int n_runs, const float *x, const float *y, float *w, npy_intp n_rows,
-    npy_intp n_columns, int add
+    npy_intp n_columns, int add, float *lost
 )
 {
     const Tile *tile = at->tile;
@@ -112,7 +128,7 @@ static void multiply_place(
             memcpy(out[i], w + i * at->w.step[3], (size_t)n_columns * sizeof(float));
         }
     }
-    tile->multiply(rows, at->stride[2] * tile->rows, scratch->runs, n_runs, y, out, add);
+    tile->multiply(rows, at->stride[2] * tile->rows, scratch->runs, n_runs, y, out, add, lost);
     for (npy_intp i = 0; n_columns < tile->columns && i < n_rows; i++) {
         memcpy(w + i * at->w.step[3], out[i], (size_t)n_columns * sizeof(float));
     }
@@ -121,11 +137,12 @@ static void multiply_place(
 /* All places of the window for one panel of x and one of y. */
 static void multiply_panels(
     const Windows *at, const Block *block, const Scratch *scratch, int n_runs, const float *x, const float *y,
-    npy_intp channel, npy_intp filter, int add
+    npy_intp channel, npy_intp filter, int add, float *lost
 )
 {
     const Numbers *w = &at->w;
     const npy_intp rows = at->tile->rows, n_rows = least(rows, w->size[3] - channel);
+    const npy_intp of_tile = rows * at->tile->columns;
     const npy_intp n_columns = least(at->tile->columns, w->size[4] - filter);
     for (npy_intp i = 0; i < w->size[0]; i++) {
         for (npy_intp j = 0; j < w->size[1]; j++) {
@@ -133,7 +150,8 @@ static void multiply_panels(
                 const npy_intp line = i * at->dilation[0] * block->extent[1] + j * at->dilation[1];
                 const npy_intp place = line * block->extent[2] + k * at->dilation[2];
                 float *to = w->data + i * w->step[0] + j * w->step[1] + k * w->step[2] + channel * w->step[3] + filter;
-                multiply_place(at, scratch, n_runs, x + place * rows, y, to, n_rows, n_columns, add);
+                multiply_place(at, scratch, n_runs, x + place * rows, y, to, n_rows, n_columns, add, lost);
+                lost = lost == NULL ? NULL : lost + of_tile;
             }
         }
     }
@@ -148,20 +166,22 @@ static void add_up_filters(const void *given, ptrdiff_t task, char *memory, Work
     const npy_intp x_panels = least(work->x_each, work->x_panels - first_x);
     const npy_intp y_panels = least(work->y_each, work->y_panels - first_y);
     const npy_intp rows = at->tile->rows, columns = at->tile->columns;
+    const npy_intp of_panels = work->lost / work->x_each / work->y_each;
+    memset(scratch.lost, 0, (size_t)work->lost * sizeof(float));
     for (npy_intp i = 0; i < at->blocks && !is_stopped(worker); i++) {
         const Block block = block_of_windows(at, i);
-        const Band band = band_of_block(at, &block, scratch.room);
-        const int n_runs = runs_of_lines(at, &block, scratch.runs);
+            const int n_runs = runs_of_lines(at, &block, scratch.runs);
         for (npy_intp q = 0; q < y_panels; q++) {
             lay_y(at, &block, (first_y + q) * columns, scratch.y + q * work->windows * columns);
         }
         for (npy_intp p = 0; p < x_panels && !is_stopped(worker); p++) {
             float *x = scratch.x + p * work->places * rows;
             const npy_intp channel = (first_x + p) * rows;
-            lay_x(at, &block, &band, channel, x);
+            lay_x(at, &block, channel, x);
             for (npy_intp q = 0; q < y_panels; q++) {
                 const float *y = scratch.y + q * work->windows * columns;
-                multiply_panels(at, &block, &scratch, n_runs, x, y, channel, (first_y + q) * columns, i > 0);
+                float *lost = work->lost > 0 && i > 0 ? scratch.lost + (p * y_panels + q) * of_panels : NULL;
+                multiply_panels(at, &block, &scratch, n_runs, x, y, channel, (first_y + q) * columns, i > 0, lost);
             }
         }
     }
@@ -170,6 +190,35 @@ static void add_up_filters(const void *given, ptrdiff_t task, char *memory, Work
 static npy_intp parts(npy_intp whole, npy_intp part)
 {
     return (whole + part - 1) / part;
+}
+
+/* Shares out the panels to tasks: enough of them for all threads, none with more to keep than is good. 0 with an error
+ * where it would be more than there is memory for. */
+static int share_out(FilterGradient *work)
+{
+    const Windows *at = &work->at;
+    const npy_intp rows = at->tile->rows, columns = at->tile->columns, threads = at->threads;
+    work->x_panels = parts(at->x.size[4], rows);
+    work->y_panels = parts(at->y.size[4], columns);
+    work->y_each = work->y_panels;
+    work->x_each = parts(work->x_panels, least(work->x_panels, threads > 1 ? 2 * threads : 1));
+    if (parts(work->x_panels, work->x_each) < threads) {
+        work->y_each = parts(work->y_panels, least(work->y_panels, threads));
+    }
+    const npy_intp most = MOST_PANELS / (threads * work->windows * columns);
+    work->y_each = least(work->y_each, most > 1 ? most : 1);
+    const double tiles = (double)(at->w.size[0] * at->w.size[1] * at->w.size[2]) * (double)work->y_each;
+    const double lost = at->blocks > FEW_BLOCKS ? tiles * (double)(rows * columns) : 0; /* for one panel of x */
+    if (lost > MOST_SEEN) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    if (lost * (double)work->x_each > MOST_LOST) {
+        work->x_each = lost > MOST_LOST ? 1 : MOST_LOST / (npy_intp)lost;
+    }
+    work->y_parts = parts(work->y_panels, work->y_each);
+    work->lost = (npy_intp)lost * work->x_each;
+    return 1;
 }
 
 PyObject *convolve_filters(PyObject *self, PyObject *args)
@@ -184,16 +233,9 @@ PyObject *convolve_filters(PyObject *self, PyObject *args)
     work.windows = windows_of_block(&block);
     work.lines = work.windows / block.count[2];
     work.places = block.images * block.extent[0] * block.extent[1] * block.extent[2];
-    work.band = band_numbers(at);
-    work.x_panels = parts(at->x.size[4], at->tile->rows);
-    work.y_panels = parts(at->y.size[4], at->tile->columns);
-    work.y_each = work.y_panels;
-    work.x_each = parts(work.x_panels, least(work.x_panels, at->threads > 1 ? 2 * at->threads : 1));
-    if (parts(work.x_panels, work.x_each) < at->threads) {
-        work.y_each = parts(work.y_panels, least(work.y_panels, at->threads));
+    if (!share_out(&work)) {
+        return NULL;
     }
-    work.y_parts = parts(work.y_panels, work.y_each);
-    const int done = do_tasks(add_up_filters, &work, parts(work.x_panels, work.x_each) * work.y_parts, at->threads,
-                              bytes_of_scratch(&work));
-    return done ? Py_NewRef(Py_None) : NULL;
+    const npy_intp tasks = parts(work.x_panels, work.x_each) * work.y_parts;
+    return do_tasks(add_up_filters, &work, tasks, at->threads, bytes_of_scratch(&work)) ? Py_NewRef(Py_None) : NULL;
 }

@@ -59,14 +59,22 @@ static int read_words(PyObject *tuple, npy_intp *words, Py_ssize_t count)
     return 0;
 }
 
-/* Moves one end of a range of offsets by what an axis spans. */
-static void widen(npy_intp *first, npy_intp *last, npy_intp length, npy_intp stride)
+int widen_range(npy_intp *first, npy_intp *last, npy_intp length, npy_intp stride, npy_intp size)
 {
+    if (length > 1 && (stride > size / (length - 1) || stride < -(size / (length - 1)))) {
+        return 0;
+    }
     if (stride < 0) {
         *first += (length - 1) * stride;
     } else {
         *last += (length - 1) * stride;
     }
+    return *first >= 0 && *last <= size;
+}
+
+npy_intp bounded_product(npy_intp work, npy_intp more)
+{
+    return work > MOST_WORK / more ? MOST_WORK : work * more;
 }
 
 /* Whether an operand stays in the memory of its place, for `count` elements. Lengths are at least 1. */
@@ -77,22 +85,23 @@ static int stays_inside(const Instruction *in, const Loop *loop, int operand, np
     if (place < 0 || place >= memory->places) {
         return 0;
     }
+    const npy_intp size = memory->sizes[place];
     npy_intp first = in->words[2 * operand + 1], last = first;
-    widen(&first, &last, count, steps[operand]);
+    int inside = first >= 0 && first <= size && widen_range(&first, &last, count, steps[operand], size);
     int core = in->operands;
     for (int other = 0; other <= operand; other++) {
         int which[MOST_DIMS];
         const int n = loop_core_dims(loop, other, which);
         for (int i = 0; i < n; i++, core++) {
             if (other == operand) {
-                widen(&first, &last, dims[which[i]], steps[core]);
+                inside = inside && widen_range(&first, &last, dims[which[i]], steps[core], size);
             }
         }
     }
     for (int i = 0; i < in->axes; i++, axes += 1 + in->operands) {
-        widen(&first, &last, axes[0], axes[1 + operand]);
+        inside = inside && widen_range(&first, &last, axes[0], axes[1 + operand], size);
     }
-    return first >= 0 && last + loop->itemsizes[operand] <= memory->sizes[place];
+    return inside && loop->itemsizes[operand] <= size - last;
 }
 
 static int leaves(int operand)
@@ -110,7 +119,7 @@ static int check(Instruction *in, const Loop *loop, const Memory *memory)
             PyErr_SetString(PyExc_ValueError, "a loop of an instruction runs over nothing");
             return -1;
         }
-        work *= i == 1 && loop->ufunc == NULL ? 1 : dims[i]; /* of rows that are picked from, most are left alone */
+        work = bounded_product(work, i == 1 && loop->ufunc == NULL ? 1 : dims[i]); /* of rows that are picked from, most are left alone */
     }
     for (int i = 0; i < in->axes; i++) {
         const npy_intp length = axes[(npy_intp)i * (1 + in->operands)];
@@ -118,7 +127,7 @@ static int check(Instruction *in, const Loop *loop, const Memory *memory)
             PyErr_SetString(PyExc_ValueError, "an axis of an instruction has no positions");
             return -1;
         }
-        work *= length;
+        work = bounded_product(work, length);
     }
     in->work = work;
     for (int k = 0; k < in->operands; k++) {
@@ -259,8 +268,8 @@ int program_append_run(Program *program, PyObject *item, const Memory *memory)
     if (!PyArg_ParseTuple(item, "nnO!", &block, &total, &PyTuple_Type, &members)) {
         return -1;
     }
-    if (block < 1 || total < block) {
-        PyErr_SetString(PyExc_ValueError, "a run has fewer elements than a block");
+    if (block < 1 || total < block || total > MOST_WORK) {
+        PyErr_SetString(PyExc_ValueError, "a run has fewer elements than a block, or more than can be counted");
         return -1;
     }
     note_item(program);

@@ -75,6 +75,15 @@ typedef struct {
     int counters;
 } Memory;
 
+#define MOST_WORK ((npy_intp)1 << (8 * sizeof(npy_intp) - 3)) /* what is added to it does not wrap */
+
+/* Moves one end of a range of offsets by what an axis spans. 0 where it leaves the memory of so many bytes: whatever the
+ * numbers are, nothing wraps. */
+int widen_range(npy_intp *first, npy_intp *last, npy_intp length, npy_intp stride, npy_intp size);
+
+/* The product of two positive numbers, or MOST_WORK where that is less. */
+npy_intp bounded_product(npy_intp work, npy_intp more);
+
 void program_clear(Program *program);
 
 /* Makes room for the program of so many items, of which `n_rows` places are rows. */

@@ -42,7 +42,12 @@ static int read_spec(PyObject *item, ArraySpec *spec)
             PyErr_SetString(PyExc_ValueError, "an array of a table has no elements, or runs backwards");
             return -1;
         }
-        spec->extent += (spec->shape[i] - 1) * spec->strides[i];
+        npy_intp first = 0, last = spec->extent;
+        if (!widen_range(&first, &last, spec->shape[i], spec->strides[i], MOST_WORK)) {
+            PyErr_SetString(PyExc_ValueError, "an array of a table is larger than memory");
+            return -1;
+        }
+        spec->extent = last;
     }
     return 0;
 }
@@ -83,13 +88,30 @@ static npy_intp *place_sizes(const Table *table, PyObject *rows)
     *at++ = table->arena;
     for (Py_ssize_t i = 0; i < table->n_rows; i++) {
         *at = PyLong_AsSsize_t(PyTuple_GET_ITEM(rows, i));
-        if (*at++ < 1) {
-            PyErr_SetString(PyExc_ValueError, "a row of a table has no bytes");
+        if (*at < 1 || *at++ > MOST_WORK) {
+            PyErr_SetString(PyExc_ValueError, "a row of a table has no bytes, or more than there are");
             PyMem_Free(sizes);
             return NULL;
         }
     }
     return sizes;
+}
+
+/* Whether a result stays in the memory that NumPy gives it, which is that of its elements. */
+static int check_results(const Table *table)
+{
+    for (Py_ssize_t i = 0; i < table->n_results; i++) {
+        const ArraySpec *spec = &table->results[i];
+        npy_intp bytes = spec->descr == NULL ? 0 : PyDataType_ELSIZE(spec->descr);
+        for (int k = 0; bytes && k < spec->rank; k++) {
+            bytes = bounded_product(bytes, spec->shape[k]);
+        }
+        if (bytes == 0 || spec->extent > bytes) {
+            PyErr_SetString(PyExc_ValueError, "a result of a table has no type, or gaps between its elements");
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int check_constants(PyObject *constants)
@@ -211,6 +233,10 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         check_constants(constants) < 0) {
         return NULL;
     }
+    if (arena > MOST_WORK || counters > PyList_GET_SIZE(instructions)) {
+        PyErr_SetString(PyExc_ValueError, "a table has more memory than there is, or more counters than instructions");
+        return NULL;
+    }
     Table *table = (Table *)type->tp_alloc(type, 0);
     PyObject *nothing = PyTuple_New(0);
     if (table == NULL || nothing == NULL) {
@@ -226,7 +252,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     read_counts(table, inputs, constants, results, rows);
     table->loops = PyList_New(0);
     const int failed = table->loops == NULL || (table->inputs = read_specs(inputs, table->n_inputs)) == NULL ||
-                       (table->results = read_specs(results, table->n_results)) == NULL ||
+                       (table->results = read_specs(results, table->n_results)) == NULL || check_results(table) < 0 ||
                        read_writes(table, writes ? writes : nothing, storages ? storages : nothing) < 0 ||
                        write_program(table, instructions, rows) < 0;
     Py_DECREF(nothing);

@@ -14,9 +14,11 @@ typedef struct {
 } Run;
 
 /* Adds to ROWS rows of COLUMNS numbers the products of the numbers of `rows`, `step` apart along the runs, with the rows
- * of the panel, which lie one behind the other: out[i][j] (+)= sum over k of rows[i][k] * panel[k][j]. */
+ * of the panel, which lie one behind the other: out[i][j] (+)= sum over k of rows[i][k] * panel[k][j]. What is lost by
+ * the rounding of `out` is kept in ROWS * COLUMNS numbers for the next time, zeros at first, or left alone for NULL. */
 typedef void (*TileFunction)(
-    const float *const *rows, ptrdiff_t step, const Run *runs, int n_runs, const float *panel, float *const *out, int add
+    const float *const *rows, ptrdiff_t step, const Run *runs, int n_runs, const float *panel, float *const *out, int add,
+    float *lost
 );
 
 typedef struct {

@@ -1,10 +1,13 @@
 /* Windows: what the functions for convolutions are given, checked, and cut into blocks. */
 #include "windows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "workers.h"
+
 #define LEAST_WORK 4e6 /* multiplications that are worth a thread: a tenth of a millisecond */
-#define MOST_SEEN 3e13 /* numbers of a block with its margins: an address space of 47 bits holds no more */
+#define LEAST_COPIED (1 << 18) /* numbers that are worth a thread */
 #define MOST_UNDER_WINDOW 1e12 /* so that the product of two counts of its chunks stays below 2^63 */
 
 static const char *const OUT_OF_RANGE = "a stride, dilation or margin is out of range";
@@ -180,8 +183,7 @@ npy_intp band_numbers(const Windows *at)
     return at->inside ? 0 : block.images * block.extent[0] * block.extent[1] * block.extent[2] * at->x.size[4];
 }
 
-/* The places of an axis that are in the space: from `low` on, so many. */
-static npy_intp real_places(npy_intp start, npy_intp extent, npy_intp size, npy_intp *low)
+npy_intp real_places(npy_intp start, npy_intp extent, npy_intp size, npy_intp *low)
 {
     *low = start < 0 ? -start : 0;
     const npy_intp high = start + extent > size ? size - start : extent;
@@ -233,4 +235,69 @@ Band band_of_block(const Windows *at, const Block *block, float *room)
         }
     }
     return (Band){room, {block->extent[0] * plane, plane, line, x->size[4]}};
+}
+
+/* All that windows see. */
+static Block whole_block(const Windows *at)
+{
+    Block block = {.images = at->x.size[0]};
+    for (int i = 0; i < SPACE; i++) {
+        block.count[i] = at->y.size[i + 1];
+        block.start[i] = -at->pad[i];
+        block.extent[i] = (block.count[i] - 1) * at->stride[i] + at->reach[i];
+    }
+    return block;
+}
+
+double padded_numbers(const Windows *at)
+{
+    const Block block = whole_block(at);
+    return (double)block.images * (double)block.extent[0] * (double)block.extent[1] * (double)block.extent[2] *
+           (double)at->x.size[4];
+}
+
+typedef struct {
+    const Windows *at;
+    Block block;
+    float *room;
+} Padding;
+
+static void pad_line(const void *given, ptrdiff_t task, char *scratch, Worker *worker)
+{
+    (void)scratch, (void)worker;
+    const Padding *work = given;
+    const Numbers *x = &work->at->x;
+    const npy_intp *start = work->block.start, *extent = work->block.extent, plane = task / extent[1];
+    const npy_intp i = start[0] + plane % extent[0], j = start[1] + task % extent[1];
+    const int real = i >= 0 && i < x->size[1] && j >= 0 && j < x->size[2];
+    const float *from = x->data + plane / extent[0] * x->step[0];
+    float *to = work->room + task * extent[2] * x->size[4];
+    copy_line(work->at, &work->block, real ? from + i * x->step[1] + j * x->step[2] : NULL, to);
+}
+
+float *windows_pad(Windows *at)
+{
+    Padding work = {.at = at, .block = whole_block(at)};
+    const npy_intp *extent = work.block.extent;
+    const double numbers = padded_numbers(at);
+    work.room = numbers < MOST_SEEN ? malloc((size_t)numbers * sizeof(float)) : NULL;
+    if (work.room == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (!do_tasks(pad_line, &work, at->x.size[0] * extent[0] * extent[1], numbers < LEAST_COPIED ? 1 : at->threads, 0)) {
+        free(work.room);
+        return NULL;
+    }
+    at->x.data = work.room;
+    at->x.step[4] = 1;
+    for (int i = SPACE - 1; i >= -1; i--) {
+        at->x.step[i + 1] = at->x.step[i + 2] * at->x.size[i + 2];
+        if (i >= 0) {
+            at->x.size[i + 1] = extent[i];
+            at->pad[i] = 0;
+        }
+    }
+    at->inside = 1;
+    return work.room;
 }

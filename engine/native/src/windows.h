@@ -7,6 +7,7 @@
 #include "tiles.h"
 
 #define SPACE 3
+#define MOST_SEEN 3e13 /* numbers: an address space of 47 bits holds no more */
 
 typedef struct {
     float *data;
@@ -49,10 +50,19 @@ int windows_cut(Windows *at, npy_intp about);
 npy_intp windows_of_block(const Block *block);
 Block block_of_windows(const Windows *at, npy_intp index);
 
+/* The places of an axis that are in the space, of so many from `start` on: how many, and behind how many others. */
+npy_intp real_places(npy_intp start, npy_intp extent, npy_intp size, npy_intp *low);
+
 /* The numbers that the largest block sees; 0 where no margin makes it necessary to copy them. */
 npy_intp band_numbers(const Windows *at);
 
 /* What a block sees: x itself where there are no margins, else a copy in `room`. */
 Band band_of_block(const Windows *at, const Block *block, float *room);
+
+/* The numbers of x with all its margins. In floats, which do not wrap. */
+double padded_numbers(const Windows *at);
+
+/* Has x be a copy of itself with its margins, which is to be freed; NULL with an error. */
+float *windows_pad(Windows *at);
 
 #endif

@@ -12,6 +12,7 @@
 
 #define ALIGNMENT 64
 #define MOST_THREADS 64
+#define MOST_SCRATCH ((size_t)1 << 28) /* bytes of all threads together, where more than one is at work */
 
 typedef struct {
     TaskFunction function;
@@ -147,6 +148,9 @@ int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threa
         return 0;
     }
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (bytes > MOST_SCRATCH / (size_t)threads) {
+        threads = bytes > MOST_SCRATCH ? 1 : (int)(MOST_SCRATCH / bytes);
+    }
     char *memory = malloc((size_t)threads * bytes + ALIGNMENT);
     if (memory == NULL) {
         PyErr_NoMemory();

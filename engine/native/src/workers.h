@@ -12,9 +12,9 @@ typedef void (*TaskFunction)(const void *work, ptrdiff_t task, char *scratch, Wo
 /* Whether the work is to end, as a signal handler raised: to be asked within a task about each millisecond. */
 int is_stopped(Worker *worker);
 
-/* Does the tasks 0 to count - 1 on so many threads at most, each with `bytes` of its own, aligned to a cache line. Called
- * with the GIL, which others have meanwhile. Returns 0 with an error where there is no memory, or a signal handler raised:
- * not all is done then. */
+/* Does the tasks 0 to count - 1 on so many threads at most, each with `bytes` of its own, aligned to a cache line; on
+ * fewer where that would be much memory. Called with the GIL, which others have meanwhile. Returns 0 with an error where
+ * there is no memory, or a signal handler raised: not all is done then. */
 int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threads, size_t bytes);
 
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,3 +235,46 @@ def test_windows_outside_of_the_space_see_zeros():
         x, w, y, *rest = fitting(pads=pads)
         native_package.native().convolve(x, w, y, *rest)
         assert not y.any(), pads
+
+
+def test_the_error_of_the_filters_gradient_does_not_grow_with_the_windows():
+    at = windows_over("conv", None, (200_000,), (1,), (1,), "same", (1,))
+    rng = np.random.default_rng(0)
+    x, g = [rng.random((1, 200_000, 6)).astype(np.float32) for _ in range(2)]  # positive: sums of sums round most
+    found = _numpy_convolution.FILTERS["tiles"](x, g, at)[0]
+    wanted = x[0].T.astype(np.float64) @ g[0]
+    assert np.abs(found / wanted - 1).max() < 3e-7
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the most memory is not counted here")
+@pytest.mark.parametrize("name", ["convolve", "convolve_filters"])
+def test_memory_hardly_grows_with_threads(name):
+    x, y = np.ones((1, 1, 32, 32, 512), np.float32), np.ones((1, 1, 32, 32, 512), np.float32)
+    w = np.ones((1, 3, 3, 512, 512), np.float32)
+    most = {}
+    for threads in (1, 64):
+        Path("/proc/self/clear_refs").write_text("5")  # the most so far is what there is now
+        before = most_memory()
+        getattr(native_package.native(), name)(x, w, y, (1, 1, 1), (1, 18, 18), (0, 18, 18), threads)
+        most[threads] = most_memory() - before
+    assert most[64] < most[1] + 40_000, most
+
+
+def most_memory() -> int:
+    """The most memory that the process had, in kB."""
+    return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line).split()[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows(), st.sampled_from([np.inf, -np.inf, np.nan]), st.integers(0, 1 << 30))
+def test_what_is_no_number_in_a_filter_reaches_what_its_place_has_seen(layout, value, seed):
+    at, images, channels, filters = layout
+    rng = np.random.default_rng(seed)
+    _, w, g = operands(at, images, channels, filters, rng)
+    w.flat[rng.integers(w.size)] = value
+    with np.errstate(invalid="ignore"):
+        wanted = _taps.input_gradient(np, g, w, at)
+        for dtype in (np.float32, np.float64):
+            found = _numpy_convolution.input_gradient(g.astype(dtype), w.astype(dtype), at)
+            np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
+            np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))

@@ -281,6 +281,26 @@ def _fill_tiles(direction: str, at: Windows, channels: int, filters: int) -> boo
     return (channels if direction == "input" else filters) >= FEWEST_COLUMNS
 
 
+_WITH_MARGINS: Final = ("tiles", "flipping")
+"""Routes to the input's gradient that multiply margins of the output's, too: a zero times infinity is NaN, which the
+gradient has nothing of."""
+
+
+def _all_finite(w: Array, out: Array, at: Windows) -> bool:
+    """Whether all filters are finite, where `out` is the input's gradient: all of them meet in what one window sees.
+
+    Such a look takes 3 us, one at all the filters of a large layer a millisecond.
+    """
+    first = [-(-before // s) for s, (before, _) in zip(at.stride, at.pads, strict=True)]
+    begin = [o * s - before for o, s, (before, _) in zip(first, at.stride, at.pads, strict=True)]
+    end = [b + reach for b, reach in zip(begin, at.reach, strict=True)]
+    if all(o < n for o, n in zip(first, at.out, strict=True)) and all(e <= n for e, n in zip(end, at.space, strict=True)):
+        seen = out[(0, *[slice(*places) for places in zip(begin, end, at.dilation, strict=True)])]
+        if np.isfinite(seen).all():
+            return True
+    return bool(np.isfinite(w).all())
+
+
 def forward(x: Array, w: Array, at: Windows) -> Array:
     """The convolution of `x` (batch, *space, channels) with `w` (*window, channels, filters)."""
     shape = (len(x), *at.out, w.shape[-1])
@@ -294,7 +314,11 @@ def input_gradient(g: Array, w: Array, at: Windows) -> Array:
     shape = (len(g), *at.space, w.shape[-2])
     if not (prod(shape) and g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return INPUT[chosen_route("input", at, w.shape[-2], w.shape[-1], g.dtype)](g, w, at)
+    route = chosen_route("input", at, w.shape[-2], w.shape[-1], g.dtype)
+    out = INPUT[route](g, w, at)
+    if route in _WITH_MARGINS and prod(at.window) > 1 and not _all_finite(w, out, at):
+        return _input_by_scattering(g, w, at)
+    return out
 
 
 def filter_gradient(x: Array, g: Array, at: Windows) -> Array:

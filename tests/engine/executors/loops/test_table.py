@@ -98,11 +98,48 @@ def test_other_arrays_go_elsewhere(wrong: Any) -> None:
         (np.matmul, (*ADD, 2, 0), (1, 10, 10, 11), (0, 0, 0, 40, 4, 40, 4, 40, 4), ()),
         (np.add, (*ADD, 2, 0), (0,), (4, 4, 4), ()),
         (np.add, ADD, N, (4, 4, 4), ()),
+        (np.add, (*ADD, 2, 0), (2**62 + 1,), (4, 4, 4), ()),  # whose product with a stride wraps to 0
+        (np.add, (*ADD, 2, 0), (1,), (4, 4, 4), (2**60 + 1, 16, 16, 16)),
+        (np.add, (*ADD, 2, 2**63 - 4), N, (4, 4, 4), ()),
+        (np.matmul, (*ADD, 2, 0), (1, 2**61 + 1, 1, 1), (0, 0, 0, 8, 4, 40, 4, 8, 4), ()),
     ],
 )
 def test_no_instruction_leaves_its_memory(instruction: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="instruction"):
         table([(loop(instruction[0]), *instruction[1:])])
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"results": ((FLOAT, (10,), (4096,)),)}, "gaps between its elements"),
+        ({"results": (None,)}, "no type"),
+        ({"inputs": ((FLOAT, (2**62, 5), (2**62, 4)), ROW)}, "larger than memory"),
+        ({"arena": 2**63 - 1}, "more memory than there is"),
+        ({"counters": 2**61}, "more counters than instructions"),
+        ({"rows": (2**63 - 1,)}, "more than there are"),
+    ],
+)
+def test_memory_that_is_not_there_is_refused(more: dict[str, Any], error: str) -> None:
+    given = {"inputs": (ROW, ROW), "results": (ROW,), "arena": 0, "rows": (), "counters": 0} | more
+    with pytest.raises(ValueError, match=error):
+        native().Table(
+            given["inputs"],
+            (),
+            given["results"],
+            given["arena"],
+            [],
+            lambda *xs: "refused",
+            given["rows"],
+            given["counters"],
+        )
+
+
+@pytest.mark.parametrize("stride", [2**61, 2**62, -(2**62)])
+def test_no_row_of_a_loop_leaves_its_memory_by_wrapping(stride: int) -> None:
+    steps = 2**64 // abs(stride) + 1
+    with pytest.raises(ValueError, match="leaves the memory"):
+        rows_added(ZERO, ("begin", 0, ROW_OF, 0, 0, stride), added(), ("again", 0, steps, 2, ROW_OF, 0, 0, stride))
 
 
 def test_runs_go_block_by_block() -> None:
