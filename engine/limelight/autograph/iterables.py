@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -22,8 +23,8 @@ MOST_UNROLLED: Final = 16
 class Steps(NamedTuple):
     """An iteration in a graph: how often, and what the k-th step sees.
 
-    `rows` is a nest of tensors whose k-th rows the steps see (None if they are made from k alone); `value(k, row)` is
-    what the loop variable becomes.
+    `rows` is a nest of tensors of `count` rows, whose k-th ones the steps see (None if they are made from k alone);
+    `value(k, row)` is what the loop variable becomes.
     """
 
     count: Any  # an int, or an integer tensor
@@ -135,14 +136,23 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
         counts = {x.count for x in parts}
         if len(counts) > 1 and (strict or any(x.rows is not None for x in parts)):
             raise ControlFlowError(f"zip() of different numbers of rows, {sorted(counts)}; cut them first, x[:n]")
-    count = parts[0].count
-    rows = tuple([x.rows for x in parts if x.rows is not None])
-    return Steps(count, rows or None, lambda k, row: _zipped(parts, k, row))
+    if any(x.rows is None for x in parts):
+        return _zipped_with_ranges(parts, strict)
+    rows = tuple([x.rows for x in parts])
+    return Steps(
+        parts[0].count, rows, lambda k, row: tuple([x.value(k, r) for x, r in builtins.zip(parts, row, strict=True)])
+    )
 
 
-def _zipped(parts: list[Steps], k: Any, row: Any) -> tuple[Any, ...]:
-    feed = iter(row or ())
-    return tuple([x.value(k, next(feed) if x.rows is not None else None) for x in parts])
+def _zipped_with_ranges(parts: list[Steps], strict: bool) -> Steps:
+    """The steps of all `parts`, of which the shortest is known only at run time: their rows are picked one by one."""
+    if strict and len(parts) > 1:
+        raise ControlFlowError(
+            "zip(strict=True) of a range of tensors: a graph cannot tell that the numbers of rows differ; "
+            "check them before, with ll.debug.check, and write zip()"
+        )
+    count = functools.reduce(lambda a, b: apply(get("minimum"), (a, b)), [x.count for x in parts])
+    return Steps(count, None, lambda k, _: tuple([x.value(k, row_of(x.rows, k)) for x in parts]))
 
 
 @in_place_of_python

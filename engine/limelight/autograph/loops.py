@@ -1,9 +1,10 @@
 """`while` and `for`.
 
-`for` over rows or a range of tensors is a `scan`; with `break` or `return` in it a `while_loop`. Where a variable is
-None at first and a tensor later, the first round is traced apart, if it is known that there is one. The rounds of a
-Python loop after a `break` that a tensor decides become conditionals one after the other. A condition with an effect
-is evaluated before the loop and at the end of its body, so as often as Python would.
+`for` over rows is a `scan`; over a range of tensors, or with `break` or `return` in it, a `while_loop`, in which each
+example of a batch makes steps of its own. Where a variable is None at first and a tensor later, the first round is
+traced apart, if it is known that there is one. The rounds of a Python loop after a `break` that a tensor decides become
+conditionals one after the other. A condition with an effect is evaluated before the loop and at the end of its body, so
+as often as Python would.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def for_stmt(
         always = isinstance(steps.count, int) and steps.count > 0 and (extra_test is None or extra_test() is True)
         carried = Carried(names, get_state, set_state, body, _FOR, options["shared"], always, extra_test)
         try:
-            if extra_test is None:
+            if extra_test is None and (steps.rows is not None or isinstance(steps.count, int)):
                 _scanned(carried, steps, body)
             else:
                 _until(carried, steps, extra_test, body)
@@ -238,8 +239,10 @@ def _scanned(carried: Carried, steps: Steps, body: Callable[[Any], None]) -> Non
     carried.stage(_trial(steps, body), build)
 
 
-def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any], body: Callable[[Any], None]) -> None:
+def _until(carried: Carried, steps: Steps, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]) -> None:
     def condition(k: Any, *inner: Any) -> Any:
+        if extra_test is None:
+            return k < steps.count
         with carried.during(inner):
             return apply(get("logical_and"), (k < steps.count, truth(extra_test())))
 

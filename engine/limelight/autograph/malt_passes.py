@@ -185,8 +185,15 @@ def _with_blocks(node: Any, context: Any, without_else: set[Position]) -> Any:
     return _ControlFlow(context, without_else).visit(node)
 
 
+class _Activity(activity.ActivityAnalyzer):  # type: ignore[misc]  # the library publishes no types
+    """Parameters belong to their function: the library binds them in the code around it, too, with the annotations."""
+
+    def visit_arg(self, node: ast.arg) -> Any:
+        return self.generic_visit(node) if self._track_annotations_only else super().visit_arg(node)
+
+
 def _named(node: Any, context: Any) -> Any:
-    return activity.resolve(qual_names.resolve(node), context, None)
+    return _Activity(context).visit(qual_names.resolve(node))
 
 
 class _ControlFlow(control_flow.ControlFlowTransformer):  # type: ignore[misc]  # the library publishes no types
