@@ -122,8 +122,8 @@ def test_081_assignments_return_the_new_value(stage: Callable[..., Any]) -> None
         ([1.0, 2.0, 3.0], ShapeError, r"a value of shape \(3,\) does not fit a variable of shape \(2,\)"),
         (1.0, ShapeError, r"a value of shape \(\) does not fit"),
         (np.ones((2, 2), "float32"), ShapeError, r"\(2, 2\)"),
-        (np.ones(2), DTypeError, r"a float64 value does not fit a float32 variable; write ll\.astype"),
-        (np.ones(2, "int32"), DTypeError, "a int32 value does not fit a float32 variable"),
+        (np.ones(2), DTypeError, r"a value of float64 does not fit a variable of float32; write ll\.astype"),
+        (np.ones(2, "int32"), DTypeError, "a value of int32 does not fit a variable of float32"),
         ([1j, 2j], DTypeError, "complex values would lose information as float32"),
         ("abc", DTypeError, "cannot make a tensor"),
         (None, DTypeError, "cannot make a tensor"),
@@ -237,7 +237,7 @@ def test_083_variables_are_made_of_values_tensors_arrays_and_functions() -> None
 def test_083_what_cannot_be_an_initial_value_is_refused() -> None:
     with pytest.raises(DTypeError, match="would lose information as int32"):
         ll.Variable(0.5, dtype="int32")
-    with pytest.raises(DTypeError, match="a float32 initial value does not fit a int32 variable"):
+    with pytest.raises(DTypeError, match="an initial value of float32 does not fit a variable of int32"):
         ll.Variable(ll.constant(0.5), dtype="int32")
     with pytest.raises(ShapeError, match=r"initial value of shape \(2,\) for a variable of shape \(3,\)"):
         ll.Variable([1.0, 2.0], shape=(3,))

@@ -68,9 +68,17 @@ def check(what: str, leaves: Sequence[Any]) -> None:
     for x in leaves:
         if not isinstance(x, _KNOWN) and (what == "source" or type(x) is not SparseGradient):
             raise ArgumentError(
-                f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; make it a tensor with "
-                "x = ll.constant(...), tape.watch(x), and compute the target from x"
+                f"tape.gradient: a {what} must be a tensor or a variable, got {_described(x)}; {_instead_of(what, x)}"
             )
+
+
+def _instead_of(what: str, given: Any) -> str:
+    """What to write for a target or source that no tape can know."""
+    if what == "target" and hasattr(given, "trainable_variables"):
+        return "the target comes first: write tape.gradient(loss, module)"
+    if what == "target" and isinstance(given, (float, np.generic)):
+        return "it left the tape as a number: leave out .item(), float(...) and .numpy()"
+    return "make it a tensor with x = ll.constant(...), tape.watch(x), and compute the target from x"
 
 
 def _described(x: Any) -> str:

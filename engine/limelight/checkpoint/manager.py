@@ -317,6 +317,10 @@ def _as_json(x: float) -> float | str:
 
 
 def _positive(name: str, value: Any, least: int = 1) -> int:
+    if name == "step" and (
+        isinstance(value, (float, dict)) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+    ):
+        raise ArgumentError("CheckpointManager.save: the number of steps comes first, metrics by name: save(loss=loss)")
     number = whole("CheckpointManager", name, value)
     if number < least:
         raise ArgumentError(f"CheckpointManager: {name} must be at least {least}, got {number}")

@@ -55,7 +55,8 @@ def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:
     0.0
     """
     if not isinstance(branches, (list, tuple)) or not branches:
-        raise ArgumentError(f"switch: branches must be a list of functions, at least one, got {branches!r}")
+        given = "none" if isinstance(branches, (list, tuple)) else type(branches).__name__
+        raise ArgumentError(f"switch: branches must be a list of functions, at least one, got {given}")
     require_callable("switch", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
     index = as_tensor(index)
     if dtypes.kind(index.dtype) != "integer" or index.spec.size not in (1, None):

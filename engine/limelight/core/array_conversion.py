@@ -14,8 +14,8 @@ from limelight.core.dtypes import DType, DTypeLike
 from limelight.errors import DTypeError, ShapeError
 
 _NO_NUMBER: Final = (
-    "cannot make a tensor of None: it is no number; if it is a size of x.shape, unknown while tracing, write "
-    "ll.shape_of(x)[0], or x.sizes()[0]"
+    "cannot make a tensor of None: it is no number; if a function made it, does that end with `return`? If it is a "
+    "size of x.shape, unknown while tracing, write ll.shape_of(x)[0], or x.sizes()[0]"
 )
 
 
@@ -121,7 +121,7 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     if array.dtype.kind == "O" and _has_none(value):
         raise DTypeError(_NO_NUMBER)
     if array.dtype.kind in "OSUMm":
-        instead = _instead_of(value) if array.dtype.kind == "O" else ""
+        instead = _instead_of(value) if array.dtype.kind == "O" else _TEXT if array.dtype.kind in "US" else ""
         given = instead or f"{array.dtype} values; give booleans, or numbers of at most 64 bits"
         raise DTypeError(f"cannot make a tensor of {given}")
     if wanted is None:
@@ -141,13 +141,17 @@ def _default(array: np.ndarray[Any, Any]) -> DType:
     return dtypes.complex64 if array.dtype.kind == "c" else dtypes.bool_
 
 
+_TEXT: Final = "text, which no tensor holds: write float(text) for a number, an ll.lookup.HashTable for words"
 _WORDS: Final = {"f": "floating", "c": "complex", "i": "integer", "u": "integer", "b": "boolean"}
 """What Python's numbers are called, which have no dtype before they are an array."""
 
 
 def _check_conversion(array: np.ndarray[Any, Any], wanted: DType, kind: str) -> None:
     if array.size and not dtypes.holds(wanted, dtypes.dtype(array.dtype)):
-        raise DTypeError(f"{kind} values would lose information as {wanted.name}; convert them explicitly first")
+        raise DTypeError(
+            f"{kind} values would lose information as {wanted.name}; convert them explicitly first: "
+            f"ll.astype(x, ll.{wanted.name})"
+        )
     if array.size and dtypes.kind(wanted) == "integer" and array.dtype.kind in "iu":
         low, high = int(array.min()), int(array.max())
         outside = [n for n in (low, high) if not dtypes.in_range(n, wanted)]

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 from limelight.core import dtypes, shapes
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.core.shapes import Shape
-from limelight.errors import ShapeError
+from limelight.errors import DTypeError, ShapeError
 
 
 class TensorSpec:
@@ -44,6 +44,11 @@ class TensorSpec:
     ) -> None:
         # None for an unknown rank, which is no Shape: no spec of a graph has it, so that shape rules need not ask
         self.shape = cast(Shape, None) if shape is None else shapes.as_shape(shape)
+        second: object = dtype
+        if type(second) is int:  # np.dtype would say less
+            raise DTypeError(
+                f"TensorSpec: {dtype} is no dtype; sizes are one argument: ll.TensorSpec(({shape}, {dtype}))"
+            )
         self.dtype = dtypes.dtype(dtype)
         self.name = name
 

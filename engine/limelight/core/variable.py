@@ -89,7 +89,7 @@ class Resource:
 def _assigned(variable: VariableSpec, value: TensorSpec) -> TensorSpec:
     if value.dtype != variable.dtype:
         raise DTypeError(
-            f"assign: a {value.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"assign: a value of {value.dtype.name} does not fit a variable of {variable.dtype.name}; "
             f"write ll.astype(value, ll.{variable.dtype.name})"
         )
     if not shapes.compatible(value.shape, variable.shape) and None not in value.shape:
@@ -223,6 +223,8 @@ class Variable(Resource):
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
         spec = VariableSpec(sizes, value.dtype, shapes.flag("Variable", "trainable", trainable), constraint)
+        if name is not None and not isinstance(name, str):
+            raise ArgumentError(f"Variable: name must be a str, got {name!r} ({type(name).__name__})")
         self._name = name_scopes.current_name_scope() + (name or "variable")
         self.spec = spec
         self._uid = new_uid()
@@ -518,7 +520,7 @@ def _converted(given: Any, dtype: DTypeLike | None) -> Tensor:
     wanted = dtypes.dtype(dtype)
     if not dtypes.holds(wanted, given.dtype):
         raise DTypeError(
-            f"a {given.dtype.name} initial value does not fit a {wanted.name} variable; convert it explicitly"
+            f"an initial value of {given.dtype.name} does not fit a variable of {wanted.name}; convert it explicitly"
         )
     return given.astype(wanted)
 

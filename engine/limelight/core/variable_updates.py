@@ -27,7 +27,7 @@ def _fits(name: str, variable: VariableSpec, value: TensorSpec, place: shapes.Sh
     """The variable's spec, if `value` can stand at a place of shape `place` in it."""
     if value.dtype != variable.dtype:
         raise DTypeError(
-            f"{name}: a {value.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"{name}: a value of {value.dtype.name} does not fit a variable of {variable.dtype.name}; "
             f"write ll.astype(value, ll.{variable.dtype.name})"
         )
     common = shapes.broadcast(name, place, value.shape)

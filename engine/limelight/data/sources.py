@@ -68,9 +68,9 @@ def _column(x: Any, path: str) -> np.ndarray[Any, Any]:
         return texts
     try:
         array = x if isinstance(x, np.ndarray) else np.asarray(x) if hasattr(x, "__array__") else as_array(x)
-    except ShapeError as error:
+    except (DTypeError, ShapeError) as error:
         hint = "; arrays side by side are a tuple: from_arrays((x, y))" if isinstance(x, list) else ""
-        raise ShapeError(f"from_arrays: {path}: {error.bare}{hint}") from None
+        raise type(error)(f"from_arrays: {path}: {error.bare}{hint}") from None
     if array.ndim == 0:
         raise ShapeError(f"from_arrays: {path} has no axis: a {type(x).__name__}")
     if array.dtype.kind == "O" and texts_in(array) is None:

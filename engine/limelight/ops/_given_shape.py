@@ -94,7 +94,10 @@ def _of_vector(n_inputs: int, kernel: Callable[..., Any]) -> Callable[..., Any]:
 def rank_of(shape: Tensor) -> int:
     """The number of sizes in a shape that is a tensor."""
     if shape.ndim != 1 or shape.shape[0] is None:
-        raise ShapeError(f"a shape must be a vector of known length, got {shape.spec}")
+        raise ShapeError(
+            f"a shape must be a vector of known length, got {shape.spec}; for the shape of x write x.shape, or "
+            "ll.zeros_like(x) and its like"
+        )
     return shape.shape[0]
 
 

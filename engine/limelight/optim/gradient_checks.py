@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from limelight.core import dtypes, shapes
@@ -27,14 +28,14 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
             "optimizer.apply(*zip(*pairs))"
         )
     if not isinstance(gradients, (list, tuple)) or not isinstance(variables, (list, tuple)):
-        nests = isinstance(gradients, dict) and isinstance(variables, dict)
-        instead = "apply(ll.tree.leaves(gradients), ll.tree.leaves(variables))" if nests else "apply([g], [v])"
         raise ArgumentError(
             f"{name}.apply needs a list of gradients and a list of variables, got {type(gradients).__name__} and "
-            f"{type(variables).__name__}; write {instead}"
+            f"{type(variables).__name__}; {_instead_of(gradients, variables)}"
         )
     if len(gradients) != len(variables):
-        raise ArgumentError(f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables")
+        raise ArgumentError(
+            f"{name}.apply: {len(gradients)} gradients for {len(variables)} variables{_hint_for(variables)}"
+        )
     if not variables:
         raise ArgumentError(
             f"{name}.apply: no variables. Layers create theirs on the first call: ask for trainable_variables "
@@ -49,6 +50,28 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
         if v._uid in seen:
             raise ArgumentError(f"{name}.apply: variable {path_of(v)!r} occurs twice and would be updated twice")
         seen.add(v._uid)
+
+
+def _instead_of(gradients: Any, variables: Any) -> str:
+    """What to write for arguments that are not both lists."""
+    if isinstance(gradients, dict) and isinstance(variables, dict):
+        return "write apply(ll.tree.leaves(gradients), ll.tree.leaves(variables))"
+    if hasattr(gradients, "trainable_variables"):
+        return "gradients come first: write apply(gradients, module)"
+    if isinstance(variables, (list, tuple)) and len(variables) != 1 and isinstance(gradients, Tensor):
+        return "gradients are what a tape answers: write apply(tape.gradient(loss, variables), variables)"
+    if isinstance(variables, Iterator):
+        return "write list(...) of it, without names: [v for name, v in module.named_variables(trainable=True)]"
+    return "write apply([g], [v])"
+
+
+def _hint_for(variables: Any) -> str:
+    """What to write for lists of different lengths."""
+    if not variables:
+        return ": write apply(gradients, variables), or a module in place of its variables"
+    if any(hasattr(x, "trainable_variables") for x in variables):
+        return ", among them modules: give one module, or sum([m.trainable_variables for m in modules], [])"
+    return ": ask for the gradients of the same list, apply(tape.gradient(loss, variables), variables)"
 
 
 def _are_pairs(given: Any) -> bool:

@@ -60,7 +60,8 @@ class _Schedule(ABC):
                     f"{self!r} is a schedule, which has no {name}: the rate of now is "
                     "optimizer.learning_rate(optimizer.step); a rate to assign to is a number: ll.optim.Adam(1e-3)"
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            hint = ": it is a function of the number of updates, which the optimiser counts" if name == "step" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     @abstractmethod
     def _at(self, step: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import ast
 import builtins
 import difflib
 import inspect
+import linecache
 import re
 import sys
 from types import FrameType, MethodType, ModuleType
@@ -32,6 +33,7 @@ _MISFIT: Final = re.compile(
 )
 _NOT_CALLABLE: Final = re.compile(r"'[\w.]+' object is not callable$")
 _OF_METHOD: Final = re.compile(r"unsupported operand type\(s\) for .*'(method|function)'")
+_NO_CONTEXT: Final = re.compile(r"'\w+' object does not support the (asynchronous )?context manager protocol")
 _NO_ITEMS: Final = "'Dataset' object is not subscriptable"
 _ATTRIBUTES: Final = {
     "size": "write x.size for all elements, x.shape[i] along an axis",
@@ -50,7 +52,8 @@ _OTHERS: Final = {
     "concat": "The tensors are one argument, a list or tuple: concat([x, y])",
     "stack": "The tensors are one argument, a list or tuple: stack([x, y])",
     "Progress.show": "Values are given by name: show(loss=loss), or show(**values) of a dictionary",
-    "Layer.weight": ", which makes variables; a layer has them as kernel, bias, table: write layer.kernel",
+    "Layer.weight": "It makes variables; a layer has them as kernel, bias, table: write layer.kernel",
+    "Layer.__call__": "It is called like its method `call`",
     "scatter": "To set elements along an axis, as torch.scatter, write ll.put_along_axis(x, indices, values, axis)",
     "to": "A device alone is given to it: write x.to(device).astype(dtype)",
     "switch": "Branches take no arguments: switch(index, [lambda: f(x), lambda: g(x)])",
@@ -75,6 +78,8 @@ def note_call(error: BaseException) -> None:
         note = _of_attribute(tb.tb_frame, tb.tb_lasti)
     elif _OF_METHOD.match(said):
         note = _of_operand(tb.tb_frame, tb.tb_lasti)
+    elif _NO_CONTEXT.match(said):
+        note = _of_class_entered(tb.tb_frame, tb.tb_lineno)
     else:
         note = _of_item(tb.tb_frame, tb.tb_lasti) if said == _NO_ITEMS else ""
     if note:
@@ -92,7 +97,8 @@ def _of_method(function: Any) -> str:
     owner = function.__qualname__.rpartition(".")[0]
     if not source_line.is_engine(function.__code__) or not owner:
         return ""
-    return f"{function.__qualname__} is a method{_OTHERS.get(function.__qualname__, '')}"
+    said = _OTHERS.get(function.__qualname__, "")
+    return f"{function.__qualname__} is a method{f'. {said}' if said else ''}"
 
 
 def _of_operand(frame: FrameType, instruction: int) -> str:
@@ -104,10 +110,29 @@ def _of_operand(frame: FrameType, instruction: int) -> str:
     return next((_of_method(value) for value in values if inspect.isfunction(value)), "")
 
 
+def _of_class_entered(frame: FrameType, line: int) -> str:
+    """What to write for `with ll.GradientTape as tape:`, which lacks the brackets."""
+    try:
+        (statement,) = ast.parse(
+            linecache.getline(frame.f_code.co_filename, line).strip().removesuffix(":") + ": pass"
+        ).body
+    except (SyntaxError, ValueError):
+        return ""
+    for item in statement.items if isinstance(statement, ast.With) else ():
+        kind, text = _value(item.context_expr, frame), ast.unparse(item.context_expr)
+        if inspect.isclass(kind) and kind.__module__.startswith("limelight."):
+            return f"{text} is a class; the block is entered by one of its objects: write with {text}()"
+    return ""
+
+
 def _of_misfit(match: re.Match[str], frame: FrameType, instruction: int) -> str:
     """What to write where the arguments do not fit."""
     function = _called(frame, instruction, match[1])
-    if function is None or not (source_line.is_engine(function.__code__) or _is_made(function)):
+    if (
+        function is None
+        or function.__name__ == "_calling"
+        or not (source_line.is_engine(function.__code__) or _is_made(function))
+    ):
         return ""
     name, signature = _form(function)
     if function.__module__.startswith("limelight.random.") and _is_given_a_generator(frame, instruction):

@@ -1,7 +1,8 @@
 """Notes on Python's own errors where a container was taken for a tensor, or a tensor for a container.
 
 A list of tensors that is computed with like a tensor: an argument `[1.0, 2.0]` of a staged or differentiated function
-is a container of two tensors. The state of a recurrent cell, one tensor, that is unpacked like other libraries' pair.
+is a container of two tensors. The one result of a recurrent layer, that is unpacked like other libraries' pair. A
+dataset that is taken for one of its elements, or for the iterator over them.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from limelight.user_code.hints import add_note
 
 _OPERANDS: Final = ("unsupported operand type", "can't multiply sequence", "bad operand type for unary")
 _UNPACKED: Final = ("too many values to unpack", "not enough values to unpack")
+_NO_ITERATOR: Final = "'Dataset' object is not an iterator"
 _STATE_ALONE: Final = ("GRUCell", "RNNCell")
+_OUTPUT_ALONE: Final = ("LSTM", "GRU", "RNN", "Bidirectional")
+_FIRST: Final = "next(iter(dataset))"
 
 
 def note_container(error: BaseException) -> None:
-    """Adds a note to a TypeError or ValueError of Python's, if a list of tensors or a cell's state brought it about."""
+    """Adds a note to a TypeError or ValueError of Python's, if a container was taken for what it is not."""
     tb = error.__traceback__
     if tb is None or type(error) not in (TypeError, ValueError):
         return
@@ -31,8 +35,13 @@ def note_container(error: BaseException) -> None:
     said = str(error)
     if type(error) is TypeError and said.startswith(_OPERANDS):
         note = _of_list(tb.tb_frame, tb.tb_lasti)
+    elif type(error) is TypeError and said == _NO_ITERATOR:
+        note = (
+            "A dataset may be gone over again and again, and each iterator is a pass: write batches = iter(dataset) "
+            f"before the loop and next(batches) in it, {_FIRST} for the first element alone"
+        )
     elif type(error) is ValueError and said.startswith(_UNPACKED):
-        note = _of_state(tb.tb_frame, tb.tb_lineno)
+        note = _of_unpacked(tb.tb_frame, tb.tb_lineno)
     else:
         return
     if note:
@@ -56,19 +65,41 @@ def _of_list(frame: FrameType, instruction: int) -> str:
     return ""
 
 
-def _of_state(frame: FrameType, line: int) -> str:
-    """What to write for `y, h = cell(x, h)`."""
+def _of_unpacked(frame: FrameType, line: int) -> str:
+    """What to write for `y, h = cell(x, h)`, for `x, y = dataset`."""
     try:
         (statement,) = ast.parse(linecache.getline(frame.f_code.co_filename, line).strip()).body
     except (SyntaxError, ValueError):
         return ""
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+    if not isinstance(statement, ast.Assign):
         return ""
-    kind = type(_value(statement.value.func, frame))
-    if kind.__name__ not in _STATE_ALONE or not kind.__module__.startswith("limelight."):
+    if isinstance(statement.value, ast.Call):
+        return _of_result(statement.value, _value(statement.value.func, frame))
+    value, name = _value(statement.value, frame), ast.unparse(statement.value)
+    if not type(value).__module__.startswith("limelight."):
         return ""
-    call = ast.unparse(statement.value)
-    return f"A {kind.__name__} returns one tensor, its next state, which is its output as well: write h = {call}"
+    if type(value).__name__ == "Dataset":
+        return f"{name} is a dataset, not an element of one: write {_FIRST.replace('dataset', name)}, or go over it"
+    if hasattr(type(value), "_uid"):
+        return f"{name} is one tensor, {value.spec}, and unpacking goes over its first axis"
+    return ""
+
+
+def _of_result(call: ast.Call, layer: Any) -> str:
+    """What to write where the one result of a recurrent layer or cell was unpacked."""
+    kind, text = type(layer), ast.unparse(call)
+    if getattr(layer, "__qualname__", "") == "clip_by_global_norm" and layer.__module__.startswith("limelight."):
+        return "The gradients are returned alone: their norm is ll.optim.global_norm(gradients)"
+    if not kind.__module__.startswith("limelight."):
+        return ""
+    if kind.__name__ in _STATE_ALONE:
+        return f"A {kind.__name__} returns one tensor, its next state, which is its output as well: write h = {text}"
+    if kind.__name__ in _OUTPUT_ALONE and not getattr(getattr(layer, "forward", layer), "return_state", True):
+        return (
+            f"{ast.unparse(call.func)} returns its output alone, without a state: write y = {text}, or make it with "
+            "return_state=True"
+        )
+    return ""
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:

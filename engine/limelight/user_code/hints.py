@@ -245,6 +245,10 @@ _MOST_LISTED: Final = 8
 
 def _near_names(module: Any, name: str) -> str:
     """The attributes of a module with a similar name; without any, those that it was given."""
+    for kind in type(module).__mro__:
+        near = [] if "__init__" in vars(kind) else difflib.get_close_matches("__init__", vars(kind), 1, 0.66)
+        if near and inspect.isfunction(vars(kind)[near[0]]):
+            return f"{kind.__name__}.{near[0]}, which might make it, is not called: the constructor is called __init__"
     own = [key for key in vars(module) if not key.startswith("_")]
     of_class = [key for kind in type(module).__mro__ for key in vars(kind) if not key.startswith("_")]
     close = [*difflib.get_close_matches(name, own, 2, 0.7), *difflib.get_close_matches(name, of_class, 2, 0.7)]

@@ -133,7 +133,7 @@ def test_what_does_not_fit_a_variable_is_not_assigned(staged: bool, clean: Clean
         (lambda: v.assign(v3), ShapeError, r"assign: .*\(3,\) does not fit .*\(2,\)"),
         (lambda: v.assign_add(m23), ShapeError, r"\(2, 3\)"),
         (lambda: flag.assign_sub(True), DTypeError, r"a bool variable is no number; write v\.assign\("),
-        (lambda: v.assign(i2), DTypeError, r"a int32 value does not fit a float32 variable; write ll\.astype"),
+        (lambda: v.assign(i2), DTypeError, r"a value of int32 does not fit a variable of float32; write ll\.astype"),
         (lambda: v.assign(np.zeros(2)), DTypeError, "float64"),
         (lambda: i.assign(0.5), DTypeError, "would lose information as int32"),
         (lambda: i.assign_sub(2**31), DTypeError, "2147483648 does not fit into int32"),

@@ -130,3 +130,42 @@ def test_a_class_of_users_may_have_an_attribute_of_this_name():
     net.trainable = np.array([True, False])
     net.requires_grad = [0, 1]
     assert net.trainable.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ["init", "_init_", "__int__"])
+def test_a_constructor_of_another_name_is_told_of(name: str) -> None:
+    def make(self: Any) -> None:
+        self.head = ll.nn.Dense(2)
+
+    kind = type("Net", (ll.Module,), {name: make, "call": lambda self, x: self.head(x)})
+    with pytest.raises(AttributeError, match=rf"Net.{name}, which might make it, is not called: .* called __init__"):
+        kind()(x)
+
+
+def test_a_class_that_is_entered_without_brackets() -> None:
+    with pytest.raises(TypeError) as caught, loose.GradientTape:
+        pass
+    call_notes.note_call(caught.value)
+    assert "loose.GradientTape is a class; the block is entered by one of its objects" in " ".join(notes(caught.value))
+
+
+def test_a_norm_that_is_unpacked_beside_the_clipped_gradients() -> None:
+    with pytest.raises(ValueError, match="unpack") as caught:
+        _, _ = ll.optim.clip_by_global_norm([x, x, x], 1.0)
+    call_notes.note_call(caught.value)
+    assert "their norm is ll.optim.global_norm(gradients)" in " ".join(notes(caught.value))
+
+
+@pytest.mark.parametrize("change", [lambda t, net: t.gradient(net, x), lambda t, net: t.gradient(1.0, net)])
+def test_a_target_that_is_none(change: Callable[[Any, Any], Any]) -> None:
+    with ll.GradientTape() as tape:
+        pass
+    with pytest.raises(ll.errors.ArgumentError, match=r"the target comes first|it left the tape as a number"):
+        change(tape, ll.nn.Dense(2))
+
+
+def test_metrics_of_a_manager_are_given_by_name(tmp_path: Any) -> None:
+    manager = ll.CheckpointManager({"net": ll.nn.Dense(2)}, tmp_path)
+    for loss in (0.5, ll.constant(0.5)):
+        with pytest.raises(ll.errors.ArgumentError, match=r"metrics by name: save\(loss=loss\)"):
+            manager.save(loss)  # type: ignore[arg-type]  # the mistake

@@ -165,8 +165,7 @@ def _mixing_message(op: Op, handles: list[Any], uniform: Any, target: DType) -> 
 
 def _operand_in_code(op: Op, wrong: list[int]) -> str | None:
     """How the user wrote the one operand that is wrong, if it is one of an operator's."""
-    written = operand_text.operands(op.name) if len(wrong) == 1 else None
-    return None if written is None or wrong[0] > 1 else written[wrong[0]]
+    return (operand_text.operand(op.name, wrong[0], 2) or None) if len(wrong) == 1 and wrong[0] <= 1 else None
 
 
 def _refusal(op: Op, accepts: str, got: DType, wrong: list[int], beside: DType | None = None) -> str:

@@ -57,9 +57,16 @@ def checked_activation(owner: str, given: Any) -> Activation | None:
 
 def checked_size(owner: str, name: str, given: Any) -> int:
     """`given`, which must be a positive int."""
+    if isinstance(given, Tensor) and given.ndim:
+        raise ArgumentError(f"{owner}: {name} must be a positive int, got {given.spec}{_made_first(owner)}")
     if isinstance(given, bool) or not hasattr(given, "__index__") or given.__index__() < 1:
         raise ArgumentError(f"{owner}: {name} must be a positive int, got {given!r}")
     return int(given)
+
+
+def _made_first(owner: str) -> str:
+    """What to write where a layer's class was given the input of the layer."""
+    return f". A layer is made once, and the layer is called: layer = {owner}(...), layer(x)"
 
 
 def checked_sizes(owner: str, name: str, given: Any) -> Any:
@@ -178,7 +185,9 @@ def call_mismatch(
     by_name = f"; by name also {', '.join(settings)}" if first else f", only settings by name: {', '.join(settings)}"
     takes += by_name if settings else ""
     if len(args) > len(first) and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        shown = ", ".join(map(repr, args))
+        shown = ", ".join([str(x.spec) if isinstance(x, Tensor) else repr(x) for x in args])
+        if any(isinstance(x, Tensor) and x.ndim for x in args):
+            return f"{takes}. Got {name}({shown}){_made_first(name)}"
         sizes = ": sizes of the inputs are not given, the first call finds them" if first or settings else ""
         return f"{takes}. Got {name}({shown}){sizes}{_by_name(parameters, settings, args[len(first)])}"
     unknown = [k for k in kwargs if k not in parameters]

@@ -11,6 +11,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn import initializers
 from limelight.nn.initializers import Initializer, Sizes
+from limelight.nn.layers.channels_first import warn_if_channels_first
 from limelight.nn.layers.constructor_checks import (
     Activation,
     check_spatial,
@@ -71,7 +72,14 @@ class _Convolution(Layer):
     def ready(self, x: TensorLike) -> Tensor:
         x = as_tensor(x)
         check_spatial(repr(self), self.window, x)
+        if self._features is None:
+            warn_if_channels_first(self, self._windows, x)
         return super().ready(x)
+
+    @property
+    def _windows(self) -> tuple[int, ...]:
+        """The size of the kernel along each spatial axis."""
+        return self.window if isinstance(self.window, tuple) else (self.window, self.window)
 
     def finished(self, y: Tensor) -> Tensor:
         """`y` with bias and activation."""
@@ -81,8 +89,7 @@ class _Convolution(Layer):
 
     def make(self, kernel: Sizes, initializer: Initializer) -> None:
         """Makes the weights; `kernel` is the shape without the window, which goes first."""
-        window = self.window if isinstance(self.window, tuple) else (self.window, self.window)
-        self.kernel = self.weight("kernel", (*window, *kernel), initializer)
+        self.kernel = self.weight("kernel", (*self._windows, *kernel), initializer)
         if self.use_bias:
             self.bias = self.weight("bias", (self.filters,), self.bias_initializer)
 
@@ -92,7 +99,8 @@ class Conv(_Convolution):
 
     The kernel, of shape (*window, channels / groups, filters), and the bias, of shape (filters,), are made on the first
     call. Unless told otherwise it pads, so that a stride of 1 keeps the size; in PyTorch and Keras it does not
-    (`padding="valid"`). Channels are the last axis.
+    (`padding="valid"`). Channels are the last axis; a first input of squares behind 1 or 3 channels, as PyTorch has
+    them, is warned of.
 
     Args:
         filters: how many channels the result has.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from limelight.core import attachments, dispatch, module_calls
@@ -68,9 +69,10 @@ class Sequential(Module):
         >>> model(ll.ones((2, 3))).shape
         (2, 1)
         """
-        if not callable(layer):
-            hint = _hint_for(layer)
-            raise ArgumentError(f"Sequential takes layers and functions, got {type(layer).__name__}{hint}")
+        given: Any = layer
+        if not callable(given) or (isinstance(given, type) and issubclass(given, Module)):
+            kind = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+            raise ArgumentError(f"Sequential takes layers and functions, got {kind}{_hint_for(given)}")
         if self._traced:
             raise ArgumentError(
                 "Sequential: a staged function has traced this model, and would go on without a layer that is added "
@@ -149,8 +151,13 @@ def _hint_for(given: Any) -> str:
     """What to write instead of something that cannot be called."""
     if isinstance(given, (list, tuple)):
         return "; write Sequential(*layers)"
-    if isinstance(given, str) and given in activations_by_name():
-        return f"; write ll.nn.{given}"
+    if isinstance(given, type):
+        return f": a layer is made first, write {given.__name__}(...)"
+    if given is None:
+        return "; leave it out, or write ll.nn.Identity()"
+    if isinstance(given, str):
+        near = get_close_matches(given.lower(), activations_by_name(), n=1)
+        return f"; write ll.nn.{near[0]}" if near else ", and no function has that name"
     if isinstance(given, Tensor):
         return (
             "; of a function give the function itself, as ll.nn.relu, or a lambda: lambda x: ll.nn.leaky_relu(x, 0.1)"

@@ -16,7 +16,7 @@ from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._given_shape import as_shape, defop_with_shape, hide_rest_parameter, keyword_error, run_on_device
 
 __all__ = [
@@ -54,6 +54,24 @@ _full = defop_with_shape(
 )
 
 
+_KINDS = ("bool", "integer", "floating", "complex")
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor) or hasattr(x, "__as_tensor__")
+
+
+def _one_number(name: str, x: Any, dtype: DTypeLike | None) -> Tensor:
+    """A number that is a tensor, of the dtype asked for: staged, it is known when the graph runs."""
+    x = as_tensor(x)
+    if x.spec.size != 1:
+        raise ShapeError(f"{name} needs one number, got {x.spec}; for an array write ll.broadcast_to(x, shape)")
+    wanted = x.dtype if dtype is None else dtypes.dtype(dtype)
+    if _KINDS.index(dtypes.kind(x.dtype)) > _KINDS.index(dtypes.kind(wanted)):
+        raise DTypeError(f"{name}: {x.spec} does not fit the dtype {wanted.name}; write ll.astype(x, ll.{wanted.name})")
+    return (x.reshape(()) if x.ndim else x).astype(wanted)
+
+
 def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
     result_dtype = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
     if dtype is not None and value not in (0, 1) and not dtypes.fits(value, result_dtype):
@@ -69,7 +87,7 @@ def full(
 
     Args:
         shape: its sizes; may be an integer vector (see `shape_of`).
-        fill_value: the Python number.
+        fill_value: the number; of a tensor of one element with its gradient.
         *rest: none: what follows is given by name.
         dtype: by default the one that the number would have.
         device: where the result is; by default where the scope around says.
@@ -79,6 +97,7 @@ def full(
 
     Raises:
         DTypeError: the number does not fit the dtype.
+        ShapeError: it is a tensor of several.
         CallError: more is given by position.
 
     >>> import limelight as ll
@@ -89,6 +108,8 @@ def full(
         raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
         return run_on_device(device, full, shape, fill_value, dtype=dtype)
+    if _is_tensor(fill_value):
+        return _one_number("full", fill_value, dtype).broadcast_to(as_shape(shape))
     return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
 
 
@@ -166,7 +187,7 @@ def full_like(
 
     Args:
         x: any tensor.
-        fill_value: the Python number.
+        fill_value: the number; of a tensor of one element with its gradient.
         *rest: none: what follows is given by name.
         dtype: another dtype than that of `x`.
         device: another device than that of `x`.
@@ -176,6 +197,7 @@ def full_like(
 
     Raises:
         DTypeError: the number does not fit the dtype.
+        ShapeError: it is a tensor of several.
         CallError: more is given by position.
 
     >>> import limelight as ll
@@ -187,6 +209,8 @@ def full_like(
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, full_like, x, fill_value, dtype=dtype)
+    if _is_tensor(fill_value):
+        return _one_number("full_like", fill_value, dtype or x.dtype).broadcast_to(x.sizes())
     return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
 
 
@@ -365,10 +389,10 @@ def linspace(
     """`num` numbers at equal distances from `start` to `stop`.
 
     Args:
-        start: the first number.
+        start: the first number; of a tensor of one element, as `stop`, with its gradient.
         stop: the last number.
         num: how many, at least 0.
-        dtype: by default float32, or complex64 where a bound is complex.
+        dtype: by default that of a tensor, else float32, or complex64 where a bound is complex.
         device: where the result is; by default where the scope around says.
         endpoint: whether `stop` is one of the numbers, the last. True.
 
@@ -389,9 +413,23 @@ def linspace(
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
     if device is not None:
         return run_on_device(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
+    if _is_tensor(start) or _is_tensor(stop):
+        return _between(start, stop, num, dtype, endpoint)
     if dtype is None:
         dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
     return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
+
+
+def _between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint: bool) -> Tensor:
+    """`linspace` where a bound is a tensor: both are weighted, so that the ends are exact and have gradients."""
+    bounds = [as_tensor(x) for x in (start, stop) if _is_tensor(x)]
+    meeting = dtypes.promote(*[x.dtype for x in bounds]) if dtype is None else dtypes.dtype(dtype)
+    inner = meeting if meeting is not None and dtypes.is_inexact(meeting) else dtypes.float32
+    first, last = (_one_number("linspace", x, inner) if _is_tensor(x) else x for x in (start, stop))
+    real = dtypes.float64 if inner in (dtypes.float64, dtypes.complex128) else dtypes.float32
+    weight = _linspace((), 0.0, 1.0, num, real, endpoint).astype(inner)
+    result = (1.0 - weight) * first + weight * last
+    return result if dtype is None else result.astype(meeting)
 
 
 # eye
@@ -430,6 +468,8 @@ def eye(
     """
     if device is not None:
         return run_on_device(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+    if isinstance(n_rows, (tuple, list)):
+        raise ArgumentError(f"eye: rows and columns are two arguments: write ll.eye({', '.join(map(repr, n_rows))})")
     rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
     if min(rows, columns) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")

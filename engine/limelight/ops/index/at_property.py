@@ -242,7 +242,7 @@ def _of_dtype(variable: Variable, value: TensorLike) -> Tensor:
     part = as_tensor(value) if hasattr(value, "dtype") else constant(value, variable.dtype)
     if part.dtype != variable.dtype:
         raise DTypeError(
-            f"v.at[...]: a {part.dtype.name} value does not fit a {variable.dtype.name} variable; "
+            f"v.at[...]: a value of {part.dtype.name} does not fit a variable of {variable.dtype.name}; "
             f"write ll.astype(value, ll.{variable.dtype.name})"
         )
     return part

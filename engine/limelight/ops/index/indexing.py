@@ -36,7 +36,7 @@ from limelight.core.op import defop
 from limelight.core.repeated_places import change_at
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, method, wrap
-from limelight.errors import ArgumentError, DTypeError, MaskError, ShapeError
+from limelight.errors import ArgumentError, AxisError, DTypeError, MaskError, ShapeError
 from limelight.ops._given_shape import defop_with_shape
 from limelight.ops.index._scatter_add import add_rows, check_places_of_key, checked_places
 from limelight.user_code import source_line
@@ -456,6 +456,8 @@ class _Parser:
         self.axis += mask.ndim
 
     def result(self) -> tuple[Key, Tensor | None]:
+        if self.axis > self.x.ndim:
+            raise AxisError(f"x[...]: too many indices for a tensor of shape {shapes.show(self.x.shape)}")
         key, arrays = among_arrays(tuple(self.key), self.arrays, self.positions)
         if "i" in key:
             return key, arrays[0] if len(arrays) == 1 else _pack_indices(arrays)

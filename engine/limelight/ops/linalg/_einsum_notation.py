@@ -29,9 +29,7 @@ def parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ..
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ArgumentError(
-            f"einsum: {equation!r} has {len(terms)} operands between its commas, but {len(ranks)} were given"
-        )
+        raise ArgumentError(f"einsum: {equation!r} has {len(terms)} operands between its commas, got {len(ranks)}")
     for term in (*terms, right):
         _check_term(equation, term)
     used = set(text) & set(ascii_letters)

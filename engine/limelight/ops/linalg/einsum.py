@@ -219,7 +219,8 @@ def einsum(equation: str, /, *operands: TensorLike) -> Tensor:
     [3.0, 3.0]
     """
     if type(equation) is not str or not operands:
-        raise ArgumentError(f"einsum: write ll.einsum('ij,jk->ik', x, y), with an operand at least; got {equation!r}")
+        given = getattr(equation, "spec", None) or repr(equation)
+        raise ArgumentError(f"einsum: write ll.einsum('ij,jk->ik', x, y), with an operand at least; got {given}")
     if len(operands) == 2:
         x, y = operands
         if type(x) is Tensor and type(y) is Tensor and _steps(equation, (x._data.shape, y._data.shape)) is _PRODUCT:

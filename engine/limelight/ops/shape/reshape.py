@@ -87,7 +87,7 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
         x: any shape and dtype.
         shape: the sizes, one of which may be -1, or while tracing None, as `x.shape` has it for a size that is unknown;
             may be an integer vector (see `shape_of`).
-        *more: none: the sizes are one argument.
+        *more: the other sizes, where they are not a tuple: `x.reshape(2, -1)`.
         copy: makes no difference: as tensors are immutable nobody can tell a copy.
 
     Returns:
@@ -95,14 +95,14 @@ def reshape(x: TensorLike, /, shape: int | Sequence[int] | Tensor, *more: int, c
 
     Raises:
         ShapeError: the number of elements would change, or sizes are negative or missing.
-        ArgumentError: the sizes are given as several arguments.
+        ArgumentError: the sizes are a tuple, and something follows it: elements have no other order.
 
     >>> import limelight as ll
-    >>> ll.reshape(ll.arange(6), (2, -1)).shape
-    (2, 3)
+    >>> ll.reshape(ll.arange(6), (2, -1)).shape, ll.arange(6).reshape(3, 2).shape
+    ((2, 3), (3, 2))
     """
     if more:
-        raise ArgumentError(f"reshape: the sizes are one argument, a tuple: write x.reshape({(shape, *more)})")
+        shape = _joined(shape, more)
     if type(shape) is tuple and type(x) is Tensor and x._device is CPU0 and not active:
         try:
             data = x._data.reshape(shape)
@@ -127,11 +127,20 @@ def ravel(x: TensorLike, /) -> Tensor:
     return reshape(x, (-1,))
 
 
-def _sizes(x: TensorLike, shape: int | Sequence[int | None]) -> tuple[int, ...]:
+def _joined(first: Any, more: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes of `x.reshape(a, b)`, as NumPy's and PyTorch's arrays take them."""
+    if isinstance(first, (tuple, list)) or isinstance(more[-1], str):
+        raise ArgumentError("reshape: elements are in row-major order, and no other can be asked for")
+    return (first, *more)
+
+
+def _sizes(x: TensorLike, shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
     if shape is None:
         raise ShapeError("reshape: needs sizes, got None; write -1 for a vector of all elements")
+    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+        return (shapes.as_size("reshape", shape),)
     if None in shape:
         shape = _with_the_unknown_size(getattr(x, "shape", ()), shape)
     sizes = tuple([n if type(n) is int else shapes.as_size("reshape", n) for n in shape])

@@ -43,19 +43,26 @@ _REVERSED: Final = [tuple(range(rank))[::-1] for rank in range(65)]  # NumPy's a
 def transpose(x: TensorLike, /, axes: Sequence[int] | None = None, *more: int) -> Tensor:
     """`x` with its axes in the order `axes`; reversed when that is None.
 
+    Three axes and more may be given one by one, as in `x.transpose(0, 2, 1)`; two exchange axes in PyTorch and order
+    them in NumPy, and are refused.
+
     Raises ArgumentError unless `axes` names each axis once.
 
     >>> import limelight as ll
     >>> ll.transpose(ll.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    if more:
-        swapped = f"; to exchange two axes ll.swapaxes(x, {axes}, {more[0]})" if len(more) == 1 else ""
+    if len(more) == 1:
         raise ArgumentError(
-            f"transpose: the axes are one argument, a tuple: write x.transpose({(axes, *more)}){swapped}"
+            f"transpose: the axes are one argument, a tuple: write x.transpose({(axes, *more)}); to exchange two axes "
+            f"ll.swapaxes(x, {axes}, {more[0]})"
         )
     x = as_tensor(x)
     rank = x.ndim
+    if more:
+        axes = (axes, *more)  # type: ignore[arg-type]  # the first of several
+    elif isinstance(axes, int):
+        raise ArgumentError(f"transpose: axes must name each of the {rank} axes of {x.spec} in a tuple, got {axes}")
     order = _REVERSED[rank] if axes is None else tuple([shapes.one_axis("transpose", rank, i) for i in axes])
     if len(order) != rank or len(set(order)) != rank:
         raise ArgumentError(f"transpose: axes {axes} must name each of the {rank} axes of {x.spec} once")
