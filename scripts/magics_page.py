@@ -48,8 +48,8 @@ def _row(action: Any) -> str:
     return f"| {f'{flags} `{value}`'.strip() if takes else flags} | {said} |"
 
 
-def _described(method: Any) -> tuple[str, str, str, str]:
-    """The first sentence of the help, its examples, what is the same in plain Python, and what its NAME does."""
+def _described(method: Any) -> tuple[str, ...]:
+    """The first sentence of the help, its examples, what is the same in plain Python, and what its paragraphs tell."""
     written = re.split(r"^(?:positional arguments|options):", method.__doc__, flags=re.MULTILINE)[0]
     written = written.split("\n\n", 2)[2]
     summary = written.split("\n\n")[0].replace("\n", " ").strip()
@@ -57,8 +57,9 @@ def _described(method: Any) -> tuple[str, str, str, str]:
         "\n".join(line[4:] for line in block.rstrip().split("\n"))
         for block in re.findall(r"(?:^    .+\n?)+", written, flags=re.MULTILINE)
     )
-    plain, called = (_told(written, begins) for begins in ("From Python: ", "As a callable: "))
-    return summary, examples, f"From Python: `{plain}`" if plain else "", called and f"As a callable: {called}"
+    plain = _told(written, "From Python: ")
+    told = [f"{begins}{told}" for begins in ("As a callable: ", "In place: ") if (told := _told(written, begins))]
+    return summary, examples, f"From Python: `{plain}`" if plain else "", *told
 
 
 def _told(written: str, begins: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,25 @@ class FakeEntry:
     reason: str = "first call"
 
 
+class FakeCache(list[Any]):
+    """The entries of a trace cache; `history.made` is how many there have been."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history = SimpleNamespace(made=0)
+
+    def append(self, entry: Any) -> None:
+        super().append(entry)
+        self.history.made += 1
+
+
 @dataclass(eq=False)
 class FakeStaged:
     """A staged function with a trace cache that tests fill."""
 
     name: str = "step"
     id: int = 7
-    trace_cache: list[Any] = field(default_factory=list)
+    trace_cache: FakeCache = field(default_factory=FakeCache)
 
     def add(self, graph: Graph, **fields: Any) -> FakeEntry:
         optimised = fields.pop("optimised", graph)

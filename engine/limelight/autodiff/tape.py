@@ -47,7 +47,7 @@ from limelight.autodiff.tape_scopes import Makers, check_known, makers_below
 from limelight.core import devices, dispatch, dtypes, name_scopes, nest, shapes
 from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
-from limelight.core.tensor import Tensor, new_uid, own, stand_ins
+from limelight.core.tensor import Tensor, array_stand_ins, new_uid, own
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, TapeError
 from limelight.user_code import hints, source_line
@@ -249,7 +249,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         if not mask:
             out = below.process(op, inputs, attrs)
             return note_descendants(self._cut_descendants, op, inputs, out) if self._cut_descendants else out
-        inputs = inputs if stand_ins.isdisjoint(map(type, inputs)) else own(inputs)
+        inputs = own(inputs) if array_stand_ins and array_stand_ins[0] in map(type, inputs) else inputs
         if op.vjp is None:
             return self._cut(op, attrs, inputs, below.process(op, inputs, attrs))
         if op.taped is not None or op.multiple:

@@ -25,7 +25,7 @@ from limelight.core.dispatch import apply
 from limelight.core.dtypes import default_for, int32
 from limelight.core.eager.operands import prepare
 from limelight.core.op import get
-from limelight.core.tensor import Tensor, constant, new_uid
+from limelight.core.tensor import Tensor, array_stand_ins, constant, new_uid
 from limelight.errors import ControlFlowError
 from limelight.staging.symbolic import SymbolicTensor
 
@@ -167,10 +167,6 @@ class Blank(np.ndarray[Any, Any]):
 def is_array(x: Any) -> bool:
     """Whether `x` is, or stands for, an array of NumPy's with axes."""
     return (isinstance(x, np.ndarray) or _is_stand_in(x)) and not isinstance(x, Blank) and bool(x.ndim)
-
-
-array_stand_ins: Final[list[Any]] = []
-"""The class whose instances stand for arrays in cells, which a package above registers."""
 
 
 def as_array(x: Any, *made_of: Any) -> Any:

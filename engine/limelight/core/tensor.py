@@ -381,8 +381,11 @@ class TensorRef:
 
 
 _new = object.__new__
-stand_ins: Final[set[type]] = set()
-"""Classes that stand for another library's arrays, which may change in place: who keeps any keeps `own` of them."""
+array_stand_ins: Final[list[Any]] = []
+"""The class whose instances stand for NumPy's arrays in cells, once a package above has registered it.
+
+They may change in place: who keeps any keeps `own` of them.
+"""
 new_uid = itertools.count(1).__next__
 """A number for a tensor or variable that a tape or a trace looks at; never used twice."""
 

@@ -15,7 +15,7 @@ from limelight.graph.ir import Value
 from limelight.staging.key import Call
 from limelight.staging.symbolic import VIEWS, SymbolicTensor
 from limelight.staging.tracer import Tracer
-from limelight.user_code import source_line
+from limelight.user_code import operand_text, source_line
 from limelight.user_code.source_line import Source
 from limelight.user_code.warn_at import warn_at
 
@@ -94,9 +94,11 @@ def warn(name: str, entry: Any, call: Call) -> None:
         return
     paths = " and ".join(sorted(f"`{entry.paths[inputs[x.place]]}`" for x in lost))
     line = lost[0].line or source_line.user_line() or Source("<unknown>", 1, "")
+    anew = operand_text.without_augmentation(line.text)
     message = (
         f"`{name}` changes the NumPy array {paths} in place, and the change is lost: in a staged function a tensor "
-        f"stands for the array, and the caller's stays as it is{source_line.at(line)}. Write `x = x + y` for a new "
-        "tensor in place of `x += y`, return it, and store it outside: `arr[...] = result`"
+        f"stands for the array, and the caller's stays as it is{source_line.at(line)}. Write "
+        f"{f'`{anew}`' if anew else '`x = x + y` in place of `x += y`'} for a new tensor, return it, and store it "
+        "outside: `arr[...] = result`"
     )
     warn_at(line, message, LostChangeWarning)

@@ -131,6 +131,7 @@ class SymbolicTensor(Tensor):
 
 VIEWS: Final = frozenset([
     *("slice", "dynamic_slice", "reshape", "matrix_transpose", "transpose", "squeeze", "expand_dims", "swapaxes"),
+    *("flip", "broadcast_to", "split", "unstack", "diagonal", "real", "imag"),
 ])  # fmt: skip
 """Ops whose counterparts in NumPy give views of an array; the dynamic slice is `arr[i]` of a scalar tensor `i`."""
 

@@ -52,6 +52,8 @@ class Chain(NamedTuple):
         return self.name + "".join([f".{step}" if kind == "." else f"[{step!r}]" for kind, step in self.steps])
 
 
+_NAMELESS: Final = Chain("local", "(...)")
+"""What no name leads to, as in `(folder / "a.txt").write_text(...)`."""
 _GETATTR: Final = Chain("global", "getattr")
 _SETATTR: Final = Chain("global", "setattr")
 
@@ -61,12 +63,14 @@ class Use(NamedTuple):
 
     `how` is "read", "call", "write" (of the chain itself, so of an attribute or item of what its beginning names),
     "target" for a thing that was looked up only to be written to, "escaped" for a function that is handed to `py_func`
-    or `deferred`, which run it each time, or "unknown" for code that cannot be read.
+    or `deferred`, which run it each time, or "unknown" for code that cannot be read. `dropped`: it is read to be called
+    for what that does, as nobody takes the result.
     """
 
     how: str
     chain: Chain
     line: int
+    dropped: bool = False
 
 
 class Uses(NamedTuple):
@@ -207,6 +211,7 @@ class _Visitor(ast.NodeVisitor):
         self._every_name = self._local | self._free | self._names
         self._aliases: dict[str, Any] = {}  # what local names stand for; None where that is something else
         self._outer: set[str] = set()  # what a class's body declares `global` or `nonlocal`
+        self._dropped: ast.expr | None = None  # the expression that is a statement
 
     def visit(self, node: ast.AST) -> _Operand:
         operand: _Operand | None = getattr(self, "visit_" + type(node).__name__, self.generic_visit)(node)
@@ -349,6 +354,10 @@ class _Visitor(ast.NodeVisitor):
         return self.visit(node.orelse)
 
     # Statements
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self._dropped = node.value.value if isinstance(node.value, ast.Await) else node.value
+        self.visit(node.value)
 
     def visit_If(self, node: ast.If) -> None:
         test = self.visit(node.test).value
@@ -507,13 +516,17 @@ class _Visitor(ast.NodeVisitor):
     # Calls
 
     def visit_Call(self, node: ast.Call) -> _Operand:
-        called = self.visit(node.func)
+        called, is_dropped = self.visit(node.func), node is self._dropped
+        if is_dropped and isinstance(called.value, Chain) and called.use >= 0:
+            self.uses[called.use] = self.uses[called.use]._replace(dropped=True)
         operands = [self.visit(x) for x in node.args] + [self.visit(k.value) for k in node.keywords]
         unpacked = any(isinstance(x, ast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords)
         chain = called.value
+        line = (node.func.end_lineno if isinstance(node.func, ast.Attribute) else None) or node.lineno
+        if chain is None and isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Constant):
+            self._note("call", _NAMELESS._replace(steps=((".", node.func.attr),)), line)
         if not isinstance(chain, Chain) or unpacked:
             return _UNKNOWN
-        line = (node.func.end_lineno if isinstance(node.func, ast.Attribute) else None) or node.lineno
         if chain == _GETATTR and len(operands) >= 2 and isinstance(operands[1].value, _Constant):
             return self._extended(operands[0], (".", str(operands[1].value.value)), line)
         if chain == _SETATTR and len(operands) >= 3 and isinstance(operands[1].value, _Constant):

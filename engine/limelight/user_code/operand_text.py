@@ -60,6 +60,34 @@ def operand(op: str, place: int, count: int) -> str:
     return given[place] if len(given[place]) <= _LONGEST else ""
 
 
+def without_augmentation(text: str | None = None) -> str:
+    """What a line would say with a new value: "row = row * 2" for `row *= 2`; "" where it is no such line.
+
+    `text` is the line, by default what the user's line evaluates.
+
+    >>> without_augmentation("row[0] -= a + b")
+    'row[0] = row[0] - (a + b)'
+    """
+    text = source_line.user_segment() if text is None else text
+    node = _parsed(text) if text is not None else None
+    if not isinstance(node, ast.AugAssign):
+        return ""
+    target = ast.unparse(node.target)
+    right = ast.unparse(ast.BinOp(node.target, node.op, node.value))
+    return f"{target} = {right}" if len(right) <= 2 * _LONGEST else ""
+
+
+def without_out() -> str:
+    """What the user's line would say with a new value: "c = np.add(a, b)" for `np.add(a, b, out=c)`; or ""."""
+    text = source_line.user_segment()
+    call = _parsed(text) if text is not None else None
+    given = {k.arg: k.value for k in call.keywords} if isinstance(call, ast.Call) else {}
+    if not isinstance(call, ast.Call) or "out" not in given:
+        return ""
+    call.keywords = [k for k in call.keywords if k.arg != "out"]
+    return f"{ast.unparse(given['out'])} = {ast.unparse(call)}"
+
+
 def subject() -> str:
     """What the user's line reads or moves: "x" of `x.numpy()`, `float(x)`, `print(x)`, `x.to("cpu:1")`; or ""."""
     text = source_line.user_segment()

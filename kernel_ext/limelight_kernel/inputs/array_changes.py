@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
-_MOST_WORK: Final = 10_000
-"""Solutions that are tried to find out whether two arrays overlap: some 0.1 ms."""
 _METHODS: Final = frozenset(["sort", "fill", "partition", "put", "resize", "itemset", "setfield", "byteswap"])
 _IN_PLACE: Final = frozenset(["shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 
@@ -50,46 +46,19 @@ def array_changes(tree: ast.Module) -> ArrayChanges:
     return ArrayChanges(tuple(calls), only_augmented)
 
 
-def sharing(path: str, array: Any, values: Mapping[str, Any]) -> str:
-    """Another input with an array in it that has memory in common with the one at `path`, as code; empty for none.
-
-    Two places of one container may have the same array: then it is the container itself.
-    """
-    if not isinstance(array, np.ndarray):
-        return ""
-    own = re.match(r"\w*", path)[0]  # type: ignore[index]  # it matches anything
-    for other, value in values.items():
-        if type(value) in (np.ndarray, list, tuple, dict):
-            arrays = [leaf for leaf in nest.leaves_of(value) if isinstance(leaf, np.ndarray) and overlap(leaf, array)]
-            if len(arrays) > (other == own):
-                return other
-    return ""
-
-
-def overlap(x: Any, y: Any) -> bool:
-    """Whether arrays have an element in common; yes where that is too hard to say."""
-    try:
-        return np.shares_memory(x, y, max_work=_MOST_WORK)  # type: ignore[arg-type]  # NumPy's types know two numbers
-    except np.exceptions.TooHardError:
-        return True
-
-
-def refuse_shared(
-    changes: ArrayChanges, values: Mapping[str, Any], filename: str, lines: list[str], header: int
-) -> None:
-    """Raises StagedSyntaxError where `+=` changes an array whose memory another input shares; arguments as above."""
-    for name, statement in changes.augmented.items():
-        other = sharing(name, values.get(name), values)
-        if other:
-            where = (filename, statement.lineno, 1, lines[statement.lineno - header - 1])
-            raise StagedSyntaxError(shared(ast.unparse(statement), other), where)
-
-
 def shared(code: str, other: str) -> str:
-    """What is said of code that changes an array whose memory another input shares."""
+    """What is said of code that changes an array whose memory can be reached in another way."""
     return (
         f"`{code}` changes a NumPy array in place whose memory `{other}` shares; in a staged cell each is a "
         f"tensor of its own, and `{other}` would stay as it is. Put that line into a cell above"
+    )
+
+
+def changed_elsewhere(other: str, own: str) -> str:
+    """What is said of code that changes an array itself, where a tensor stands for the same memory."""
+    return (
+        f"the cell changes the NumPy array `{other}` in place, which shares memory with its input `{own}`; in a staged "
+        f"cell a tensor stands for `{own}`, which would stay as it is. Make that change in a cell above"
     )
 
 
@@ -115,9 +84,10 @@ def refuse_casts(
         array, statement = values[name], changes.augmented[name]
         fits = None in spec.shape or spec.shape == array.shape
         if not fits or not np.can_cast(spec.dtype, array.dtype, "same_kind"):
+            anew = ast.unparse(ast.BinOp(statement.target, statement.op, statement.value))
             message = (
-                f"`{ast.unparse(statement)}`: the array `{name}` of {array.dtype}{list(array.shape)} cannot take the "
-                f"result, which is {spec}; NumPy refuses that, too. Write `{name} = {name} ...` for a new array"
+                f"`{ast.unparse(statement)}`: the NumPy array `{name}` of {array.dtype}{list(array.shape)} cannot take "
+                f"the result, which is {spec}; NumPy refuses that, too. Write `{name} = {anew}` for a new array"
             )
             raise StagedSyntaxError(message, (filename, statement.lineno, 1, lines[statement.lineno - header - 1]))
 

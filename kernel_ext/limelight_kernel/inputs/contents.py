@@ -100,8 +100,8 @@ class Holder(NamedTuple):
             x.clear()
             x.extend(new)
         elif isinstance(x, (set, weakref.WeakSet)):
-            x.intersection_update(new)
-            x.update(new)
+            x.difference_update([one for one in set(x) if one not in new])  # `intersection_update` of a WeakSet makes
+            x.update(new)  # references that stay in it when their objects go
         else:
             _put_items(x, new)
 

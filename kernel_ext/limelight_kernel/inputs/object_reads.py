@@ -28,9 +28,9 @@ from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, contents, is_users, reads, step
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
-from limelight_kernel.inputs.contents import attributes, is_opened
-from limelight_kernel.inputs.memories import MEMORY, Memories
-from limelight_kernel.inputs.pins import Pins, by_value
+from limelight_kernel.inputs.contents import CONTAINERS, attributes, is_opened
+from limelight_kernel.inputs.lru_caches import LRU_CACHE, LruCaches
+from limelight_kernel.inputs.pins import HeldPin, Pins, by_value
 from limelight_kernel.inputs.portraits import (
     PLAIN,
     Lent,
@@ -91,11 +91,14 @@ class Way(NamedTuple):
 _VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 
 
-class _EachRun:
+class EachRun:
     """Stands for an object that each run changes while it is traced: no other run is like this one."""
 
+    def __init__(self, value: object) -> None:
+        self.__limelight_name__ = f"{type(value).__name__} as this run finds it"
+
     def __repr__(self) -> str:
-        return "an object that each run of the cell changes"
+        return self.__limelight_name__
 
 
 _STEPS_ON: Final = frozenset(["send", "throw", "close", "__next__"])
@@ -144,11 +147,11 @@ class ObjectReads:
     Args:
         body: what the reader of code takes for the cell's function; it is told what is compared.
         namespace: the notebook's.
-        memories: what functions remember that it calls.
+        lru_caches: what functions remember that it calls.
     """
 
-    def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any], memories: Memories) -> None:
-        self._body, self._memories = body, memories
+    def __init__(self, body: Callable[..., Any], namespace: Mapping[str, Any], lru_caches: LruCaches) -> None:
+        self._body, self._lru_caches = body, lru_caches
         self._compared: set[tuple[types.CodeType, Chain]] = set()  # by the code that reads it
         vars(body)["__limelight_compared__"] = self._compared
         self._namespace = namespace
@@ -182,6 +185,10 @@ class ObjectReads:
         self._last = self._arguments(inputs)
         return self._last
 
+    def as_they_are(self) -> list[HeldPin]:
+        """The pins of what is read that hold now; see `Pins.as_they_are`."""
+        return self._pins.as_they_are()
+
     def stop_lending(self) -> None:
         """Has tensors be compared by identity from now on: the code asks for values, `cfg.t.item()`."""
         self.lends, self.lent, self._last, self._pins = False, {}, {}, Pins()
@@ -195,9 +202,9 @@ class ObjectReads:
 
     def _keyed(self, way: Way, value: Any, inputs: Mapping[str, Any]) -> Any:
         if way.label in self._changed_by_runs:
-            return _EachRun()
-        if isinstance(value, MEMORY):
-            return self._memories.pin(way.label, value)
+            return EachRun(value)
+        if isinstance(value, LRU_CACHE):
+            return self._lru_caches.pin(way.label, value)
         if isinstance(value, Tensor) and self.lends and (owner := way.owner(inputs)) is not MISSING:
             self.lent[way.label] = Lent(way.label, owner, way.steps[-1], value)
             return value
@@ -249,7 +256,10 @@ class ObjectReads:
                 yield way
             elif _calls_to_change(read):
                 chain, _ = _whole(read)
-                changed = Way(f"{chain}[...]", chain.name, None if chain.name in inputs else read.start, chain.steps)
+                is_input = chain.name in inputs and read.start is inputs[chain.name]
+                label = f"{chain}[...]" if is_input else _label(chain, read, owners)
+                start = (chain.name, None) if is_input else (None, read.start)
+                changed = Way(label, start[0], start[1], chain.steps)
                 self._changed_by_runs.add(changed.label)
                 yield changed
         for name, value in inputs.items():
@@ -277,7 +287,7 @@ class ObjectReads:
         if _is_method(value):
             return None
         if chain.name in inputs and read.start is inputs[chain.name]:
-            if is_called and not isinstance(value, (types.FunctionType, MEMORY)) and not chain.steps:
+            if is_called and not isinstance(value, (types.FunctionType, LRU_CACHE)) and not chain.steps:
                 return None
             if _is_keyed(chain, read.start):
                 return _of_input(chain, value)
@@ -301,8 +311,7 @@ def _calls_to_change(read: Read) -> bool:
     chain = read.use.chain
     if not chain.steps or chain.steps[-1][0] != "." or isinstance(read.base, (types.ModuleType, type)):
         return False
-    alone = read.line.text.startswith(f"{chain}(")  # what it returns is dropped
-    return changes_state(read.base, chain.steps[-1][1]) or (alone and may_have_state(read.base))
+    return changes_state(read.base, chain.steps[-1][1]) or (read.use.dropped and may_have_state(read.base))
 
 
 def _are_alike(now: dict[str, Any], last: dict[str, Any]) -> bool:
@@ -390,7 +399,9 @@ def _is_foreign(read: Read) -> bool:
     """Whether it is a name of somebody else's module: `np.pi` is as constant as 3.14; `os.environ` is not."""
     if not read.module or isinstance(read.value, _CHANGES) or isinstance(read.base, _CHANGES):
         return False
-    file = getattr(sys.modules.get(read.module), "__file__", None)
+    if read.module not in sys.modules:  # one that a cell has made
+        return False
+    file = getattr(sys.modules[read.module], "__file__", None)
     return read.module.partition(".")[0] == "limelight" or file is None or not is_users(file)
 
 
@@ -400,9 +411,9 @@ def _whole(read: Read) -> tuple[Chain, Any]:
     x = contents(x) if type(x) is types.CellType else x
     for i, (kind, key) in enumerate(chain.steps):
         further = step(x, kind, key)
-        if isinstance(x, _AS_A_WHOLE) or (
-            _is_method(further) and not _tells_itself(x) and (key not in _ADDS or changes_state(x, key))
-        ):
+        adds = key in _ADDS and isinstance(x, CONTAINERS)
+        hides = _is_method(further) and not _tells_itself(x) and not adds
+        if isinstance(x, _AS_A_WHOLE) or hides or _is_foreign_descriptor(further):
             return chain._replace(steps=chain.steps[:i]), x
         x = further
     return chain, x
@@ -411,13 +422,20 @@ def _whole(read: Read) -> tuple[Chain, Any]:
 _CHANGES = (list, dict, set, MutableMapping)
 _AS_A_WHOLE = (np.ndarray, np.generic, Tensor, Resource, str, bytes)
 _ADDS = frozenset(["append", "extend", "add", "update", "insert", "appendleft", "extendleft", "discard", "clear"])
-"""Methods of containers that do not tell what is in them."""
+"""Methods of lists, dictionaries, sets and deques that do not tell what is in them."""
 
 
 def _is_method(value: Any) -> bool:
     if isinstance(value, types.FunctionType) and not is_users(value.__code__.co_filename):
         return True
     return isinstance(value, _NO_VALUES) or _is_library(value)
+
+
+def _is_foreign_descriptor(value: Any) -> bool:
+    """Whether it is of a library's class that asks the object for the value, as traits do."""
+    if not hasattr(type(value), "__get__") or type(value).__module__ in ("builtins", "functools"):
+        return False
+    return not is_users_object(value) and not type(value).__module__.startswith("limelight")
 
 
 def _tells_itself(owner: Any) -> bool:

@@ -7,7 +7,7 @@ dates, are stood for by their values, so that equal ones find the same trace.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,19 @@ def is_tensor_dtype(dtype: Any) -> bool:
     return True
 
 
+class HeldPin(NamedTuple):
+    """A pin that stands for an object as it was, and those for other states of the object."""
+
+    pinned: Pinned
+    was: Portrait
+    among: list[tuple[Pinned, Portrait | None]]
+
+    def forget_if_changed(self) -> None:
+        """Has no call find the pin again where the object has become another one since, by what no run does again."""
+        if not self.was.still(self.pinned.value):
+            self.among[:] = [one for one in self.among if one[0] is not self.pinned]
+
+
 class Pins:
     """Hands out one `Pinned` for each name and object, and a new one when the object has changed.
 
@@ -111,6 +124,15 @@ class Pins:
         was = known[1] if known else portrait(value, lends=True)
         pinned = known[0] if known else self._new(name, value, was)
         return pinned, list(was.tensors(value, name.removesuffix("[...]"))) if was else []
+
+    def as_they_are(self) -> list[HeldPin]:
+        """The pins that stand for their objects as these are now."""
+        return [
+            HeldPin(pinned, was, among)
+            for among in self._by_name.values()
+            for pinned, was in among
+            if was is not None and was.still(pinned.value)
+        ]
 
     def _new(self, name: str, value: object, was: Portrait | None) -> Pinned:
         known = Pinned(value)

@@ -12,6 +12,7 @@ import collections
 import contextvars
 import functools
 import hashlib
+import io
 import itertools
 import operator
 import os
@@ -37,6 +38,7 @@ _CODE: Final = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodD
 _MOST_BYTES: Final = 1 << 22
 _DEEPEST: Final = 6
 _SAMPLES: Final = 1 << 16
+_MOST_FOREIGN: Final = 2000  # objects of other libraries that one leads to: what has more is a world of its own
 _WRAPPERS: Final = (collections.UserList, collections.UserString)
 _ENVIRONMENT: Final = type(os.environ)
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
@@ -128,23 +130,33 @@ def _after(path: str, step: tuple[str, Any]) -> str:
     return f"{path}.{step[1]}" if step[0] == "." else f"{path}[{step[1]!r}]"
 
 
-def portrait(value: object, around: tuple[object, ...] = (), lends: bool = False) -> Portrait | None:
+def portrait(value: object, lends: bool = False) -> Portrait | None:
     """The portrait of `value`; None for what is itself, such as a number, a tensor, a module.
 
     Args:
         value: the object.
-        around: those that have led to it.
         lends: whether tensors in lists, dictionaries and attributes are left out.
     """
+    return _portrait(value, (), lends, itertools.count())
+
+
+def _portrait(value: object, around: tuple[object, ...], lends: bool, foreign: Iterator[int]) -> Portrait | None:
+    """The same; `around` are the objects that have led to it, and `foreign` counts those of other libraries."""
     if type(value) in _LEAVES and type(value) is not types.FunctionType:
         return None
     if len(around) > _DEEPEST or any(value is outer for outer in around):
         return None
-    items = items_of(value)
+    items = _known_items_of(value)
     if items is None:
-        return None
+        items = _attributes_of_foreign(value)
+        if items is None or next(foreign) >= _MOST_FOREIGN:
+            return None
     inside = (*around, value)
-    inner = [(i, one) for i, x in enumerate(items) if type(x) not in _LEAVES and (one := portrait(x, inside, lends))]
+    inner = [
+        (i, one)
+        for i, x in enumerate(items)
+        if type(x) not in _LEAVES and (one := _portrait(x, inside, lends, foreign))
+    ]
     return Portrait(type(value), items, tuple(inner), lends and _can_lend(value))
 
 
@@ -154,6 +166,12 @@ def _can_lend(value: object) -> bool:
 
 def items_of(value: Any) -> tuple[Any, ...] | None:
     """What `value` holds; None for what holds nothing that is looked at."""
+    known = _known_items_of(value)
+    return _attributes_of_foreign(value) if known is None else known
+
+
+def _known_items_of(value: Any) -> tuple[Any, ...] | None:
+    """What `value` holds, for classes of which is known that this is all that their methods change."""
     if isinstance(value, _SEQUENCES):
         return (*value, *_attributes(value))
     if isinstance(value, dict):
@@ -162,6 +180,8 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
         return holds(value)
     if (tells := _STATE.get(_name_of(type(value)))) is not None:
         return tells(value)
+    if isinstance(value, io.IOBase):
+        return _of_file(value)
     if isinstance(value, (Tensor, Resource, *_CODE)):
         return None
     if hasattr(type(value), "__array__"):
@@ -171,12 +191,27 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
     return None if type(value) is bytes else _of_buffer(value)
 
 
+def _attributes_of_foreign(value: Any) -> tuple[Any, ...] | None:
+    """The attributes of an object of another library's class: a model, a scaler, an environment."""
+    own = getattr(value, "__dict__", None)
+    if type(own) is not dict or isinstance(value, (Tensor, Resource, types.MethodType, *_CODE)):
+        return None
+    return None if _library(value) in _COMPARED else (*own, *own.values())
+
+
+def _library(x: object) -> str:
+    return type(x).__module__.partition(".")[0]
+
+
 def _name_of(kind: type) -> str:
     return "hashlib" if kind.__module__ in _HASHES else f"{kind.__module__}.{kind.__name__}"
 
 
 def _of_file(file: Any) -> tuple[Any, ...]:
-    return ("closed",) if file.closed else (file.getvalue(), file.tell())
+    """Of a file in memory what it holds; of others whether it is open, as asking where it is may fail or flush it."""
+    if file.closed or not isinstance(file, (io.StringIO, io.BytesIO)):
+        return (file.closed, *_attributes(file))
+    return (file.getvalue(), file.tell(), *_attributes(file))
 
 
 def _of_buffer(value: Any) -> tuple[Any, ...] | None:
@@ -250,6 +285,10 @@ _HOLDERS: Final[tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...]] = (
 )
 """What objects of certain classes hold."""
 
+_STREAMS: Final = (
+    *("zlib.Compress", "zlib.Decompress", "_bz2.BZ2Compressor", "_bz2.BZ2Decompressor"),
+    *("_lzma.LZMACompressor", "_lzma.LZMADecompressor", "zipfile.ZipFile", "tarfile.TarFile"),
+)
 _HASHES: Final = ("_hashlib", "_md5", "_sha1", "_sha2", "_sha256", "_sha512", "_sha3", "_blake2", "hmac")
 
 
@@ -261,14 +300,13 @@ def _of_connection(connection: Any) -> tuple[Any, ...]:
 
 
 _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
-    **dict.fromkeys(("_io.StringIO", "_io.BytesIO"), _of_file),
     **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "threading.Event"), _attributes),
     "_queue.SimpleQueue": lambda value: (value.qsize(),),
     "hashlib": lambda value: (value.digest() if value.digest_size else value.digest(32),),  # SHAKE has any length
     "sqlite3.Connection": _of_connection,
     "sqlite3.Cursor": lambda value: (value.lastrowid,),
     **dict.fromkeys([f"weakref.{kind.__name__}" for kind in WEAK], lambda value: (len(value),)),
-    "_csv.writer": lambda value: (value.dialect,),  # it hides the file
+    **dict.fromkeys(("_csv.writer", *_STREAMS), lambda value: ()),  # they hide what they hold
     "csv.DictWriter": _attributes,
 }
 """What objects of Python's own library hold that change by their methods, by the names of their classes."""
@@ -278,23 +316,11 @@ _COMPARED: Final = frozenset([
     *("numpy", "random", "matplotlib", "logging", "IPython"),  # their changes are warned of
 ])  # fmt: skip
 """Where the classes are whose objects are looked into, or of whose methods is known what they do."""
-_READ_ONLY: Final = frozenset(
-    [
-        "cache_info",
-        "cache_parameters",
-        "getvalue",
-        "getbuffer",
-        "tell",
-        "closed",
-        "digest",
-        "hexdigest",
-        "name",
-        "is_set",
-        "qsize",
-        "empty",
-        "full",
-    ]
-)
+_READ_ONLY: Final = frozenset([
+    *("cache_info", "cache_parameters", "getvalue", "getbuffer", "tell", "closed", "digest", "hexdigest", "name"),
+    *("is_set", "qsize", "empty", "full", "mode", "encoding", "fileno", "isatty", "readable", "writable", "seekable"),
+    *("namelist", "infolist", "getinfo", "getnames", "getmembers", "filename"),
+])  # fmt: skip
 
 
 def changes_state(owner: object, name: str) -> bool:
@@ -305,11 +331,10 @@ def changes_state(owner: object, name: str) -> bool:
 
 
 def has_state(x: object) -> bool:
-    """Whether `x` is one of those objects; whoever it is handed to may change it."""
-    return _name_of(type(x)) in _STATE
+    """Whether `x` is one of those objects, or a file; whoever it is handed to may change it."""
+    return isinstance(x, io.IOBase) or any(_name_of(kind) in _STATE for kind in type(x).__mro__)
 
 
 def may_have_state(x: object) -> bool:
     """Whether `x` is of another library's class, so that a method may change what nobody compares."""
-    library = type(x).__module__.partition(".")[0]
-    return library not in _COMPARED and not is_users_object(x) and items_of(x) is None
+    return _library(x) not in _COMPARED and not is_users_object(x) and _known_items_of(x) is None

@@ -8,7 +8,6 @@ own, which would see nothing. So a change of a view is refused at the line, and 
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from limelight.core import dispatch
 from limelight.graph.ir import Value
 from limelight.staging.symbolic import VIEWS, SymbolicTensor
 from limelight.staging.tracer import Tracer
-from limelight.user_code import source_line
+from limelight.user_code import operand_text, source_line
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 
@@ -106,11 +105,10 @@ def refuse_cast(x: SymbolicTensor, new: SymbolicTensor, fits: bool) -> None:
     """Raises StagedSyntaxError where an array cannot take what is computed for it, as NumPy refuses it."""
     if not fits:
         line = source_line.user_line()
-        text = "" if line is None else line.text
-        name = re.split(r"\s*\W{1,3}=", text)[0]
+        code = source_line.user_segment() or ("" if line is None else line.text)
         raise _error(
-            f"`{text}`: the array `{name}` of {x.dtype}{list(x.shape)} cannot take the result, which is {new.spec}; "
-            f"NumPy refuses that, too. Write `{name} = {name} ...` for a new array",
+            f"`{code}`: {_called(x)} of {x.dtype}{list(x.shape)} cannot take the result, which is {new.spec}; "
+            f"NumPy refuses that, too. Write `{_anew()}` for a new array",
             line,
         )
 
@@ -130,15 +128,24 @@ def _memory(x: SymbolicTensor) -> Value:
 
 
 def _refusal(x: SymbolicTensor, why: str) -> StagedSyntaxError:
-    line, whole = source_line.user_line(), x.__dict__.get("part_of", x)
-    text = "" if line is None else line.text
-    name = whole._tracer.name_of(_memory(whole))
-    what = f"the NumPy array `{name}`" if name else "a NumPy array"
+    line = source_line.user_line()
+    code = source_line.user_segment() or ("" if line is None else line.text)
     return _error(
-        f"`{text}` changes {what} in place, {why}; in a staged cell each name has a tensor of its own, which would "
-        "stay as it is. Write `x = x + y` for a new array, or put the line into a cell above",
+        f"`{code}` changes {_called(x)} in place, {why}; in a staged cell each name has a tensor of its own, which "
+        f"would stay as it is. Write `{_anew()}` for a new array, or put the line into a cell above",
         line,
     )
+
+
+def _called(x: SymbolicTensor) -> str:
+    """What messages call an array: by the input that it is, or is a part of."""
+    whole = x.__dict__.get("part_of", x)
+    name = whole._tracer.name_of(_memory(whole))
+    return f"the NumPy array `{name}`" if name else "a NumPy array"
+
+
+def _anew() -> str:
+    return operand_text.without_augmentation() or "x = x + y"
 
 
 def _error(message: str, line: Source | None) -> StagedSyntaxError:

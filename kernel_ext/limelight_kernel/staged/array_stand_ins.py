@@ -15,12 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 import limelight as ll
-from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, array_stand_ins, refusal
+from limelight.autograph.python_numbers import MixedNumber, SymbolicNumber, refusal
 from limelight.core.dispatch import apply
 from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.op import get
-from limelight.core.tensor import Tensor, new_uid, stand_ins
+from limelight.core.tensor import Tensor, array_stand_ins, new_uid
+from limelight.errors import DTypeError
 from limelight.staging.symbolic import SymbolicTensor
+from limelight.user_code import operand_text
 from limelight_kernel.staged import array_memory
 
 _PLAIN: Final = (
@@ -33,8 +35,8 @@ _BY_ELEMENTS: Final = frozenset([
     *[f"__{name}__" for name in ("neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge")],
 ])  # fmt: skip
 _METHODS: Final = (
-    *("__matmul__", "__rmatmul__", "__divmod__", "__rdivmod__", "all", "any", "argmax", "argmin", "argsort", "astype"),
-    *("clip", "conj", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "round", "std", "sum", "var"),
+    *("__matmul__", "__rmatmul__", "__divmod__", "__rdivmod__", "all", "any", "argmax", "argmin", "argsort"),
+    *("clip", "cumprod", "cumsum", "max", "mean", "min", "prod", "ravel", "round", "std", "sum", "var"),
 )
 _CASTS: Final = {
     **dict.fromkeys(("sum", "prod", "cumsum", "cumprod"), "always"),
@@ -81,6 +83,15 @@ class SymbolicArray(SymbolicTensor):
         """Another array of the same numbers."""
         return _as_array(apply(get("identity"), (self._as_own(),)))
 
+    def astype(self, *types: Any, copy: bool = True, **options: Any) -> Any:
+        """As NumPy's: another array, or with `copy=False` the array itself where it is of that dtype."""
+        dtype = types[0] if types else options.pop("dtype")
+        return self if not copy and np.dtype(dtype) == self.dtype else _converted(self, dtype)
+
+    def conj(self) -> Any:
+        """As NumPy's: the array itself, where it is real."""
+        return self if self.dtype.kind != "c" else _conjugate(self)
+
     def flatten(self, order: str = "C") -> Any:
         """A copy of one axis."""
         return self.copy().reshape(-1)
@@ -110,6 +121,8 @@ class SymbolicArray(SymbolicTensor):
         return iter([self[i] for i in range(len(self))])
 
     def __array_ufunc__(self, ufunc: Any, how: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options and how == "__call__" and _of_arrays_alone(inputs):
+            raise _refusal_of_out(ufunc)
         ours = functools.partial(of_ufunc, self, ufunc, how)
         if how != "__call__" or options:
             return ours(*inputs, **options)
@@ -130,7 +143,17 @@ class SymbolicArray(SymbolicTensor):
 
 
 array_stand_ins.append(SymbolicArray)
-stand_ins.add(SymbolicArray)
+
+
+def _refusal_of_out(ufunc: Any) -> DTypeError:
+    """The error for `np.add(a, b, out=c)`, and for `c += b` of another array, where tensors stand for some."""
+    anew = operand_text.without_augmentation()
+    what = "an operator that changes an array" if anew else f"np.{ufunc.__name__} with out="
+    instead = anew or operand_text.without_out() or f"c = np.{ufunc.__name__}(a, b)"
+    return DTypeError(
+        f"{what} needs numbers, which this one gets of a tensor that a staged cell has in an array's place, and these "
+        f"are there only when the graph runs; write `{instead}` for a new array, or put the line into a cell above"
+    )
 
 
 def stand_for_array(traced: Any) -> None:
@@ -246,6 +269,7 @@ def _view(name: str) -> Callable[..., Any]:
     return method
 
 
+_converted, _conjugate = _of("astype"), _of("conj")
 _squeezed, _reshaped, _transposed = _view("squeeze"), _view("reshape"), _view("transpose")
 
 

@@ -18,7 +18,6 @@ import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
-from limelight_kernel.inputs.array_changes import overlap
 from limelight_kernel.inputs.contents import (
     ATOMS,
     CONTAINERS,
@@ -36,6 +35,7 @@ from limelight_kernel.inputs.contents import (
 )
 from limelight_kernel.inputs.pins import Pinned
 from limelight_kernel.staged import array_memory
+from limelight_kernel.staged.array_aliases import Alias, ByMemory, Reached, aliases
 from limelight_kernel.staged.array_stand_ins import SymbolicArray, stand_for_array
 
 _ABSENT: Final = object()
@@ -117,10 +117,14 @@ class BorrowedState:
         self._emptied: set[tuple[int, bool]] = set()
         self._owned: set[int] = set()  # ids of limelight's own objects, and of the containers that these keep
         self._newest = 0  # of the uids of variables that there were before the code ran
+        self._arrays: list[tuple[Place, Any]] = []  # each way to an array of NumPy's
+        self._unread: set[str] = set()  # inputs whose contents the code does not read
+        self._aliases: list[Alias] = []
         self._walk((Place(name), value) for name, value in originals.items() if type(value) not in ATOMS)
 
     def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
         waiting = deque(roots)
+        self._arrays += [one for one in waiting if isinstance(one[1], np.ndarray)]
         while waiting and len(self.places) < MOST:
             place, x = waiting.popleft()
             if id(x) in self.places:
@@ -132,7 +136,9 @@ class BorrowedState:
                 self._remember(holder, place)
             if id(x) in self._owned:
                 self._owned |= {id(child) for _, child in children(x) if isinstance(child, CONTAINERS)}
-            waiting += [(place.then(step), child) for step, child in children(x) if id(child) not in self.places]
+            inside = [(place.then(step), child) for step, child in children(x)]
+            self._arrays += [one for one in inside if isinstance(one[1], np.ndarray)]
+            waiting += [one for one in inside if id(one[1]) not in self.places]
 
     def _remember(self, holder: Holder, place: Place | Itself) -> None:
         if holder.key not in self._real:
@@ -147,6 +153,7 @@ class BorrowedState:
     def lend_empty(self, name: str, original: Any, nested: bool) -> Any:
         """`original`, a container whose contents the code does not read, without them; `nested`: and those in it."""
         place = Place(name)
+        self._unread.add(name)
         inside = [(x, place.then(Step("item", key))) for key, x in original.items()] if nested else []
         for x, where in [(original, place), *inside]:
             holder = Holder(x)
@@ -175,8 +182,10 @@ class BorrowedState:
         else:
             (list if isinstance(owner, list) else mapping(owner)).__setitem__(owner, key, put)
 
-    def begin(self) -> None:
-        """From here on the code runs."""
+    def begin(self, read: Mapping[str, Any] | None = None) -> None:
+        """From here on the code runs; `read` is what it gets at through objects, by paths."""
+        others = [Reached(str(place), x) for place, x in self._arrays if place.name not in self._unread]
+        self._aliases = aliases(self.input_arrays(), [*others, *_arrays_read(read or {})])
         self._newest = new_uid()
         if self._one_each:
             self._stand_everywhere()
@@ -251,17 +260,21 @@ class BorrowedState:
                 array_memory.refuse_lost(x)
         return [(place, x, array) for x, place, array in self.stand_ins.values() if array_memory.is_changed(x)]
 
-    def shown_by(self, own: Place, array: Any) -> str:
-        """Another place than its `own` that shows memory of this array, as code: in an input, or in a user's object."""
-        for _, place, other in self.stand_ins.values():
-            if place != own and isinstance(other, np.ndarray) and overlap(other, array):
-                return str(place)
-        for holder, owner, _ in self._real.values():
-            held = holder.contents()
-            for x in held.values() if isinstance(held, dict) else held:
-                if isinstance(x, np.ndarray) and overlap(x, array):
-                    return str(owner)
-        return ""
+    def input_arrays(self) -> list[Reached]:
+        """The arrays of NumPy's that have stand-ins."""
+        return [Reached(str(place), x) for _, place, x in self.stand_ins.values() if isinstance(x, np.ndarray)]
+
+    def shown_by(self, place: Place) -> str:
+        """Another way to memory of the array at that place, as code; empty for none."""
+        path, arrays = str(place), self.input_arrays()
+        own = next((one.array for one in arrays if one.path == path), None)
+        others = ByMemory(arrays).sharing(path, own) if own is not None else iter(())
+        other = next(others, None) or next((x.other for x in self._aliases if x.own.path == path), None)
+        return "" if other is None else other.path
+
+    def changed_alias(self) -> Alias | None:
+        """An array that the code has changed itself, where it reads the same memory by a stand-in."""
+        return next((x for x in self._aliases if x.is_changed), None)
 
     def changes(self) -> list[Change]:
         """What the code has changed, but for state that it has made once and for all: variables, layers."""
@@ -276,6 +289,9 @@ class BorrowedState:
 
     def restore(self) -> None:
         """Puts everything back, but for such state."""
+        for alias in self._aliases:
+            if alias.is_changed:
+                alias.put_back()
         for key, (holder, _, real) in self._real.items():
             before, now = self._lent.get(key), holder.contents()
             if before is None or same(before, now):
@@ -312,6 +328,21 @@ class BorrowedState:
         if not isinstance(x, (*CONTAINERS, tuple)) or depth == 0 or id(x) in self.places:
             return False
         return any(self._is_new_state(child, depth - 1) for child in (x.values() if isinstance(x, dict) else x))
+
+
+def _arrays_read(read: Mapping[str, Any]) -> list[Reached]:
+    """The arrays of NumPy's among what is read through objects, and in containers and objects there."""
+    met: dict[int, Any] = {}
+    waiting = deque((path, x.value if isinstance(x, Pinned) else x) for path, x in read.items())
+    found = []
+    while waiting and len(met) < MOST:
+        path, x = waiting.popleft()
+        if isinstance(x, np.ndarray):
+            found.append(Reached(path, x))
+        elif id(x) not in met and type(x) not in ATOMS:
+            met[id(x)] = x
+            waiting += [(step.after(path), child) for step, child in children(x)]
+    return found
 
 
 def _step(kind: Any, key: Any) -> Step:

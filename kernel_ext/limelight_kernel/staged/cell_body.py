@@ -19,21 +19,21 @@ from limelight.explain.may_be_tensor import Written
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.cell_function import as_function
 from limelight_kernel.cell.compiled_cell import Cell, StagedSyntaxError
-from limelight_kernel.cell.statements import where_bound
+from limelight_kernel.cell.statements import line_of_mention, where_bound
 from limelight_kernel.explain.none_gradients import NoneGradient, recording_none_gradients
 from limelight_kernel.inputs.array_changes import (
     array_changes,
+    changed_elsewhere,
     refuse_calls,
     refuse_casts,
-    refuse_shared,
     shared,
-    sharing,
 )
 from limelight_kernel.inputs.input_keys import goes_into_graph
-from limelight_kernel.inputs.memories import Memories
+from limelight_kernel.inputs.lru_caches import LruCaches
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged import array_memory, notebook_lock
+from limelight_kernel.staged.array_aliases import ByMemory, Reached
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.identities import questions
@@ -59,6 +59,7 @@ class OutputTemplate:
     unconnected: tuple[NoneGradient, ...] = ()  # the gradients that are None
     lost: Mapping[str, str] = field(default_factory=dict)  # names that some runs would assign, and no run does: why
     unsure: Mapping[str, type] = field(default_factory=dict)  # numbers, as code, that Python may have others for
+    input_arrays: tuple[Place, ...] = ()  # where the arrays of NumPy's are that the graph takes
 
     def counters(self, inputs: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Attributes that are numbers and become others at each run, as code, with what they are now."""
@@ -71,14 +72,26 @@ class OutputTemplate:
         ]
 
     @property
-    def arrays(self) -> dict[Place, Source]:
-        """Where the arrays of NumPy's are that the code has changed in place, with the lines."""
-        return {x.place: x.line for x in self.writes if isinstance(x, ArrayWrite) and x.line}
+    def array_writes(self) -> list[ArrayWrite]:
+        """The changes in place of arrays of NumPy's."""
+        return [x for x in self.writes if isinstance(x, ArrayWrite)]
 
-    def of_arrays(self, tensors: tuple[Tensor, ...]) -> dict[str, Any]:
+    def of_rebound_arrays(self, tensors: tuple[Tensor, ...]) -> dict[str, Any]:
         """The types of what arrays are to hold after a run, by name, where no line of the code has been asked."""
-        arrays = [x for x in self.writes if isinstance(x, ArrayWrite) and x.line is None]
-        return {x.place.name: tensors[x.recipe.index].spec for x in arrays}
+        return {x.place.name: tensors[x.recipe.index].spec for x in self.array_writes if x.rebound}
+
+    def refuse_shared(self, inputs: Mapping[str, Any]) -> None:
+        """Raises StagedSyntaxError where an array that is changed in place shares memory with another one by now."""
+        changed = self.array_writes
+        if not changed:
+            return
+        found = {str(place): place.found(inputs) for place in self.input_arrays}
+        arrays = ByMemory([Reached(path, x) for path, x in found.items() if isinstance(x, np.ndarray)])
+        for write in changed:
+            path = str(write.place)
+            if isinstance(array := found.get(path), np.ndarray):
+                for other in arrays.sharing(path, array):
+                    raise _refusal(write.line, other.path)
 
     def filled(self, tensors: tuple[Tensor, ...], inputs: Mapping[str, Any]) -> Made:
         """What the body made, with the tensors that a run has computed; changes the inputs as the body does."""
@@ -100,7 +113,7 @@ def split_outputs(
     state: BorrowedState,
     cell: Cell,
     unconnected: tuple[NoneGradient, ...] = (),
-    arrays: frozenset[str] = frozenset(),
+    arrays: Mapping[str, Source] = types.MappingProxyType({}),
 ) -> tuple[OutputTemplate, tuple[Tensor, ...]]:
     """Splits what a body made into what only the trace knows, and the tensors that the graph computes.
 
@@ -109,7 +122,7 @@ def split_outputs(
         state: what it was lent.
         cell: where it is from.
         unconnected: the gradients that are None.
-        arrays: the names that mean arrays of NumPy's, and are changed in place.
+        arrays: the names that mean arrays of NumPy's, with the lines that change them in place.
     """
     where = functools.partial(where_bound, cell.tree, cell.filename)
     book, changes = RecipeBook(state, where, functools.partial(_is_made_in, cell)), state.changes()
@@ -123,7 +136,11 @@ def split_outputs(
         ArrayWrite(place, book.array(str(place), x), array_memory.line_of_change(x))
         for place, x, _ in state.changed_arrays(made.assigned)
     ]
-    into_arrays += [ArrayWrite(Place(name), recipe) for name, recipe in computed.items() if name in arrays]
+    into_arrays += [
+        ArrayWrite(Place(name), recipe, arrays[name], rebound=True)
+        for name, recipe in computed.items()
+        if name in arrays
+    ]
     recipes = {name: recipe for name, recipe in recipes.items() if name not in arrays or name not in computed}
     writes: list[Write | ArrayWrite] = [
         *[write_of(change, book) for change in [*changes, *book.left_in()]],
@@ -139,6 +156,7 @@ def split_outputs(
         unconnected,
         made.lost,
         book.unsure,
+        tuple([place for _, place, x in state.stand_ins.values() if isinstance(x, np.ndarray)]),
     )
     return template, tuple(book.tensors)
 
@@ -169,8 +187,7 @@ class Body(threading.local):
         shell: whose notebook it is.
         cell: the code.
         converted: runs in place of the code as written.
-        changed: is given, for all threads, where arrays of NumPy's are that traces change in place, with the lines.
-        memories: what functions remember that the cell calls.
+        lru_caches: what functions remember that the cell calls.
     """
 
     def __init__(
@@ -178,14 +195,12 @@ class Body(threading.local):
         shell: InteractiveShell,
         cell: Cell,
         converted: Converted | None,
-        changed: dict[Place, Source],
-        memories: Memories,
+        lru_caches: LruCaches,
     ) -> None:
         self._shell = shell
         self._cell = cell
         self._arrays = array_changes(cell.tree)
-        self._changed = changed
-        self._memories = memories
+        self._lru_caches = lru_caches
         self.forgotten: list[str] = []  # functions that had remembered tensors of the last trace
         self._text = (cell.filename, cell.lines, cell.header)
         self.questions = questions(cell.tree)
@@ -217,7 +232,7 @@ class Body(threading.local):
         __tracebackhide__ = True
         refuse_calls(self._arrays, self.originals, *self._text)
         state = BorrowedState(self.originals, self.one_each)
-        self._memories.begin(self.originals)
+        self._lru_caches.begin(self.originals)
         try:
             values = {
                 name: _meant(state, name, self.originals[name], value)
@@ -226,50 +241,40 @@ class Body(threading.local):
             }
             for path, lent in self.lent.items():
                 state.lend_inside(lent.owner, lent.step, inputs[path])
-            state.begin()
+            state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
                 made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
-            for place, x, array in state.changed_arrays(made.assigned):
-                refuse_change(place, array_memory.line_of_change(x), array, self.originals, state)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
-            refuse_casts(self._arrays, template.of_arrays(tensors), self.originals, *self._text)
+            self._refuse_aliases(template, state)
+            refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)
             self.last = template
-            self._changed |= template.arrays
         finally:
             _restore(state)
-            self.forgotten = self._memories.settle()
+            self.forgotten = self._lru_caches.settle()
         return tensors
 
-    def refuse_shared_arrays(self, values: Mapping[str, Any]) -> None:
-        """Raises where the code changes an array in place that can be reached in two ways; asked at each call."""
-        refuse_shared(self._arrays, values, *self._text)
-        for place, line in self._changed.items():
-            if place.name in values and isinstance(array := place.found(values), np.ndarray):
-                refuse_change(place, line, array, values)
+    def _refuse_aliases(self, template: OutputTemplate, state: BorrowedState) -> None:
+        """Raises StagedSyntaxError for a change of an array in place whose memory the code reaches in another way."""
+        for write in template.array_writes:
+            if other := state.shown_by(write.place):
+                raise _refusal(write.line, other)
+        if (alias := state.changed_alias()) is not None:
+            name = re.split(r"\W", alias.other.path)[0]
+            line = line_of_mention(self._cell.tree, name) or self._cell.tree.body[0].lineno
+            text = self._cell.lines[line - self._cell.header - 1]
+            message = changed_elsewhere(alias.other.path, alias.own.path)
+            raise StagedSyntaxError(message, (self._cell.filename, line, 1, text))
 
-    def may_refuse(self, values: Mapping[str, Any]) -> bool:
-        """Whether a call with inputs of these types has to be asked that."""
-        return bool(self._changed) or any(isinstance(values.get(name), np.ndarray) for name in self._arrays.augmented)
+    def _changed_arrays(self) -> dict[str, Source]:
+        return {
+            name: Source(self._cell.filename, statement.lineno, "")
+            for name, statement in self._arrays.augmented.items()
+            if isinstance(self.originals.get(name), np.ndarray)
+        }
 
-    def _changed_arrays(self) -> frozenset[str]:
-        return frozenset(x for x in self._arrays.augmented if isinstance(self.originals.get(x), np.ndarray))
 
-
-def refuse_change(
-    place: Place, line: Source, array: Any, values: Mapping[str, Any], state: BorrowedState | None = None
-) -> None:
-    """Raises StagedSyntaxError for a change of an array in place whose memory can be reached in another way.
-
-    Args:
-        place: where the array is.
-        line: that changes it.
-        array: it.
-        values: what the cell's inputs mean.
-        state: what was lent to the trace, if it is the first run.
-    """
-    other = sharing(str(place), array, values) or ("" if state is None else state.shown_by(place, array))
-    if other:
-        raise StagedSyntaxError(shared(line.text, other), (line.file, line.line, 1, line.text))
+def _refusal(line: Source, other: str) -> StagedSyntaxError:
+    return StagedSyntaxError(shared(line.text, other), (line.file, line.line, 1, line.text))
 
 
 def _restore(state: BorrowedState) -> None:

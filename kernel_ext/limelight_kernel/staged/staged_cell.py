@@ -35,7 +35,7 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
-from limelight_kernel.inputs.memories import Memories
+from limelight_kernel.inputs.lru_caches import LruCaches
 from limelight_kernel.inputs.names_read import NamesRead
 from limelight_kernel.inputs.object_reads import BY_IDENTITY, ObjectReads, refuse_consumed
 from limelight_kernel.inputs.pins import Pins
@@ -86,12 +86,12 @@ class StagedCell(Function):
         self.through: dict[str, str] = {}  # inputs that the cell does not read itself, with the helpers that do
         self.warnings = CellWarnings(cell.filename)
         self._shell = shell
-        memories = Memories()
-        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, {}, memories)
+        lru_caches = LruCaches()
+        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, lru_caches)
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
         self._keys_read = keys_read(cell.tree)
-        self._object_reads = ObjectReads(self._body, shell.user_ns, memories)
+        self._object_reads = ObjectReads(self._body, shell.user_ns, lru_caches)
         self._pins = Pins()
         self._guards = CellGuards()
         self._history = history_names(cell.tree)
@@ -103,6 +103,7 @@ class StagedCell(Function):
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
+        self._changes_arrays = False  # whether a trace does, so that hits ask whether these share memory
         super().__init__(
             self._body,
             name=options.name or f"cell_{cell_number(shell)}",
@@ -336,7 +337,6 @@ class StagedCell(Function):
 
     def _sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that stand for the inputs."""
-        self._body.refuse_shared_arrays(values)
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
@@ -440,7 +440,7 @@ class StagedCell(Function):
         options, body = self.options, self._body
         if options.device or options.level is not None or options.without or options.inputs is not None:
             return False
-        if self.run_eagerly or self._object_reads.consumed is not None or body.may_refuse(values):
+        if self.run_eagerly or self._object_reads.consumed is not None or self._changes_arrays:
             return False
         return identities(body.questions, values, names.writes) is None
 
@@ -487,10 +487,15 @@ class StagedCell(Function):
     def _trace_body(self, call: Any, creation: Any) -> Any:
         """A trace; of a cell that may have effects besides, the lines that run are noted."""
         __tracebackhide__ = True
-        if self.options.strict or not warned_of(self.effects()):
-            return super()._trace_body(call, creation)
-        with lines_run(self.cell.filename) as self._ran:
-            return super()._trace_body(call, creation)
+        pins = [*self._pins.as_they_are(), *self._object_reads.as_they_are()]
+        try:
+            if self.options.strict or not warned_of(self.effects()):
+                return super()._trace_body(call, creation)
+            with lines_run(self.cell.filename) as self._ran:
+                return super()._trace_body(call, creation)
+        finally:
+            for one in pins:  # what a trace has changed, and nothing puts back, is to be traced again
+                one.forget_if_changed()
 
     def _may_create(self, key: Key) -> bool:
         """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
@@ -501,6 +506,8 @@ class StagedCell(Function):
         return True
 
     def _note_hit(self, entry: Any) -> None:
+        if self._changes_arrays and (template := self._templates.get(entry)) is not None:
+            template.refuse_shared(self._body.originals)
         self._body.used = entry
         if entry is not self.uncounted:
             super()._note_hit(entry)
@@ -512,6 +519,7 @@ class StagedCell(Function):
         self._names_read.look_again()  # a function may have been put into a container, which reads other names
         if self._body.last is not None:
             self._templates[entry] = self._body.last
+            self._changes_arrays |= bool(self._body.last.array_writes)
             self._describe(entry)
         put_fix(entry, self.options, self.trace_cache.history.misses, self.all_effects)
         super()._note_trace(entry)

@@ -73,11 +73,15 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class ArrayWrite:
-    """An array of NumPy's that the cell changes in place, by `+=` and the like: it gets what the graph has computed."""
+    """An array of NumPy's that the cell changes in place, by `+=` and the like: it gets what the graph has computed.
+
+    `line` changes it first; `rebound`: it does so in a branch or a loop of the graph, which binds its name anew.
+    """
 
     place: Place
     recipe: Result | ArrayResult
-    line: Source | None = None  # that changes it first, where the trace knows
+    line: Source
+    rebound: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

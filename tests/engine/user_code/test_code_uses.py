@@ -236,3 +236,8 @@ def test_global_names_beyond_the_256th_are_checked(define: Define) -> None:
     names = define(text.replace("{n}", "600"), text.replace("{n}", "5"))
     assert said(names["f"], "unknown") == [("f", 1)]
     assert said(define(text.replace("{n}", "600"))["f"], "unknown") == []
+
+
+def test_calls_whose_results_nobody_takes_are_told(define: Define) -> None:
+    f = define("def f(a, b):\n    if a: b.write(1)\n    n = b.write(2)\n    b.write(*a)\n    return b.write(3)")["f"]
+    assert [use.line for use in uses_of(f.__code__).uses if use.dropped] == [2, 4]

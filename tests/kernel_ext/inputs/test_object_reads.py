@@ -258,6 +258,12 @@ def test_views_of_dictionaries_are_refused(notebook, view):
         ("import hashlib\nout = hashlib.md5()", "out.update(b'a')", "out.digest()"),
         ("import queue\nout = queue.Queue()", "out.put(1)", "out.qsize()"),
         ("import queue\nout = queue.SimpleQueue()", "out.put(1)", "out.qsize()"),
+        ("import array\nout = array.array('d')", "out.append(1.0)", "len(out)"),
+        ("import zlib\nout = zlib.compressobj()", "n = out.compress(bytes(1000))", "len(out.copy().flush())"),
+        ("import io\nout = io.StringIO()", "if True: k = out.write('a')", "out.getvalue()"),
+        ("import io, pickle\nout = io.BytesIO()", "pickle.dump(1, out)", "out.getvalue()"),
+        ("import collections\nout = collections.UserList()", "out.append(1)", "len(out)"),
+        ("import shlex\nout = shlex.shlex('a b c d e f')", "word = out.get_token()", "out.token, out.instream.tell()"),
         ("import sqlite3\nout = sqlite3.connect(':memory:')\nc = out.execute('create table t (a)')",
          "done = out.execute('insert into t values (1)') and None", "out.total_changes"),
     ],
@@ -271,6 +277,37 @@ def test_each_run_changes_the_objects_of_pythons_library_whose_methods_it_calls(
     assert len({repr(one) for one in states}) == 3
     if "sqlite3" in made:
         notebook("c.close()\nout.close()")
+
+
+def test_what_each_run_changes_is_told_by_its_type(notebook):
+    notebook("import io\nout = io.StringIO()")
+    for _ in range(2):
+        notebook("%%stage -q step\nout.write('a')\ny = x * 2.0")
+    said = notebook("%trace_cache step --why --text").out
+    assert "argument `out` StringIO as this run finds it" in " ".join(said.split())
+    assert "EachRun" not in said
+
+
+def test_what_a_trace_changes_and_nothing_puts_back_makes_the_next_run_trace(notebook):
+    """Although the object is, before the third run, what it was before the first."""
+    notebook("import types\nbox = types.SimpleNamespace(mask=np.array([True, False]))")
+    seen = []
+    for _ in range(4):
+        notebook("%%stage -q step\nbox.mask ^= True\ny = x * 2.0")
+        seen.append(notebook("box.mask.tolist()").value)
+    assert seen == [[False, True], [True, False]] * 2
+
+
+def test_objects_of_libraries_are_compared_by_their_attributes(notebook):
+    notebook("import textwrap\nwrapper = textwrap.TextWrapper(width=8)")
+    cell = "%%stage -q step\nlines = wrapper.wrap('one two three four')\ny = x * len(lines)"
+    notebook(cell)
+    notebook("wrapper.width = 40")
+    notebook(cell)
+    assert notebook("lines").value == ["one two three four"]
+    notebook("wrapper.width = 8")
+    notebook(cell)
+    assert notebook("len(lines), len(step.trace_cache)").value == (3, 2)
 
 
 @pytest.mark.parametrize("taken", ["y = averager.send(x)", "y = averager.__next__()", "y = x\naverager.close()"])

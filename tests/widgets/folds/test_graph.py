@@ -40,7 +40,6 @@ def test_a_cleared_function_says_so_and_traces_keep_the_numbers_of_the_cache(sta
     fold, third = GraphFold(staged), GraphFold(staged, trace=0)
     assert fold.state()["label"] == "trace #1 of 1"
     staged.trace_cache.clear()
-    staged.trace_count = 1
     for one in (fold, third):
         assert one.apply(events.CacheCleared("step", 7, 1))
         assert "step has forgotten its traces" in one.state()["empty"]

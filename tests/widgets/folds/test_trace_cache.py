@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
+import limelight as ll
 from limelight import events
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.trace_cache import CacheFold
@@ -148,3 +151,13 @@ def test_how_far_a_function_is_compiled_is_seen_without_a_call(staged, network):
         fold.look()
         said.append(fold.state()["functions"][0]["entries"][0]["tier"])
     assert said == ["plan", "plan, compiling…", "xla, compiled: 2.1 times as fast", "kept on plan: results differ"]
+
+
+def test_a_function_whose_only_trace_failed_has_nothing_to_forget():
+    def fails(x):
+        raise ValueError("on purpose")
+
+    function = ll.function(fails)
+    with pytest.raises(ValueError, match="on purpose"):
+        function(ll.ones(2))
+    assert "fails has no traces yet" in CacheFold((function,), only=True).state()["empty"]

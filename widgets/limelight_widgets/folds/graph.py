@@ -19,6 +19,7 @@ from limelight_widgets.folds.graph_json import Describer
 from limelight_widgets.folds.graph_names import NO_NAMES, Names, capture_names, output_names
 from limelight_widgets.folds.partial_graphs import partial_state
 from limelight_widgets.folds.pass_history import of_passes, of_traces
+from limelight_widgets.folds.user_functions import has_had_traces
 from limelight_widgets.folds.version_links import link
 from limelight_widgets.format import counted
 
@@ -168,7 +169,7 @@ class GraphFold:
             return head | partial_state(partial)
         nothing: State = {"variants": [], "graphs": [], "sources": [], "rules": {}}
         if not cache and (self._trace == -1 or self._opened):
-            said = "has forgotten its traces" if getattr(function, "trace_count", 0) else "has not been traced yet"
+            said = "has forgotten its traces" if has_had_traces(function) else "has not been traced yet"
             return head | nothing | {"empty": f"{function.name} {said}. Call it once, and its graph appears here."}
         index = self._position(cache)
         if index is None:

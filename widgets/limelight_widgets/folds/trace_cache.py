@@ -13,7 +13,7 @@ from limelight.staging.function import alive as staged_functions
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
-from limelight_widgets.folds.user_functions import is_user_function
+from limelight_widgets.folds.user_functions import has_had_traces, is_user_function
 from limelight_widgets.format import short_device
 
 MOST_ENTRIES = 500  # shown of one function; the newest
@@ -168,7 +168,7 @@ class CacheFold:
         known = self._functions.setdefault(function.id, _new(function.name))
         known["stale"] = False
         known["example"] = _call_of(function)
-        known["cleared"] |= getattr(function, "trace_count", 0) > 0
+        known["cleared"] |= has_had_traces(function)
         fresh: dict[int, State] = {}
         for entry in function.trace_cache:
             before, seen = known["entries"].get(entry.index), self._seen.get((function.id, entry.index))

@@ -13,3 +13,9 @@ def is_user_function(function: Any) -> bool:
         return False
     code = getattr(getattr(function, "python_function", None), "__code__", None)
     return code is None or not source_line.is_library(code)
+
+
+def has_had_traces(function: Any) -> bool:
+    """Whether it has had a trace; one that failed is none."""
+    history = getattr(function.trace_cache, "history", None)
+    return history is not None and history.made > 0

@@ -39,15 +39,24 @@ _SECRETS: Final = ("secrets.", "uuid.", "os.urandom")
 _CLOCKS: Final = ("time.", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today")
 _FILES: Final = (
     "builtins.open", "builtins.input", "io.open", "_io.open", "os.", "shutil.", "json.dump", "json.load", "pickle.dump",
-    "pickle.load", "numpy.save", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "subprocess.", "urllib.",
+    "pickle.load", "numpy.save", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "subprocess.",
+    "urllib.", "gzip.open", "gzip.GzipFile", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open", "shelve.",
+    "sqlite3.connect", "tempfile.", "glob.", "socket.", "requests.", "http.client.", "joblib.dump", "joblib.load",
+    "pandas.read_",
 )  # fmt: skip
 _HARMLESS: Final = (
     "os.path.", "os.fspath", "os.cpu_count", "os.getpid", "os.getenv", "os.environ", "random.Random",
-    "logging.getLogger", "time.sleep", "time.struct_time", "time.strftime",
+    "logging.getLogger", "time.sleep", "time.struct_time", "time.strftime", "json.dumps", "json.loads", "pickle.dumps",
+    "pickle.loads",
 )  # fmt: skip
 _PATH_METHODS: Final = frozenset([
     "open", "read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink", "rename",
 ])  # fmt: skip
+_ONLY_OF_FILES: Final = frozenset([
+    *("read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink"),
+    *("tofile", "to_csv", "to_parquet", "to_pickle", "savefig"),
+])  # fmt: skip
+"""Methods that nothing else has, whatever they are called of."""
 _IN_PLACE: Final = frozenset(["fill", "sort", "partition", "put", "resize", "itemset"])
 """Methods that change an array of NumPy's."""
 _QUEUES: Final = frozenset(["put", "get", "put_nowait", "get_nowait"])
@@ -268,7 +277,8 @@ def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
     owner = attribute_or_none(read.value, "__self__")
     if isinstance(read.base, GENERATORS) or isinstance(owner, GENERATORS):
         return SideEffect("host randomness", name, read.line, draw_instead(read, last))
-    if last in _PATH_METHODS and type(read.base).__module__.startswith("pathlib"):
+    is_path = type(read.base).__module__.startswith("pathlib")
+    if (is_path and last in _PATH_METHODS) or (read.base is MISSING and last in _ONLY_OF_FILES):
         return SideEffect("file", name, read.line, _FILE)
     return _named(read, _dotted(read), name, last, plain)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import json
+import linecache
 import logging
+import pickle
 import random
 import time
 from pathlib import Path
@@ -182,3 +185,20 @@ def test_it_says_how_often_python_ran() -> None:
     assert "its Python code ran 2 times, for 4 calls" in str(ll.explain.side_effects(f))
     with pytest.raises(ll.errors.ArgumentError, match="staged function"):
         ll.explain.side_effects(counted)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("line", ["(folder / 'a').write_text('b')", "path = folder / 'a'; path.unlink()"])
+def test_files_by_paths_that_are_computed_are_told(line: str) -> None:
+    code = f"def f(x):\n    {line}\n    return x\n"
+    linecache.cache["<computed paths>"] = len(code), None, code.splitlines(True), "<computed paths>"
+    names: dict[str, Any] = {"folder": Path("nowhere")}
+    exec(compile(code, "<computed paths>", "exec"), names)
+    assert [one.kind for one in ll.explain.side_effects(ll.function(names["f"])).records] == ["file"]
+
+
+@pytest.mark.parametrize("function", [json.dumps, json.loads, pickle.dumps])
+def test_texts_are_no_files(function: Any) -> None:
+    def f(x: Any) -> Any:
+        return x, function(b"1" if function is pickle.dumps else "1")
+
+    assert ll.explain.side_effects(ll.function(f)).records == ()
