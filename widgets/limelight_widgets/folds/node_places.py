@@ -2,7 +2,8 @@
 
 Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is what only
 such updates read, and whatever else is made of gradients without going into another one. Of the rest, what follows the
-last module is "loss", if the graph has a backward pass; all others are "forward".
+last module is "loss", if the graph has a backward pass, and so is what is made of a module's results and goes into no
+other, where several models are trained; all others are "forward".
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _GRADIENT = "gradient/"
 _LAYER = re.compile(r"layers\.(\d+)")
 _MADE_BY_PYTHON = "<"  # names such as "<lambda>" and "<module>"
 _CELL = "<module>"  # what the body of a staged cell is called
+_ROUNDS = 3  # of modules that are called in turns with the same ops, from which on these are of a loop
 _ANYWHERE = frozenset({"constant", "read_variable", "full", "zeros", "ones", "arange", "eye"})
 
 
@@ -54,7 +56,8 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         function: the graph's name, which ends the stacks of its nodes.
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
-    chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs)
+    sites = [(str(node.op), node.stack) for node in nodes]
+    chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs, sites)
     helpers = _HelperCalls(function)
     before = []
     for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
@@ -82,13 +85,16 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     return result
 
 
-def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Sequence[int]]) -> list[Lane]:
+def lanes(
+    calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Sequence[int]], sites: Sequence[object]
+) -> list[Lane]:
     """The lane of each node.
 
     Args:
         calls: the module call of each, or None.
         gradient: whether a gradient wrote it.
         inputs: for each the indices of the nodes that it reads from, -1 for an input of the graph.
+        sites: for each what is the same in each round of a loop: its op, and the lines that led to it.
     """
     count = len(calls)
     into = list(gradient)  # whether it goes into a gradient
@@ -111,7 +117,35 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
             result.append("update")
         else:
             result.append("loss" if i > last else "forward")
+    if any(gradient):
+        result = _with_earlier_losses(result, calls, inputs, sites)
     return _with_what_updates_alone_read(result, calls, inputs)
+
+
+def _with_earlier_losses(
+    chosen: list[Lane], calls: Sequence[Any], inputs: Sequence[Sequence[int]], sites: Sequence[object]
+) -> list[Lane]:
+    """The same lanes, but what is made of a module's results and goes into no module is of a loss, too.
+
+    So is that of a discriminator, after which the generator's is computed. What a loop does after each of its calls, as
+    to count something, stays with the calls.
+    """
+    model = [lane == "forward" and call is not None for lane, call in zip(chosen, calls, strict=True)]
+    goes_on = list(model)
+    for i in range(len(chosen) - 1, -1, -1):
+        for k in inputs[i] if goes_on[i] and chosen[i] != "update" else ():  # what is updated may be read again
+            goes_on[k] |= k >= 0
+    after = list(model)
+    rounds: dict[object, set[int]] = {}
+    called = 0  # how often modules were called, one or several in a row
+    for i, row in enumerate(inputs):
+        called += model[i] and not (i and model[i - 1])
+        after[i] |= any(k >= 0 and after[k] and chosen[k] == "forward" for k in row)
+        rounds.setdefault(sites[i], set()).add(called)
+    return [
+        "loss" if lane == "forward" and after[i] and not goes_on[i] and len(rounds[sites[i]]) < _ROUNDS else lane
+        for i, lane in enumerate(chosen)
+    ]
 
 
 def _with_what_updates_alone_read(

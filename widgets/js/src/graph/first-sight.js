@@ -201,7 +201,7 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
   const far = picture.boxes.length > 4 * MOST_BOXES;
   for (const one of far ? [{}] : manners(picture, room, folded, closed)) {
     const manner = terse ? { ...one, terse } : one;
-    const sizes = new Map([...wordsIn(state, picture.boxes, manner)].map(([name, words]) => [name, sizeOf(words)]));
+    const sizes = new Map([...wordsIn(state, picture, manner)].map(([name, words]) => [name, sizeOf(words)]));
     const { width, height } = draw(picture, sizes, manner);
     const scale = Math.min(room.width / width, room.height / height, 1);
     if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };

@@ -50,7 +50,7 @@ export async function scene(picture, drawing, words, actions, arrow, breathe) {
     s("g", {}, ...(drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane))),
     s("g", {}, ...frames.map(({ outline }) => outline)),
     s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
-    s("g", { "aria-hidden": "true" }, ...saved(picture).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
+    s("g", { "aria-hidden": "true" }, ...(drawing.strips ? saved(picture) : []).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
     s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
     s("g", {}, ...boxes),
   );

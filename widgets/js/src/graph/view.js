@@ -40,6 +40,7 @@ const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the c
 const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
 const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
+const TITLES = 0.55; // the least scale of all that was opened: titles can be read, and "Fit" shows the whole
 const SQUEEZED = 1.6; // times the height that it has below a cell on a low screen, which graphs of few ops keep to
 const FEW_OPS = 32;
 const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
@@ -248,7 +249,7 @@ export class GraphView {
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
     const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
     const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
-    const words = wordsIn(state, picture.boxes, sight.manner);
+    const words = wordsIn(state, picture, sight.manner);
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
       const word = words.get(name);
@@ -388,23 +389,24 @@ export class GraphView {
     return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
   }
 
-  /** Shows all of the picture. */
-  fit() {
+  /** Shows all of the picture; or its beginning, where all was opened and could not be read. @param {boolean} [whole] */
+  fit(whole = !this.spread) {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
-    this.camera.fit(this.drawing);
+    this.camera.fit(this.drawing, whole ? undefined : TITLES);
     this.fitted = true;
   }
 
   /**
    * Chooses a box, and shows where it comes from.
    * @param {string | null} name null for none @param {boolean} [reveal] whether to move the picture if need be
+   * @param {boolean} [drawer] whether the code may come over the picture
    */
-  choose(name, reveal = true) {
+  choose(name, reveal = true, drawer = true) {
     this.chosen = name;
     this.line = null;
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
-    if (name) openDrawer(this, name);
+    if (name && drawer) openDrawer(this, name);
     if (place) this.camera?.reveal(place);
     if (name && this.box(name)) return;
     const fused = name ? this.frame(name) : null;
@@ -508,12 +510,13 @@ export class GraphView {
   async toggle(name) {
     const open = !this.drawing.frames.has(name);
     this.opened.set(name, open);
-    const focused = this.canvas?.contains(document.activeElement);
+    const focused = this.body?.contains(document.activeElement); // or on "Open", beside what is chosen
     await this.redraw(name);
     this.grow();
+    if (open) this.body?.classList.remove("ll-drawer"); // it would cover what was opened
     this.camera?.settle(this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
-    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing else moves
+    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused), false); // with the mouse, nothing else moves
     if (focused) focusPicture(this);
   }
 
