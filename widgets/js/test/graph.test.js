@@ -371,5 +371,15 @@ test("the title of a fusion group is shortened before it is left out", () => {
   assert.equal(written(title, 0.6).text, title.short);
   assert.ok(written(title, 0.6).type * 0.6 >= 10.5 - 1e-9);
   assert.equal(written(title, 0.1).type, 0);
-  assert.equal(written({ ...title, short: undefined }, 0.6).type, 0);
+  assert.equal(written({ ...title, short: undefined }, 0.6).text, "◉ fused 1: 3 ops…");
+});
+
+test("a title is cut to its room before it is left out, a second line is not", () => {
+  const title = { size: 12, full: "⊞ Adam: 10 variables, 2 rules", width: 216, height: 32 };
+  assert.deepEqual(written(title, 1), { text: title.full, type: 12 });
+  const { text, type } = written(title, 0.4);
+  assert.equal(text, "⊞ Adam: 10 v…");
+  assert.ok(type * 0.4 >= 10.5 - 1e-9);
+  assert.equal(written(title, 0.1).type, 0);
+  assert.deepEqual(written({ ...title, width: 0 }, 0.4), { text: title.full, type: 0 });
 });

@@ -257,6 +257,8 @@ def _range_title(titles: Sequence[str]) -> str:
     ('layer2–3.0', 'layer2.0, layer3.1')
     >>> _range_title(["block_01", "block_02", "block_03"]), _range_title(["block_10", "block_09"])
     ('block_01–03', 'block_09–10')
+    >>> _range_title(["2: Dense", "1: Dense"])  # of a gradient
+    '1–2: Dense'
     >>> _range_title(["age_head", "sex_head"]), _range_title(["net", "net"]), _range_title(["query", "key", "value"])
     ('age_head, sex_head', 'net', 'query, key, value')
     >>> _range_title(["a_head_with_a_long_name", "head_2", "head_3"])
@@ -270,7 +272,8 @@ def _range_title(titles: Sequence[str]) -> str:
         return f"{before}{numbers[0]}–{numbers[-1]}{after}"
     layers = [match for title in titles if (match := _LAYER.fullmatch(title))]
     if len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
-        return f"{layers[0][1]}–{layers[-1][1]}: {layers[0][2]}"
+        numbers = sorted([match[1] for match in layers], key=int)
+        return f"{numbers[0]}–{numbers[-1]}: {layers[0][2]}"
     distinct = list(dict.fromkeys(titles))
     named = ", ".join(distinct)
     return named if len(named) <= MEMBERS_WIDTH else f"{distinct[0]}, …"
