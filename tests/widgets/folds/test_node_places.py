@@ -151,6 +151,25 @@ def test_what_only_updates_read_is_of_the_update():
     assert "exp" not in found["forward"] + found.get("loss", [])
 
 
+def test_a_momentum_that_is_kept_by_hand_is_of_the_update():
+    w, slow, count = ll.Variable(ll.ones((2, 3))), ll.Variable(ll.zeros((2, 3))), ll.Variable(0.0)
+
+    @ll.function
+    def step(x):
+        count.assign_add(1.0)
+        with ll.GradientTape() as tape:
+            loss = ll.sum(ll.tanh(x @ w))
+        slow.assign(0.9 * slow + tape.gradient(loss, w))
+        w.assign_sub(0.1 * slow)
+        return loss
+
+    step(ll.ones((4, 2)))
+    found = lanes_of(step)
+    assert {"assign", "assign_sub", "multiply"} <= set(found["update"])
+    assert "multiply" not in found["forward"]
+    assert "assign_add" in found["forward"]
+
+
 def test_each_of_two_models_that_are_trained_in_turns_has_its_loss():
     critic, maker = nn.Dense(1), nn.Dense(2)
     slow, fast = ll.optim.SGD(0.1), ll.optim.SGD(0.1)

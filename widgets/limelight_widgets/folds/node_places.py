@@ -1,7 +1,8 @@
 """Where in a program each node of a graph belongs: its lane, and the path of modules, scopes and functions around it.
 
 Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is what only
-such updates read, and whatever else is made of gradients without going into another one. Of the rest, what follows the
+such updates read, whatever else is made of gradients without going into another one, and what is written to variables
+after a gradient, outside of modules, as a momentum that is kept by hand. Of the rest, what follows the
 last module is "loss", if the graph has a backward pass, and so is what is made of a module's results and goes into no
 other, where several models are trained; all others are "forward".
 """
@@ -57,7 +58,8 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     sites = [(str(node.op), node.stack) for node in nodes]
-    chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs, sites)
+    gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
+    chosen = lanes(calls, gradient, inputs, sites, [op.startswith("assign") for op, _ in sites])
     helpers = _HelperCalls(function)
     before = []
     for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
@@ -86,7 +88,11 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
 
 
 def lanes(
-    calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Sequence[int]], sites: Sequence[object]
+    calls: Sequence[Any],
+    gradient: Sequence[bool],
+    inputs: Sequence[Sequence[int]],
+    sites: Sequence[object],
+    writes: Sequence[bool],
 ) -> list[Lane]:
     """The lane of each node.
 
@@ -95,6 +101,7 @@ def lanes(
         gradient: whether a gradient wrote it.
         inputs: for each the indices of the nodes that it reads from, -1 for an input of the graph.
         sites: for each what is the same in each round of a loop: its op, and the lines that led to it.
+        writes: whether each writes to a variable.
     """
     count = len(calls)
     into = list(gradient)  # whether it goes into a gradient
@@ -106,6 +113,7 @@ def lanes(
     updates = [call is not None and call.chain()[0].kind == "optimiser" for call in calls]
     module = [i for i in range(count) if calls[i] is not None and not gradient[i] and not updates[i]]
     last = module[-1] if module and any(gradient) else count
+    first = gradient.index(True) if any(gradient) else count
     result: list[Lane] = []
     for i in range(count):
         # What a loss makes of the values of an inner gradient is read by no gradient, and is no update: those begin
@@ -113,7 +121,7 @@ def lanes(
         of_gradient = any(k >= 0 and (gradient[k] or result[k] == "update") for k in inputs[i])
         if gradient[i] and not updates[i]:
             result.append("backward")
-        elif updates[i] or (of_gradient and not into[i]):
+        elif updates[i] or (not into[i] and (of_gradient or (writes[i] and calls[i] is None and i > first))):
             result.append("update")
         else:
             result.append("loss" if i > last else "forward")

@@ -305,7 +305,10 @@ export class GraphView {
    */
   async look(state, graph) {
     const turn = (this.looking += 1);
-    const again = () => inTurns(sights(state, graph, ...rooms(this)), () => turn !== this.looking);
+    const again = () => {
+      this.looked = roomOf(this);
+      return inTurns(sights(state, graph, ...rooms(this)), () => turn !== this.looking);
+    };
     this.high = false;
     let sight = await again();
     if (sight && needsMore(this, sight.scale)) {
@@ -313,7 +316,6 @@ export class GraphView {
       sight = await again();
     }
     if (!sight || state !== this.state || graph !== this.graph) return null;
-    this.looked = roomOf(this);
     this.body?.classList.toggle("ll-stacked", isNarrow(this) && !sight.folded);
     this.body?.classList.toggle("ll-large", sight.folded);
     return (this.sight = deep(this, sight));
