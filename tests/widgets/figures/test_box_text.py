@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import limelight as ll
 from limelight_widgets.figures.box_text import words, words_in
 from limelight_widgets.figures.nested_layout import Manner
@@ -53,6 +55,26 @@ def test_a_gradient_says_that_it_is_one_where_no_lane_does():
     assert words_in(state, picture, Manner(lanes=True))["n1"].title == "matmul"
     terse = words_in(state, picture, Manner(terse=True))["n1"]
     assert (terse.title, terse.detail, terse.size()[1]) == ("∇ matmul", "", 24.0)
+
+
+def test_a_closed_gradient_that_no_line_leads_to_tells_what_is_kept_for_it():
+    boxes = [
+        Box("g0", "group", 0, 0, "", lane="forward", path="net.first"),
+        Box("n2", "node", 0, 2, "", lane="loss"),
+        Box("g1", "group", 0, 1, "", lane="backward", path="net"),
+    ]
+    groups = [
+        {"label": "net.first", "kind": "module", "size": 2, "cls": "Dense"},
+        {"label": "net", "kind": "module", "size": 9},
+    ]
+    nodes = [{"op": "exp", "kind": "op", "out": ["f32[3]"], "names": ["%1"]}] * 3
+    state = {"sources": [], "graphs": [{"nodes": nodes, "groups": groups}]}
+    picture = Picture(boxes, bytes={("g0", "g1"): 4000, ("n2", "g1"): 500, ("g0", "n2"): 70})
+    for manner in (Manner(lanes=True), Manner()):
+        assert words_in(state, picture, manner)["g1"].detail == "9 ops · 4.5 kB kept"
+    beside = replace(picture, boxes=[replace(boxes[0], path="net"), *boxes[1:]])
+    assert words_in(state, beside, Manner(lanes=True))["g1"].detail == "9 ops"
+    assert words_in(state, beside, Manner())["g1"].detail == "9 ops · 4.5 kB kept"
 
 
 def test_what_has_no_room_is_the_number_of_ops_not_the_line():

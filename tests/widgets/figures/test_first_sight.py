@@ -114,6 +114,8 @@ def test_few_members_of_a_repeat_that_have_names_are_all_shown_where_they_have_r
     sight, labels = seen(described, (840.0, 460.0))
     assert sight.scale == 1
     assert not any("×" in label for label in labels)
+    framed = [frame.label for frame in sight.picture.frames]
+    assert {"query", "key", "value"} <= {*labels, *framed}  # not the two ops of each alone
     told = " ".join(word.tags for word in sight.words.values())
     assert all(f"{name}.kernel" in told for name in ("query", "key", "value"))
     _, labels = seen(described, (448.0, 222.0))

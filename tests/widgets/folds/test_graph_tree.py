@@ -53,6 +53,42 @@ def top(graph: Any) -> list[tuple[str, str]]:
     return [(group["lane"], group["label"]) for group in graph["groups"] if group["parent"] < 0]
 
 
+def test_updates_by_hand_are_one_whatever_the_shapes_of_their_variables():
+    weights = [ll.Variable(ll.ones(shape)) for shape in ((2, 3), (3, 3), (3, 1), (3,), (3,), (1,))]
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            for w, b in zip(weights[:3], weights[3:], strict=True):
+                x = ll.tanh(x @ w + b)
+            loss = ll.sum(x)
+        for v, g in zip(weights, tape.gradient(loss, weights), strict=True):
+            v.assign_sub(0.1 * g + 0.01 * v)
+        return loss
+
+    step(ll.ones((4, 2)))
+    fold = GraphFold(step)
+    fold.describe_all()
+    (update,) = [group for group in fold.state()["graphs"][0]["groups"] if group["lane"] == "update"]
+    assert update["repeat"]["count"] == 6
+
+
+def test_rounds_of_a_loop_may_differ_in_a_number():
+    @ll.function
+    def histogram(x):
+        counts = ll.zeros((5,))
+        for i in range(5):
+            counts = counts.at[i].set(ll.sum(ll.astype(ll.floor(x) == float(i), "float32")))
+        return counts
+
+    histogram(ll.ones((4,)))
+    fold = GraphFold(histogram)
+    fold.describe_all()
+    (rounds,) = fold.state()["graphs"][0]["groups"]
+    assert rounds["repeat"]["count"] == 5
+    assert rounds["repeat"]["differs"] == ["equal: (·, 0.0) | (·, 1.0) | (·, 2.0) | (·, 3.0) | and 1 more"]
+
+
 @EITHER
 def test_a_step_is_a_model_and_its_gradient_and_the_update(version):
     graph = graph_of("conv_net", version)
@@ -246,8 +282,8 @@ def test_lines_of_files_of_one_name_are_called_by_their_own_text(tmp_path: Path)
     @ll.function
     def program(x: Any) -> Any:
         y, z = parts["left"](x), parts["right"](x)
-        for k in range(20):
-            y = y * z + float(k)
+        for bit in f"{0x9E3779B97F4A7C15F39CC060:b}":  # without a period, or it would be a loop
+            y = y * z if bit == "1" else y + z
         return y
 
     program(ll.ones(3))

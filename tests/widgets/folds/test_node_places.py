@@ -149,3 +149,65 @@ def test_what_only_updates_read_is_of_the_update():
     found = lanes_of(step)
     assert found["update"].count("exp") == 2
     assert "exp" not in found["forward"] + found.get("loss", [])
+
+
+def test_a_momentum_that_is_kept_by_hand_is_of_the_update():
+    w, slow, count = ll.Variable(ll.ones((2, 3))), ll.Variable(ll.zeros((2, 3))), ll.Variable(0.0)
+
+    @ll.function
+    def step(x):
+        count.assign_add(1.0)
+        with ll.GradientTape() as tape:
+            loss = ll.sum(ll.tanh(x @ w))
+        slow.assign(0.9 * slow + tape.gradient(loss, w))
+        w.assign_sub(0.1 * slow)
+        return loss
+
+    step(ll.ones((4, 2)))
+    found = lanes_of(step)
+    assert {"assign", "assign_sub", "multiply"} <= set(found["update"])
+    assert "multiply" not in found["forward"]
+    assert "assign_add" in found["forward"]
+
+
+def test_each_of_two_models_that_are_trained_in_turns_has_its_loss():
+    critic, maker = nn.Dense(1), nn.Dense(2)
+    slow, fast = ll.optim.SGD(0.1), ll.optim.SGD(0.1)
+    x = ll.ones((3, 2))
+    critic(maker(x))
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            made = maker(x)
+            first = ll.mean(ll.exp(critic(x))) + ll.mean(ll.exp(critic(made)))
+        slow.apply(tape.gradient(first, critic.trainable_variables), critic.trainable_variables)
+        with ll.GradientTape() as tape:
+            second = ll.max(ll.tanh(critic(maker(x))))
+        fast.apply(tape.gradient(second, maker.trainable_variables), maker.trainable_variables)
+        return first, second
+
+    step(x)
+    found = lanes_of(step)
+    assert [found["loss"].count(op) for op in ("exp", "mean", "tanh", "max")] == [2, 2, 1, 1]
+    assert set(found["forward"]) <= {"matmul", "add", "read_variable", "linear"}
+
+
+def test_what_a_loop_counts_after_each_call_is_of_no_loss():
+    net, adam, x = nn.Dense(2), ll.optim.Adam(1e-3), ll.ones((3, 2))
+    net(x)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            total = 0.0
+            for _ in range(4):
+                x = net(x)
+                total = total + ll.sum(ll.exp(x))
+            loss = ll.mean(x) + total
+        adam.apply(tape.gradient(loss, net.trainable_variables), net.trainable_variables)
+        return loss
+
+    step(x)
+    found = lanes_of(step)
+    assert found["forward"].count("exp") == 3  # the last comes after all calls

@@ -69,6 +69,12 @@ test("Fit shows everything, however large it is", () => {
   }
 });
 
+test("what cannot be read is shown from its beginning, at the least scale that was asked for", () => {
+  const room = { width: 700, height: 460 };
+  assert.deepEqual(fitted(room, { width: 5000, height: 9000 }, 0.5), { x: 12, y: 12, scale: 0.5 });
+  assert.deepEqual(fitted(room, { width: 500, height: 400 }, 0.5), fitted(room, { width: 500, height: 400 }));
+});
+
 test("outputs have the names that their function knows", () => {
   const graph = { name: "f", inputs: [{ name: "x", spec: "f32[]" }], outputs: [0, 0], nodes: [], groups: [], open: [] };
   const state = { graphs: [graph], variants: [], sources: [], rules: {} };
@@ -277,7 +283,7 @@ for (const { name, state, rooms } of SIGHTS) {
   test(`${name}: the same at first sight as in Python`, () => {
     for (const { room: [width, height], ...sight } of rooms) {
       const found = firstSight(state, 0, { width, height });
-      const said = wordsIn(state, found.picture.boxes, found.manner);
+      const said = wordsIn(state, found.picture, found.manner);
       const drawing = draw(found.picture, new Map([...said].map(([box, words]) => [box, sizeOf(words)])), found.manner);
       assert.deepEqual([...(found.open ?? [])].sort(), sight.open);
       assert.deepEqual([...found.dissolved].sort(), sight.dissolved);
@@ -299,7 +305,7 @@ for (const { name, state, rooms } of SIGHTS) {
     for (const [width, height] of [[500, 400], [820, 516], [1400, 760]]) {
       const found = firstSight(state, 0, { width, height });
       assert.ok(found.picture.boxes.length <= MOST_BOXES);
-      const drawing = draw(found.picture, new Map([...wordsIn(state, found.picture.boxes, found.manner)].map(([name, words]) => [name, sizeOf(words)])), found.manner);
+      const drawing = draw(found.picture, new Map([...wordsIn(state, found.picture, found.manner)].map(([name, words]) => [name, sizeOf(words)])), found.manner);
       const places = [...drawing.boxes.values()];
       const overlap = (a, b) => a.x < b.x + b.width - 1e-6 && b.x < a.x + a.width - 1e-6 && a.y < b.y + b.height - 1e-6 && b.y < a.y + a.height - 1e-6;
       assert.deepEqual(places.filter((a, i) => places.some((b, k) => k > i && overlap(a, b))), []);
@@ -365,5 +371,15 @@ test("the title of a fusion group is shortened before it is left out", () => {
   assert.equal(written(title, 0.6).text, title.short);
   assert.ok(written(title, 0.6).type * 0.6 >= 10.5 - 1e-9);
   assert.equal(written(title, 0.1).type, 0);
-  assert.equal(written({ ...title, short: undefined }, 0.6).type, 0);
+  assert.equal(written({ ...title, short: undefined }, 0.6).text, "◉ fused 1: 3 ops…");
+});
+
+test("a title is cut to its room before it is left out, a second line is not", () => {
+  const title = { size: 12, full: "⊞ Adam: 10 variables, 2 rules", width: 216, height: 32 };
+  assert.deepEqual(written(title, 1), { text: title.full, type: 12 });
+  const { text, type } = written(title, 0.4);
+  assert.equal(text, "⊞ Adam: 10 v…");
+  assert.ok(type * 0.4 >= 10.5 - 1e-9);
+  assert.equal(written(title, 0.1).type, 0);
+  assert.deepEqual(written({ ...title, width: 0 }, 0.4), { text: title.full, type: 0 });
 });

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from limelight_widgets.figures.lanes import lanes_of, outermost_of
 from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Manner
 from limelight_widgets.figures.visible_boxes import Box, Picture, call_label
 from limelight_widgets.folds.fold import State
-from limelight_widgets.format import counted, shortened
+from limelight_widgets.format import bytes_text, counted, shortened
 
 TITLE_WIDTH = 28  # characters
 RULES_WIDTH = 40  # of an optimiser: its kind, how many variables, how many rules
@@ -42,14 +43,32 @@ class Words:
 
 
 def words_in(state: State, picture: Picture, manner: Manner) -> dict[str, Words]:
-    """The words on all boxes of a picture that is drawn in that manner: where no lane says it, gradients do."""
+    """The words on all boxes of a picture that is drawn in that manner: where no lane says it, gradients do.
+
+    Closed gradients that stand below no box of their own tell what is kept for them: no line does.
+    """
     said = {box.name: words(state, box, picture.tags.get(box.name, ())) for box in picture.boxes}
+    for name, kept in _kept_for(picture, manner).items():
+        said[name] = replace(said[name], detail=f"{said[name].detail} · {bytes_text(kept)} kept")
     for box in picture.boxes:
         if box.lane == "backward" and not manner.lanes:
             said[box.name] = replace(said[box.name], title=f"{GRADIENT} {said[box.name].title}")
         if manner.terse:
             said[box.name] = replace(said[box.name], detail="", tags="")
     return said
+
+
+def _kept_for(picture: Picture, manner: Manner) -> dict[str, int]:
+    """By closed gradient, the bytes of the forward pass that it reads, but for those that a dotted line tells."""
+    lanes = lanes_of(picture) if manner.lanes else None
+    beside, around = lanes.partners if lanes is not None else {}, outermost_of(picture)
+    closed = {box.name for box in picture.boxes if box.kind == "group" and box.lane == "backward"}
+    made = {box.name for box in picture.boxes if box.lane in {"forward", "loss"}}
+    kept: dict[str, int] = {}
+    for (source, target), size in picture.bytes.items():
+        if size and target in closed and source in made and around[target] not in beside:
+            kept[target] = kept.get(target, 0) + size
+    return kept
 
 
 def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:

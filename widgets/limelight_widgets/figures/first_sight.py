@@ -136,12 +136,12 @@ def _but_gradients(graph: State, names: Set[str]) -> set[str]:
 
 
 def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
-    """Wrappers, and what is in them of repeats of a few steps."""
+    """Wrappers, and what is around the members in repeats of a few."""
     found = set(wrappers)
     for index, group in enumerate(graph["groups"]):
         steps = _steps(graph, index) if group["parent"] < 0 or f"g{group['parent']}" in wrappers else []
         if steps:
-            found |= {f"g{index}", *(f"g{step}" for step in steps)}
+            found |= {f"g{index}", *(f"g{step}" for step in _nameless(graph, steps))}
     return found
 
 
@@ -153,6 +153,11 @@ def _steps(graph: State, group: int) -> Sequence[int]:
     names = {_DIGITS.sub("", member.get("title", "")) for member in inside}
     unlike = all(member["kind"] == "step" for member in inside) or len(names) == len(inside) > 1
     return members if unlike and repeat.get("count", 0) <= FEW else []
+
+
+def _nameless(graph: State, steps: Sequence[int]) -> list[int]:
+    """Those of the members that are rounds of a loop: a frame around one would say less than what is in it."""
+    return [step for step in steps if graph["groups"][step]["kind"] == "step"]
 
 
 def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list[str], list[str]] | None:
@@ -180,9 +185,10 @@ def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str]
     both.sort(key=lambda box: box.lane == "backward")
     dissolved: list[str] = []
     for box in both:
-        steps = _steps(state["graphs"][box.graph], box.index)
+        graph = state["graphs"][box.graph]
+        steps = _steps(graph, box.index)
         prefix = box.name.removesuffix(str(box.index))
-        dissolved += [box.name, *(f"{prefix}{step}" for step in steps)] if steps else []
+        dissolved += [box.name, *(f"{prefix}{step}" for step in _nameless(graph, steps))] if steps else []
     return [*(box.name for box in both), *dissolved], dissolved
 
 

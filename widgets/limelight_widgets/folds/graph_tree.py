@@ -52,6 +52,7 @@ MOST_NAMED = 3  # groups in a round of a loop that its title names
 MEMBERS_WIDTH = 24  # characters of the names of members that differ
 _INDEXING = frozenset(
     {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient", "conv_transpose"}
+    | {"index_update", "index_add"}
 )
 _ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
@@ -149,7 +150,8 @@ def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
 def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
     """What must be equal for updates of variables, 0 for what writes to none; and what for any other group.
 
-    Of an update only the assignments count: the first one computes, and fuses, what all others use as well.
+    Of an update only the assignments count: the first one computes, and fuses, what all others use as well. Ranks count
+    in no update, whose variables have many, and numbers among the operands nowhere: they are what a loop changes.
 
     `known` has those of nodes that were like this one.
     """
@@ -164,8 +166,10 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
         ranks = [0 if "[]" in text else text.count(",") + 1 for text in out]
         blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs  # where a round of a loop is, not what it does
         common = (op, blurred, calls, *dtypes, line, node["lane"])
+        if node["lane"] == "update":
+            ranks = []
         loose = hash(common) if node["kind"] == "variable" and op not in READS else 0
-        signature = known[key] = loose, hash((common, *ranks, node.get("operands")))
+        signature = known[key] = loose, hash((common, *ranks, _NUMBER.sub("#", node.get("operands", ""))))
     return signature
 
 
@@ -257,6 +261,8 @@ def _range_title(titles: Sequence[str]) -> str:
     ('layer2–3.0', 'layer2.0, layer3.1')
     >>> _range_title(["block_01", "block_02", "block_03"]), _range_title(["block_10", "block_09"])
     ('block_01–03', 'block_09–10')
+    >>> _range_title(["2: Dense", "1: Dense"])  # of a gradient
+    '1–2: Dense'
     >>> _range_title(["age_head", "sex_head"]), _range_title(["net", "net"]), _range_title(["query", "key", "value"])
     ('age_head, sex_head', 'net', 'query, key, value')
     >>> _range_title(["a_head_with_a_long_name", "head_2", "head_3"])
@@ -270,7 +276,8 @@ def _range_title(titles: Sequence[str]) -> str:
         return f"{before}{numbers[0]}–{numbers[-1]}{after}"
     layers = [match for title in titles if (match := _LAYER.fullmatch(title))]
     if len(layers) == len(titles) and len({match[2] for match in layers}) == 1:
-        return f"{layers[0][1]}–{layers[-1][1]}: {layers[0][2]}"
+        numbers = sorted([match[1] for match in layers], key=int)
+        return f"{numbers[0]}–{numbers[-1]}: {layers[0][2]}"
     distinct = list(dict.fromkeys(titles))
     named = ", ".join(distinct)
     return named if len(named) <= MEMBERS_WIDTH else f"{distinct[0]}, …"
@@ -293,7 +300,8 @@ def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[
         members = [own[k : k + group.repeat.period] for k in range(0, len(own), group.repeat.period)]
     found: list[str] = []
     for column in zip(*members, strict=False):  # updates of variables may have more scalars than others
-        said = list(dict.fromkeys(", ".join(nodes[k].get("out", ())) for k in column))
+        outs = list(dict.fromkeys(", ".join(nodes[k].get("out", ())) for k in column))
+        said = outs if len(outs) > 1 else list(dict.fromkeys(nodes[k].get("operands", "") for k in column))
         if len(said) > 1 and len({nodes[k]["op"] for k in column}) == 1:
             found.append(f"{nodes[column[0]]['op']}: {_some(said)}")
         if len(found) >= MOST_DIFFERENCES:

@@ -1,8 +1,10 @@
 """Where in a program each node of a graph belongs: its lane, and the path of modules, scopes and functions around it.
 
 Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is what only
-such updates read, and whatever else is made of gradients without going into another one. Of the rest, what follows the
-last module is "loss", if the graph has a backward pass; all others are "forward".
+such updates read, whatever else is made of gradients without going into another one, and what is written to variables
+after a gradient, outside of modules, as a momentum that is kept by hand. Of the rest, what follows the
+last module is "loss", if the graph has a backward pass, and so is what is made of a module's results and goes into no
+other, where several models are trained; all others are "forward".
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ _GRADIENT = "gradient/"
 _LAYER = re.compile(r"layers\.(\d+)")
 _MADE_BY_PYTHON = "<"  # names such as "<lambda>" and "<module>"
 _CELL = "<module>"  # what the body of a staged cell is called
+_ROUNDS = 3  # of modules that are called in turns with the same ops, from which on these are of a loop
 _ANYWHERE = frozenset({"constant", "read_variable", "full", "zeros", "ones", "arange", "eye"})
 
 
@@ -54,7 +57,9 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         function: the graph's name, which ends the stacks of its nodes.
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
-    chosen = lanes(calls, [(node.scope or "").startswith(_GRADIENT) for node in nodes], inputs)
+    sites = [(str(node.op), node.stack) for node in nodes]
+    gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
+    chosen = lanes(calls, gradient, inputs, sites, [op.startswith("assign") for op, _ in sites])
     helpers = _HelperCalls(function)
     before = []
     for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
@@ -82,13 +87,21 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     return result
 
 
-def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Sequence[int]]) -> list[Lane]:
+def lanes(
+    calls: Sequence[Any],
+    gradient: Sequence[bool],
+    inputs: Sequence[Sequence[int]],
+    sites: Sequence[object],
+    writes: Sequence[bool],
+) -> list[Lane]:
     """The lane of each node.
 
     Args:
         calls: the module call of each, or None.
         gradient: whether a gradient wrote it.
         inputs: for each the indices of the nodes that it reads from, -1 for an input of the graph.
+        sites: for each what is the same in each round of a loop: its op, and the lines that led to it.
+        writes: whether each writes to a variable.
     """
     count = len(calls)
     into = list(gradient)  # whether it goes into a gradient
@@ -100,6 +113,7 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
     updates = [call is not None and call.chain()[0].kind == "optimiser" for call in calls]
     module = [i for i in range(count) if calls[i] is not None and not gradient[i] and not updates[i]]
     last = module[-1] if module and any(gradient) else count
+    first = gradient.index(True) if any(gradient) else count
     result: list[Lane] = []
     for i in range(count):
         # What a loss makes of the values of an inner gradient is read by no gradient, and is no update: those begin
@@ -107,11 +121,39 @@ def lanes(calls: Sequence[Any], gradient: Sequence[bool], inputs: Sequence[Seque
         of_gradient = any(k >= 0 and (gradient[k] or result[k] == "update") for k in inputs[i])
         if gradient[i] and not updates[i]:
             result.append("backward")
-        elif updates[i] or (of_gradient and not into[i]):
+        elif updates[i] or (not into[i] and (of_gradient or (writes[i] and calls[i] is None and i > first))):
             result.append("update")
         else:
             result.append("loss" if i > last else "forward")
+    if any(gradient):
+        result = _with_earlier_losses(result, calls, inputs, sites)
     return _with_what_updates_alone_read(result, calls, inputs)
+
+
+def _with_earlier_losses(
+    chosen: list[Lane], calls: Sequence[Any], inputs: Sequence[Sequence[int]], sites: Sequence[object]
+) -> list[Lane]:
+    """The same lanes, but what is made of a module's results and goes into no module is of a loss, too.
+
+    So is that of a discriminator, after which the generator's is computed. What a loop does after each of its calls, as
+    to count something, stays with the calls.
+    """
+    model = [lane == "forward" and call is not None for lane, call in zip(chosen, calls, strict=True)]
+    goes_on = list(model)
+    for i in range(len(chosen) - 1, -1, -1):
+        for k in inputs[i] if goes_on[i] and chosen[i] != "update" else ():  # what is updated may be read again
+            goes_on[k] |= k >= 0
+    after = list(model)
+    rounds: dict[object, set[int]] = {}
+    called = 0  # how often modules were called, one or several in a row
+    for i, row in enumerate(inputs):
+        called += model[i] and not (i and model[i - 1])
+        after[i] |= any(k >= 0 and after[k] and chosen[k] == "forward" for k in row)
+        rounds.setdefault(sites[i], set()).add(called)
+    return [
+        "loss" if lane == "forward" and after[i] and not goes_on[i] and len(rounds[sites[i]]) < _ROUNDS else lane
+        for i, lane in enumerate(chosen)
+    ]
 
 
 def _with_what_updates_alone_read(

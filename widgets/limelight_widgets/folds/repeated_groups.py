@@ -146,18 +146,19 @@ class _Repeats:
             group.repeat, group.children = Repeat(len(rounds), [], period), children
             self._tree.move(children, index)
         else:
-            group.children = [self._member(index, k, member) for k, member in enumerate(rounds)]
+            group.children = [self._member(index, k, len(rounds), member) for k, member in enumerate(rounds)]
             group.repeat = Repeat(len(rounds), [child.at for child in group.children])
         self._hashes[index] = hash((len(rounds), self._hash(index)))
         return Child(True, index)
 
-    def _member(self, repeat: int, number: int, children: list[Child]) -> Child:
+    def _member(self, repeat: int, number: int, count: int, children: list[Child]) -> Child:
         """One member: the group that it is, or a new one around what a round of a loop has done."""
         if len(children) == 1 and children[0].is_group:
             self._tree.groups[children[0].at].parent = repeat
             return children[0]
         above = self._tree.groups[repeat]
-        group = Group(self._tree.distinct(f"{above.id}/{number}"), "step", f"step {number}", repeat, above.lane)
+        title = f"{number + 1} of {count}: {above.title.partition(' (call ')[0]}"
+        group = Group(self._tree.distinct(f"{above.id}/{number}"), "step", title, repeat, above.lane)
         group.first, group.children = self._tree.first_of(children[0]), children
         self._tree.groups.append(group)
         self._tree.move(children, len(self._tree.groups) - 1)

@@ -1,7 +1,8 @@
 // What is written on the boxes of a graph, and what is known about them. figures/box_text.py writes the same words; the
 // tests hold both to the same examples.
 
-import { counted, number, shortened } from "../format.js";
+import { bytes, counted, number, shortened } from "../format.js";
+import { lanesOf, outermostOf } from "./lanes.js";
 import { callLabel } from "./visible-boxes.js";
 
 /**
@@ -57,17 +58,37 @@ export const KINDS = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * The words on boxes that are drawn in that manner: where no lane says it, gradients do.
- * @param {GraphState} state @param {Box[]} boxes @param {import("./nested-layout.js").Manner} manner @returns {Map<string, Words>}
+ * The words on all boxes of a picture that is drawn in that manner: where no lane says it, gradients do. Closed gradients
+ * that stand below no box of their own tell what is kept for them: no line does.
+ * @param {GraphState} state @param {import("./visible-boxes.js").Picture} picture @param {import("./nested-layout.js").Manner} manner
+ * @returns {Map<string, Words>}
  */
-export function wordsIn(state, boxes, { lanes, terse }) {
+export function wordsIn(state, picture, { lanes, terse }) {
+  const kept = keptFor(picture, lanes ? lanesOf(picture) : null);
   return new Map(
-    boxes.map((box) => {
-      const { title, ...said } = wordsOf(state, box);
-      const marked = { ...said, title: box.lane === "backward" && !lanes ? `${GRADIENT} ${title}` : title };
+    picture.boxes.map((box) => {
+      const { title, detail, ...said } = wordsOf(state, box);
+      const told = kept.has(box.name) ? ` · ${bytes(kept.get(box.name))} kept` : "";
+      const marked = { ...said, detail: detail + told, full: said.full + told, title: box.lane === "backward" && !lanes ? `${GRADIENT} ${title}` : title };
       return [box.name, terse ? { ...marked, detail: "", tags: "" } : marked];
     }),
   );
+}
+
+/**
+ * By closed gradient, the bytes of the forward pass that it reads, but for those that a dotted line tells.
+ * @param {import("./visible-boxes.js").Picture} picture @param {ReturnType<typeof lanesOf>} lanes
+ */
+function keptFor(picture, lanes) {
+  const [root, of] = [outermostOf(picture), new Map(picture.boxes.map((box) => [box.name, box]))];
+  /** @type {Map<string, number>} */
+  const kept = new Map();
+  for (const { source, target, bytes: size } of picture.edges.values()) {
+    const [from, to] = [of.get(source), of.get(target)];
+    if (!size || to?.kind !== "group" || to.lane !== "backward" || lanes?.partners.has(root(target))) continue;
+    if (from?.lane === "forward" || from?.lane === "loss") kept.set(target, (kept.get(target) ?? 0) + size);
+  }
+  return kept;
 }
 
 /** @param {GraphState} state @param {Box} box @returns {Words} */

@@ -14,12 +14,12 @@ const STRETCHED = 8; // how many times larger than it was drawn, or smaller, a p
 const READABLE = 0.75; // of what is opened: it is made smaller for all of it to be in sight, but not below this
 
 /**
- * Where a drawing is to be shown, and how large, for all of it to be seen.
- * @param {Room} view @param {{width: number, height: number}} drawing
+ * Where a drawing is to be shown, and how large, for all of it to be seen, or for its beginning, where that is too small.
+ * @param {Room} view @param {{width: number, height: number}} drawing @param {number} [least] how large it is made at least
  */
-export function fitted(view, { width, height }) {
+export function fitted(view, { width, height }, least = LEAST) {
   const whole = Math.min((view.width - 2 * MARGIN) / width, (view.height - 2 * MARGIN) / height, MOST_AT_FIRST);
-  const scale = Math.max(whole, LEAST);
+  const scale = Math.max(whole, least);
   return {
     x: (view.x ?? 0) + Math.max((view.width - width * scale) / 2, MARGIN),
     y: (view.y ?? 0) + Math.max((view.height - height * scale) / 2, MARGIN),
@@ -101,11 +101,11 @@ export class Camera {
     this.glide();
   }
 
-  /** Shows all of a drawing. @param {{width: number, height: number}} drawing */
-  fit(drawing) {
+  /** Shows all of a drawing, at that scale at least. @param {{width: number, height: number}} drawing @param {number} [least] */
+  fit(drawing, least) {
     const view = this.view();
     if (!view.width || !view.height || !drawing.width) return;
-    Object.assign(this, fitted(view, drawing));
+    Object.assign(this, fitted(view, drawing, least));
     this.touched = false;
     this.apply();
   }

@@ -159,18 +159,20 @@ function worthMost({ graphs }, { boxes }, refused) {
   const both = [best, ...boxes.filter((box) => box.kind === "group" && path && box.path === path && box.lane !== lane)];
   both.sort((a, b) => Number(a.lane === "backward") - Number(b.lane === "backward"));
   const dissolved = both.flatMap((box) => {
-    const inside = steps(graphs[box.graph], box.index).map((group) => box.name.replace(/\d+$/, String(group)));
-    return inside.length ? [box.name, ...inside] : [];
+    const inside = steps(graphs[box.graph], box.index);
+    return inside.length ? [box.name, ...nameless(graphs[box.graph], inside).map((group) => box.name.replace(/\d+$/, String(group)))] : [];
   });
   return { open: [...both.map(({ name }) => name), ...dissolved], dissolved };
 }
 
-/** Wrappers, and what is in them of repeats of a few steps. @param {import("./visible-boxes.js").Graph} graph @param {Set<string>} wrappers */
+/** Wrappers, and what is around the members in repeats of a few. @param {import("./visible-boxes.js").Graph} graph @param {Set<string>} wrappers */
 function allSteps(graph, wrappers) {
   const found = new Set(wrappers);
   graph.groups.forEach(({ parent }, index) => {
     if (parent >= 0 && !wrappers.has(`g${parent}`)) return;
-    for (const name of steps(graph, index).map((step) => `g${step}`)) found.add(`g${index}`).add(name);
+    const inside = steps(graph, index);
+    if (inside.length) found.add(`g${index}`);
+    for (const step of nameless(graph, inside)) found.add(`g${step}`);
   });
   return found;
 }
@@ -184,6 +186,11 @@ function steps({ groups }, group) {
   const names = new Set(members.map((member) => (groups[member].title ?? "").replace(/\d+/g, "")));
   const unlike = members.every((member) => groups[member].kind === "step") || (members.length > 1 && names.size === members.length);
   return count <= FEW && unlike ? members : [];
+}
+
+/** Those of the members that are rounds of a loop: a frame around one would say less than what is in it. @param {import("./visible-boxes.js").Graph} graph @param {number[]} steps */
+function nameless({ groups }, steps) {
+  return steps.filter((step) => groups[step].kind === "step");
 }
 
 /**
@@ -201,7 +208,7 @@ function laidOut(state, picture, room, open, folded, dissolved = new Set(), limi
   const far = picture.boxes.length > 4 * MOST_BOXES;
   for (const one of far ? [{}] : manners(picture, room, folded, closed)) {
     const manner = terse ? { ...one, terse } : one;
-    const sizes = new Map([...wordsIn(state, picture.boxes, manner)].map(([name, words]) => [name, sizeOf(words)]));
+    const sizes = new Map([...wordsIn(state, picture, manner)].map(([name, words]) => [name, sizeOf(words)]));
     const { width, height } = draw(picture, sizes, manner);
     const scale = Math.min(room.width / width, room.height / height, 1);
     if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };

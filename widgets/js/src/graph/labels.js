@@ -1,7 +1,11 @@
-// Which labels are drawn at a scale: small ones grow until they can be read, and those that do not fit then are left out.
+// Which labels are drawn at a scale: small ones grow until they can be read; those that do not fit then are cut, and left
+// out where that says nothing.
+
+import { shortened } from "../format.js";
 
 const LEAST = 10.5; // pixels of the smallest text of the screen that is worth drawing
 const CHARACTER = 0.605; // width of a character by the size of its type
+const FEWEST = 5; // characters to which a label is cut
 const STEPS = 4; // in which labels change while the scale halves
 
 /**
@@ -17,14 +21,17 @@ export function typeSize({ size, characters, width, height }, scale) {
 }
 
 /**
- * What is written at a scale, and in what size: all of a label, or where that has no room the short form that it may have.
+ * What is written at a scale, and in what size: all of a label, or where that has no room the short form that it may have, or
+ * as much of it as has room.
  * @param {{size: number, full: string, short?: string, width: number, height: number}} label @param {number} scale
  * @returns {{text: string, type: number}} type 0 for nothing
  */
 export function written({ full, short, ...label }, scale) {
   const type = typeSize({ ...label, characters: full.length }, scale);
-  if (type || !short) return { text: full, type };
-  return { text: short, type: typeSize({ ...label, characters: short.length }, scale) };
+  if (type || !label.width) return { text: full, type };
+  const most = Math.floor((label.width * scale) / (CHARACTER * LEAST));
+  const text = short ?? shortened(full, most);
+  return { text, type: short || most >= FEWEST ? typeSize({ ...label, characters: text.length }, scale) : 0 };
 }
 
 /** Scales that look alike. @param {number} scale */

@@ -24,17 +24,13 @@ const LOSS_TITLE = 14; // room for the name of the loss, within the gap before i
  * there is only one lane.
  * @param {Picture} picture @param {boolean} [joined] whether the update stands at the end of the backward lane
  */
-export function lanesOf({ boxes, frames, edges }, joined = false) {
+export function lanesOf(picture, joined = false) {
+  const { boxes, frames, edges } = picture;
   const outermost = [...boxes, ...frames].filter(({ parent }) => !parent);
   if (!outermost.some(({ lane }) => NUMBER[lane ?? ""] > 0)) return null;
   const number = (/** @type {string | undefined} */ lane) => Math.min(NUMBER[lane ?? ""] ?? 0, joined ? 1 : 2);
   const of = new Map(outermost.map(({ name, lane }) => [name, number(lane)]));
-  const parent = new Map([...boxes, ...frames].map((one) => [one.name, one.parent]));
-  const root = (/** @type {string} */ name) => {
-    let at = name;
-    while (parent.get(at)) at = parent.get(at) ?? "";
-    return at;
-  };
+  const root = outermostOf(picture);
   const outputs = new Set(boxes.filter(({ kind }) => kind === "output").map(({ name }) => name));
   for (const { source, target } of edges.values()) if (outputs.has(target)) of.set(target, of.get(root(source)) ?? 0);
   /** @type {Map<string, string>} */
@@ -52,6 +48,16 @@ export function lanesOf({ boxes, frames, edges }, joined = false) {
   return { of, partners, updates, losses };
 }
 
+/** For each box and frame the outermost frame around it, or itself. @param {Picture} picture */
+export function outermostOf({ boxes, frames }) {
+  const parent = new Map([...boxes, ...frames].map((one) => [one.name, one.parent]));
+  return (/** @type {string} */ name) => {
+    let at = name;
+    for (let up = parent.get(at); up; up = parent.get(at)) at = up;
+    return at;
+  };
+}
+
 /**
  * What is kept of each forward box for the backward pass, most first.
  * @typedef {{forward: string, backward: string, bytes: number}} Saved
@@ -60,12 +66,7 @@ export function lanesOf({ boxes, frames, edges }, joined = false) {
 export function saved(picture) {
   const lanes = lanesOf(picture);
   if (!lanes) return [];
-  const parent = new Map([...picture.boxes, ...picture.frames].map((one) => [one.name, one.parent]));
-  const root = (/** @type {string} */ name) => {
-    let at = name;
-    while (parent.get(at)) at = parent.get(at) ?? "";
-    return at;
-  };
+  const root = outermostOf(picture);
   /** @type {Map<string, number>} */
   const kept = new Map();
   for (const { source, target, bytes = 0 } of picture.edges.values()) {

@@ -50,7 +50,7 @@ export async function scene(picture, drawing, words, actions, arrow, breathe) {
     s("g", {}, ...(drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane))),
     s("g", {}, ...frames.map(({ outline }) => outline)),
     s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
-    s("g", { "aria-hidden": "true" }, ...saved(picture).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
+    s("g", { "aria-hidden": "true" }, ...(drawing.strips ? saved(picture) : []).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
     s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
     s("g", {}, ...boxes),
   );
@@ -152,6 +152,7 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, { x, y, widt
   const round = kind === "input" || kind === "decision" || kind === "output" || kind === "constant";
   const { opens } = box;
   const where = actions.where(box);
+  const name = `${GLYPHS[kind]} ${title}`.trim();
   const label = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];
   const element = s(
     "g",
@@ -161,7 +162,7 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, { x, y, widt
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
-    s("text", { class: "ll-name", x: width / 2, y: 16, dataset: { width: width - 4, height: height - 6, size: 12 } }, `${GLYPHS[kind]} ${title}`.trim()),
+    s("text", { class: "ll-name", x: width / 2, y: 16, dataset: { width: width - 4, height: height - 6, size: 12, full: name } }, name),
     detail ? s("text", { class: "ll-detail", x: width / 2, y: 30, dataset: { width: 0, size: 11 } }, detail) : null,
     tags ? s("text", { class: "ll-tags", x: width / 2, y: detail ? 44 : 30, dataset: { width: 0, size: 11 } }, tags) : null,
     s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),

@@ -22,7 +22,7 @@ export function toolbar(view) {
     tool("Close all groups and functions", () => view.openAll(false), "⊟"),
     tool("Zoom out", () => view.camera?.zoom(1 / 1.25), "−"),
     tool("Zoom in", () => view.camera?.zoom(1.25), "+"),
-    tool("Fit", () => view.fit(), "Fit"),
+    tool("Fit", () => view.fit(true), "Fit"),
     tool("Show or hide the code", () => turnDrawer(view), "{ }"),
     tool("Larger type, for a projector", () => view.project(), "A"),
     tool("Keys", () => view.showHelp(), "?"),

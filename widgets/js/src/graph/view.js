@@ -15,6 +15,7 @@ import { Layouts } from "./layout.js";
 import { openable, widely } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
+import { BELOW, isNarrow, isSized, needsMore, roomOf, rooms, tallest } from "./room.js";
 import { arrowMarker, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
@@ -36,13 +37,11 @@ import { placeOf, positionsOf, sizeOf, wordsIn } from "./box-text.js";
  * @typedef {import("./box-text.js").Position} Position
  */
 
-const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
-const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
 const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
+const TITLES = 0.55; // the least scale of all that was opened: titles can be read, and "Fit" shows the whole
 const SQUEEZED = 1.6; // times the height that it has below a cell on a low screen, which graphs of few ops keep to
 const FEW_OPS = 32;
-const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
 
 export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
@@ -77,6 +76,7 @@ export class GraphView {
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
     this.sight = null;
     this.looked = ""; // the room for which that was
+    this.high = false; // whether it is higher than the window: so it can be read
     /** the height that the view has given itself, "" for that of the style sheet */
     this.height = "";
     /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
@@ -248,14 +248,14 @@ export class GraphView {
     const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
     const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
     const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
-    const words = wordsIn(state, picture.boxes, sight.manner);
+    const words = wordsIn(state, picture, sight.manner);
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
       const word = words.get(name);
       if (word) words.set(name, { ...word, detail: text, full: `${word.full}, ${text}` });
     }
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const manner = this.spread && this.body ? widely(sizes.values(), { width: this.body.clientWidth || 900, height: this.tallest() }, sight.manner) : sight.manner;
+    const manner = this.spread && this.body ? widely(sizes.values(), { width: this.body.clientWidth || 900, height: tallest(this) }, sight.manner) : sight.manner;
     const key = [graph, this.overlay, JSON.stringify(manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
     const drawing = await this.layouts.of(key, picture, sizes, manner);
     if (!drawing || state !== this.state) return;
@@ -304,35 +304,28 @@ export class GraphView {
    * @returns {Promise<import("./first-sight.js").Sight | null>} null where something else is to be shown by then
    */
   async look(state, graph) {
-    const { body } = this;
     const turn = (this.looking += 1);
-    const width = body?.clientWidth || 900;
-    const height = this.tallest();
-    this.looked = `${width} ${height}`;
-    const whole = { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
-    const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
-    const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
-    const narrow = width <= 620;
-    const sight = await inTurns(sights(state, graph, whole, narrow ? below : beside), () => turn !== this.looking);
+    const again = () => {
+      this.looked = roomOf(this);
+      return inTurns(sights(state, graph, ...rooms(this)), () => turn !== this.looking);
+    };
+    this.high = false;
+    let sight = await again();
+    if (sight && needsMore(this, sight.scale)) {
+      this.high = true;
+      sight = await again();
+    }
     if (!sight || state !== this.state || graph !== this.graph) return null;
-    body?.classList.toggle("ll-stacked", narrow && !sight.folded);
-    body?.classList.toggle("ll-large", sight.folded);
+    this.body?.classList.toggle("ll-stacked", isNarrow(this) && !sight.folded);
+    this.body?.classList.toggle("ll-large", sight.folded);
     return (this.sight = deep(this, sight));
-  }
-
-  /** The height that the view may take, in its own pixels. */
-  tallest() {
-    const own = this.body?.style.blockSize ?? "";
-    if (this.body && own !== this.height) return this.body.clientHeight; // the reader has given it one
-    return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / (this.camera?.enlarged() ?? 1)));
   }
 
   /** The room is another: shows at once what can be seen in it, unless the reader has made the picture their own. */
   refit() {
     this.camera?.onMove();
     if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || this.opened.size) return;
-    const another = this.looked !== `${this.body.clientWidth} ${this.tallest()}`;
-    if (!another) return this.fit();
+    if (this.looked === roomOf(this)) return this.fit();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.lookAgain(), 60);
   }
@@ -388,23 +381,24 @@ export class GraphView {
     return this.drawing.boxes.get(name) ?? this.drawing.frames.get(name) ?? null;
   }
 
-  /** Shows all of the picture. */
-  fit() {
+  /** Shows all of the picture; or its beginning, where all was opened and could not be read. @param {boolean} [whole] */
+  fit(whole = !this.spread) {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
-    this.camera.fit(this.drawing);
+    this.camera.fit(this.drawing, whole ? undefined : TITLES);
     this.fitted = true;
   }
 
   /**
    * Chooses a box, and shows where it comes from.
    * @param {string | null} name null for none @param {boolean} [reveal] whether to move the picture if need be
+   * @param {boolean} [drawer] whether the code may come over the picture
    */
-  choose(name, reveal = true) {
+  choose(name, reveal = true, drawer = true) {
     this.chosen = name;
     this.line = null;
     this.highlight();
     const place = name && reveal ? this.placeOf(name) : null;
-    if (name) openDrawer(this, name);
+    if (name && drawer) openDrawer(this, name);
     if (place) this.camera?.reveal(place);
     if (name && this.box(name)) return;
     const fused = name ? this.frame(name) : null;
@@ -508,12 +502,13 @@ export class GraphView {
   async toggle(name) {
     const open = !this.drawing.frames.has(name);
     this.opened.set(name, open);
-    const focused = this.canvas?.contains(document.activeElement);
+    const focused = this.body?.contains(document.activeElement); // or on "Open", beside what is chosen
     await this.redraw(name);
     this.grow();
+    if (open) this.body?.classList.remove("ll-drawer"); // it would cover what was opened
     this.camera?.settle(this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
-    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused)); // with the mouse, nothing else moves
+    this.choose(open ? (inside?.name ?? null) : name, Boolean(focused), false); // with the mouse, nothing else moves
     if (focused) focusPicture(this);
   }
 
@@ -524,7 +519,7 @@ export class GraphView {
   grow(scale = this.camera?.scale ?? 1) {
     const { body, svg, camera } = this;
     if (!body || !svg?.clientWidth || !camera) return;
-    if (body.style.blockSize !== this.height || body.style.height !== this.height) return;
+    if (isSized(this) || body.style.height !== this.height) return;
     const around = body.clientHeight - svg.clientHeight;
     const byWidth = (svg.clientWidth - 2 * MARGIN) / this.drawing.width; // a wide picture will be smaller
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
@@ -533,7 +528,7 @@ export class GraphView {
     const low = parseFloat(getComputedStyle(body).maxBlockSize); // below a cell, on a low screen
     const few = (this.state?.graphs[this.graph]?.nodes.length ?? 0) <= FEW_OPS;
     if (wanted > low * (few ? SQUEEZED : 1)) body.classList.add("ll-tall");
-    const most = this.tallest();
+    const most = tallest(this);
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
     this.height = body.style.blockSize;

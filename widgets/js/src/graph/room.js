@@ -1,0 +1,53 @@
+// The room that a picture may take: the view's width, and a height that its window, its reader or a dashboard sets.
+
+import { MARGIN } from "./camera.js";
+
+/** @typedef {import("./view.js").GraphView} GraphView */
+
+const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the code beside a picture; as in the style sheet
+export const BELOW = [130, 0.3]; // the same of its height, for the code below it
+const NARROW = 620; // pixels of width up to which it is below
+const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
+const READ = 0.95; // the least scale at which all that is written can be read
+
+/** Whether code is below a picture, not beside it. @param {GraphView} view */
+export function isNarrow({ body }) {
+  return widthOf(body) <= NARROW;
+}
+
+/** @param {HTMLElement | undefined} body */
+const widthOf = (body) => body?.clientWidth || 900;
+
+/** By which it is known whether the room is another one. @param {GraphView} view */
+export function roomOf(view) {
+  return `${widthOf(view.body)} ${tallest(view)}`;
+}
+
+/**
+ * The room of a picture that has the whole view, and of one with its code.
+ * @param {GraphView} view @returns {[import("./first-sight.js").Room, import("./first-sight.js").Room]}
+ */
+export function rooms(view) {
+  const [width, height] = [widthOf(view.body), tallest(view)];
+  const whole = { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+  const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
+  const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
+  return [whole, isNarrow(view) ? below : beside];
+}
+
+/** Whether a picture of that scale is worth a view that is higher than a low window. @param {GraphView} view @param {number} scale */
+export function needsMore(view, scale) {
+  return scale < READ && !view.high && tallest(view) < TALLEST[0] && !isSized(view);
+}
+
+/** Whether the reader, or a dashboard, has given it a height. @param {GraphView} view */
+export function isSized({ body, height }) {
+  return Boolean(body) && body?.style.blockSize !== height;
+}
+
+/** The height that the view may take, in its own pixels. @param {GraphView} view */
+export function tallest(view) {
+  if (view.body && isSized(view)) return view.body.clientHeight;
+  if (view.high) return TALLEST[0];
+  return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / (view.camera?.enlarged() ?? 1)));
+}
