@@ -170,7 +170,7 @@ static void add_up_filters(const void *given, ptrdiff_t task, char *memory, Work
     memset(scratch.lost, 0, (size_t)work->lost * sizeof(float));
     for (npy_intp i = 0; i < at->blocks && !is_stopped(worker); i++) {
         const Block block = block_of_windows(at, i);
-            const int n_runs = runs_of_lines(at, &block, scratch.runs);
+        const int n_runs = runs_of_lines(at, &block, scratch.runs);
         for (npy_intp q = 0; q < y_panels; q++) {
             lay_y(at, &block, (first_y + q) * columns, scratch.y + q * work->windows * columns);
         }

@@ -63,13 +63,15 @@ def _is_tensor(x: Any) -> bool:
 
 def _one_number(name: str, x: Any, dtype: DTypeLike | None) -> Tensor:
     """A number that is a tensor, of the dtype asked for: staged, it is known when the graph runs."""
-    x = as_tensor(x)
-    if x.spec.size != 1:
-        raise ShapeError(f"{name} needs one number, got {x.spec}; for an array write ll.broadcast_to(x, shape)")
-    wanted = x.dtype if dtype is None else dtypes.dtype(dtype)
-    if _KINDS.index(dtypes.kind(x.dtype)) > _KINDS.index(dtypes.kind(wanted)):
-        raise DTypeError(f"{name}: {x.spec} does not fit the dtype {wanted.name}; write ll.astype(x, ll.{wanted.name})")
-    return (x.reshape(()) if x.ndim else x).astype(wanted)
+    number = as_tensor(x)
+    if number.spec.size != 1:
+        raise ShapeError(f"{name} needs one number, got {number.spec}; for an array write ll.broadcast_to(x, shape)")
+    wanted = number.dtype if dtype is None else dtypes.dtype(dtype)
+    if _KINDS.index(dtypes.kind(number.dtype)) > _KINDS.index(dtypes.kind(wanted)):
+        raise DTypeError(
+            f"{name}: {number.spec} does not fit the dtype {wanted.name}; write ll.astype(x, ll.{wanted.name})"
+        )
+    return (number.reshape(()) if number.ndim else number).astype(wanted)
 
 
 def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
@@ -429,7 +431,7 @@ def _between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint:
     real = dtypes.float64 if inner in (dtypes.float64, dtypes.complex128) else dtypes.float32
     weight = _linspace((), 0.0, 1.0, num, real, endpoint).astype(inner)
     result = (1.0 - weight) * first + weight * last
-    return result if dtype is None else result.astype(meeting)
+    return result if dtype is None else result.astype(dtype)
 
 
 # eye
