@@ -28,7 +28,14 @@ TESTS = (
 )
 COMPILERS = ("cc", "gcc", "clang", "cl")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
-SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fvisibility=hidden", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = (
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fvisibility=hidden",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+)
 LONGEST = 300
 """Seconds for a build, which takes ten where packages come quickly."""
 CANNOT = 3
