@@ -39,7 +39,7 @@ PyObject *storage_array(PyObject *storage)
     return storage_type != NULL && Py_IS_TYPE(storage, storage_type) ? *slot_of(storage) : NULL;
 }
 
-static int tell(const Table *table, PyObject *const *args, PyObject *results)
+static int tell_listeners(const Table *table, PyObject *const *args, PyObject *results)
 {
     for (Py_ssize_t i = 0; i < table->n_writes; i++) {
         const Write *write = &table->writes[i];
@@ -67,5 +67,5 @@ int storage_commit(const Table *table, const Frame *frame, PyObject *const *args
         *slot = Py_NewRef(PyTuple_GET_ITEM(results, write->result));
         Py_XDECREF(old); /* an array, whose end runs no code: the frame holds the first one besides */
     }
-    return PyList_GET_SIZE(told) ? tell(table, args, results) : 1;
+    return PyList_GET_SIZE(told) ? tell_listeners(table, args, results) : 1;
 }

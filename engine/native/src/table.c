@@ -18,6 +18,10 @@ static int read_spec(PyObject *item, ArraySpec *spec)
     if (item == Py_None) {
         return 0;
     }
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "an array of a table is a tuple");
+        return -1;
+    }
     if (!PyArg_ParseTuple(item, "iO!O!", &type, &PyTuple_Type, &shape, &PyTuple_Type, &strides)) {
         return -1;
     }
@@ -200,6 +204,10 @@ static int read_writes(Table *table, PyObject *writes, PyObject *storages)
     }
     for (Py_ssize_t i = 0; i < table->n_writes; i++) {
         Write *write = &table->writes[i];
+        if (!PyTuple_Check(PyTuple_GET_ITEM(writes, i))) {
+            PyErr_SetString(PyExc_TypeError, "what a table assigns is a tuple");
+            return -1;
+        }
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(writes, i), "nnp", &write->input, &write->result, &write->exchanges)) {
             return -1;
         }

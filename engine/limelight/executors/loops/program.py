@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from limelight.executors.loops import native_loops
-from limelight.executors.loops.arena import Arena
+from limelight.executors.loops.arena import LARGE, Arena
 from limelight.executors.loops.blocks import BLOCK, SMALLEST, Run, in_runs
 from limelight.executors.loops.control_marks import Label, Mark, in_order
+from limelight.executors.loops.in_place import made_in_results, replaceable
 from limelight.executors.loops.instructions import AnyInstruction, Instruction
 from limelight.executors.loops.layout import Buffer, Sizes, View
+from limelight.executors.loops.spare_results import SpareResults
 
 _ROWS_IN: Final = ("begin", "again")
 Item: TypeAlias = Instruction | Mark | Run
@@ -62,7 +64,7 @@ def table(
     rows = list(dict.fromkeys([row for mark in marks for row in mark.rows]))
     where: Where = {buffer: (i, 0) for i, buffer in enumerate([*places, None, *rows]) if buffer is not None}
     arena = Arena()
-    written = _Writer(where, arena, len(places), items).written(last)
+    written = _Writer(where, arena, len(places), items).written(last, [x.buffer for x in results])
     return native_loops.native().Table(
         tuple([None if x is None else _spec(x) for x in inputs]),
         tuple([buffer.array for buffer in constants]),
@@ -84,8 +86,8 @@ def _spec(view: View) -> tuple[int, Sizes, Sizes]:
 class _Writer:
     """Writes items as the table takes them (see the README of limelight-native), and finds places in the arena.
 
-    A buffer has its place from the first item that it is in to the last one. The result of a large elementwise
-    instruction may lie where an operand does that dies there; others never lie where an operand of theirs does.
+    A buffer has its place from the first item that it is in to the last one. Only results of large elementwise
+    instructions may lie where an operand of theirs does (`in_place`).
 
     Args:
         where: the buffers that have a place, to which those of the arena are added.
@@ -99,39 +101,49 @@ class _Writer:
         self._arena = arena
         self._place = place
         self._items = items
+        self._last: dict[Buffer, int] = {}
+        self._spare: SpareResults | None = None
         self._scratch: dict[Buffer, int] = {}  # the bytes of buffers of which a block is enough
         self._targets: dict[Label, int] = {}
 
-    def written(self, last: dict[Buffer, int]) -> list[tuple[Any, ...]]:
+    def written(self, last: dict[Buffer, int], results: Sequence[Buffer]) -> list[tuple[Any, ...]]:
         """All items.
 
         Args:
             last: the last item of each buffer.
+            results: the buffers that the table returns.
         """
         items, where = self._items, self._where
         if any(type(item) is Run or (type(item) is Mark and item.name != "guard") for item in items):
             self._look_ahead(last)
+        self._last = last
+        if any(buffer.nbytes >= LARGE for buffer in last):
+            inside = made_in_results(items, last, results)
+            where.update({buffer: where[result] for buffer, result in inside.items()})
+            self._spare = SpareResults(items, [*results, *inside], where)
         ending: dict[int, list[Buffer]] = {}
         for buffer, i in last.items():
             if buffer not in where:
                 ending.setdefault(i, []).append(buffer)
         tuples: list[tuple[Any, ...]] = []
-        give_back, scratch, new = self._arena.give_back, self._scratch, self._new
+        new, give_back = self._new, self._give_back
         for i, item in enumerate(items):
             words: list[int] = []
             if type(item) is Instruction:  # nearly always, and then as little as can be is done
                 loop, operands, dims, steps, axes = item
                 if dims[0] >= SMALLEST:
-                    self._take_over(item, ending.get(i, []))
+                    self._take_over((item,), ending.get(i, []))
                 for x in operands:
                     place, offset = where.get(x[0]) or new(x[0])
                     words += (place, offset + x[1])
                 tuples.append((loop, tuple(words), dims, steps, axes))
             else:
+                if type(item) is Run:
+                    self._take_over(item.members, ending.get(i, []))
                 tuples += self._other(item)
             if i in ending:
                 for buffer in ending[i]:
-                    give_back((scratch and scratch.get(buffer)) or buffer.nbytes, where[buffer][1])
+                    give_back(buffer)
         return tuples
 
     def _other(self, item: Mark | Run) -> list[tuple[Any, ...]]:
@@ -144,28 +156,37 @@ class _Writer:
         assert type(item) is Mark
         return [] if item.name == "label" else [self._mark(item, words)]
 
-    def _take_over(self, one: Instruction, dying: list[Buffer]) -> None:
-        """Has the result of an elementwise instruction lie where an operand does that nobody needs any more.
-
-        Over large arrays that is a third of the memory traffic less. Complex numbers are left out as in plans.
-        """
-        out = one.operands[-1]
-        if len(one.dims) > 1 or out.buffer in self._where or not out.is_whole or out.dtype.kind == "c":
-            return
-        for x in one.operands[:-1]:
-            views = [y for y in one.operands if y.buffer is x.buffer]
-            if x[1:] == out[1:] and x.buffer in dying and x.is_whole and all(y[1:] == x[1:] for y in views):
-                self._where[out.buffer] = self._where[x.buffer]
-                dying.remove(x.buffer)
-                return
+    def _take_over(self, members: Sequence[Instruction], dying: list[Buffer]) -> None:
+        """Has results of a run, or of one instruction, lie where operands do that nobody needs any more."""
+        where = self._where
+        there = {buffer for buffer in dying if buffer in where}  # before: not what begins and ends within a run
+        for k, one in enumerate(members):
+            out = one.operands[-1].buffer
+            if not there or out in where or out in self._scratch:
+                continue
+            buffer = replaceable(members, k, there)
+            if buffer and (self._spare is None or self._spare.is_free(where[buffer][0], self._last[out])):
+                where[out] = where[buffer]
+                there.remove(buffer)
+                dying.remove(buffer)
 
     def _nbytes(self, buffer: Buffer) -> int:
         return (self._scratch and self._scratch.get(buffer)) or buffer.nbytes
 
     def _new(self, buffer: Buffer) -> tuple[int, int]:
         assert buffer.value is None, "an input that no node of the stretch has"
-        at = self._where[buffer] = (self._place, self._arena.take(self._nbytes(buffer)))
+        nbytes = self._nbytes(buffer)
+        at = self._spare.take(nbytes, self._last[buffer]) if self._spare is not None and nbytes >= LARGE else None
+        at = self._where[buffer] = at or (self._place, self._arena.take(nbytes))
         return at
+
+    def _give_back(self, buffer: Buffer) -> None:
+        place, offset = self._where[buffer]
+        if place == self._place:
+            self._arena.give_back(self._nbytes(buffer), offset)
+        else:
+            assert self._spare is not None, "a buffer in no memory of the table"
+            self._spare.give_back(self._nbytes(buffer), place, offset)
 
     def _look_ahead(self, last: dict[Buffer, int]) -> None:
         """Finds targets and scratch buffers; what was there when a loop began is there until it ends.

@@ -294,8 +294,8 @@ def _all_finite(w: Array, out: Array, at: Windows) -> bool:
     first = [-(-before // s) for s, (before, _) in zip(at.stride, at.pads, strict=True)]
     begin = [o * s - before for o, s, (before, _) in zip(first, at.stride, at.pads, strict=True)]
     end = [b + reach for b, reach in zip(begin, at.reach, strict=True)]
-    has_window = all(o < n for o, n in zip(first, at.out, strict=True))
-    if has_window and all(e <= n for e, n in zip(end, at.space, strict=True)):
+    inside = zip(first, at.out, end, at.space, strict=True)
+    if all(o < windows and last <= n for o, windows, last, n in inside):
         seen = out[(0, *[slice(*places) for places in zip(begin, end, at.dilation, strict=True)])]
         if np.isfinite(seen).all():
             return True

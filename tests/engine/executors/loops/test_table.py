@@ -336,3 +336,10 @@ def test_an_endless_loop_can_be_stopped() -> None:
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         t(x, np.True_)
+
+
+@pytest.mark.parametrize("wrong", [{"inputs": (5,)}, {"results": (ROW, "f4")}, {"writes": (3,)}])
+def test_what_is_no_tuple_is_refused(wrong: dict[str, Any]) -> None:
+    given = {"inputs": (ROW,), "results": (ROW,), "storages": (), "writes": ()} | wrong
+    with pytest.raises(TypeError):
+        native().Table(given["inputs"], (), given["results"], 0, [], print, (), 0, given["storages"], given["writes"])
