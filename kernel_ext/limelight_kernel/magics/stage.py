@@ -143,19 +143,7 @@ class StageMagic(LimelightMagic):
         parts = parts or held.get("annotate")
         if given.max_traces is None and not given.strict:
             given.max_traces = held.get("max_traces")
-        options = Options(
-            None if given.name is None else arguments.identifier(given.name, "%%stage"),
-            arguments.names(given.inputs, "%%stage -i"),
-            specs_from(self.shell, given.spec),
-            arguments.device(given.device, "%%stage -d"),
-            given.relax,
-            arguments.positive(given.max_traces, "%%stage --max-traces"),
-            given.autograph,
-            given.strict,
-            given.level,
-            _passes(given),
-        )
-        shown = Shown(parts, grad, wrt, given.time, given.force)
+        shown, options = Shown(parts, grad, wrt, given.time, given.force), self._options(given)
         try:
             result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
         except Exception as error:
@@ -168,6 +156,20 @@ class StageMagic(LimelightMagic):
         else:
             self._keep(given, result)
         return result.result
+
+    def _options(self, given: Namespace) -> Options:
+        return Options(
+            None if given.name is None else arguments.identifier(given.name, "%%stage"),
+            arguments.names(given.inputs, "%%stage -i"),
+            specs_from(self.shell, given.spec),
+            arguments.device(given.device, "%%stage -d"),
+            given.relax,
+            arguments.positive(given.max_traces, "%%stage --max-traces"),
+            given.autograph,
+            given.strict,
+            given.level,
+            _passes(given),
+        )
 
     def _is_read(self, name: str, cell: str) -> bool:
         """Whether a name stands in the cell for a value of the notebook that is no staged cell."""
