@@ -118,9 +118,9 @@ class StageMagic(LimelightMagic):
         names stay as they are; only the cell itself, when it is run, writes them.
 
         In place: what the cell changes of lists, dictionaries and objects, it changes at each run; so it does with
-        NumPy arrays by += and the like. Other changes of such inputs (arr.sort()), and those of arrays whose memory
-        the cell reaches in two ways, are refused at the line. A cell that writes to an open file (fh.write), or has an
-        object of another library change itself, is traced at each run, so that each run does it.
+        NumPy arrays by += and the like, and by arr[i] = x. Other changes of such inputs (arr.sort()), and those of
+        arrays whose memory the cell reaches in two ways, are refused at the line. A cell that writes to an open file
+        (fh.write), or has an object of another library change itself, is traced at each run, so that each run does it.
 
         --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
 
