@@ -83,7 +83,7 @@ class Creation:
         self.in_branch: branch_state.Made | None = None  # the latest, if it was made while a branch is traced
         self._name = name
         self._allowed = allowed
-        self._again = again
+        self.again = again
         self._of_objects = of_objects and not again
 
     def note(self, variable: Any) -> None:
@@ -98,7 +98,7 @@ class Creation:
     def _message(self, created: Any) -> str:
         kind = "variable" if isinstance(created, Variable) else "generator"
         what = created_by.get() or kind
-        when = "each time its Python code runs" if self._again else "on a call other than its first"
+        when = "each time its Python code runs" if self.again else "on a call other than its first"
         by = f" of {'an' if what[0] == 'o' else 'a'} {what}" if what != kind else ""
         made = f"{_MADE[what]}`"
         if what == "generator":  # seldom meant to last, as a variable is

@@ -77,6 +77,13 @@ def without_augmentation(text: str | None = None) -> str:
     return f"{target} = {right}" if len(right) <= 2 * _LONGEST else ""
 
 
+def item_assigned() -> str:
+    """What the user's line assigns an item of: "row" of `row[0] = 2`; "" where it does not."""
+    text = source_line.user_segment()
+    node = _parsed(text) if text is not None else None
+    return ast.unparse(node.value) if isinstance(node, ast.Subscript) else ""
+
+
 def without_out() -> str:
     """What the user's line would say with a new value: "c = np.add(a, b)" for `np.add(a, b, out=c)`; or ""."""
     text = source_line.user_segment()

@@ -185,6 +185,11 @@ class ObjectReads:
         self._last = self._arguments(inputs)
         return self._last
 
+    @property
+    def changed_by_runs(self) -> tuple[str, ...]:
+        """What each run changes while it is traced, as code: then none finds the trace of another."""
+        return tuple([way.label for way in self._ways if way.label in self._changed_by_runs])
+
     def as_they_are(self) -> list[HeldPin]:
         """The pins of what is read that hold now; see `Pins.as_they_are`."""
         return self._pins.as_they_are()

@@ -82,16 +82,21 @@ def is_tensor_dtype(dtype: Any) -> bool:
 
 
 class HeldPin(NamedTuple):
-    """A pin that stands for an object as it was, and those for other states of the object."""
+    """A pin that stands for an object as it was, by what name, and the pins of that name."""
 
+    name: str
     pinned: Pinned
     was: Portrait
     among: list[tuple[Pinned, Portrait | None]]
 
-    def forget_if_changed(self) -> None:
-        """Has no call find the pin again where the object has become another one since, by what no run does again."""
-        if not self.was.still(self.pinned.value):
-            self.among[:] = [one for one in self.among if one[0] is not self.pinned]
+    @property
+    def holds(self) -> bool:
+        """Whether the object still is what it was."""
+        return self.was.still(self.pinned.value)
+
+    def forget(self) -> None:
+        """Has no call find the pin again."""
+        self.among[:] = [one for one in self.among if one[0] is not self.pinned]
 
 
 class Pins:
@@ -128,8 +133,8 @@ class Pins:
     def as_they_are(self) -> list[HeldPin]:
         """The pins that stand for their objects as these are now."""
         return [
-            HeldPin(pinned, was, among)
-            for among in self._by_name.values()
+            HeldPin(name, pinned, was, among)
+            for name, among in self._by_name.items()
             for pinned, was in among
             if was is not None and was.still(pinned.value)
         ]

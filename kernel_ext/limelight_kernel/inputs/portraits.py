@@ -308,6 +308,7 @@ _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
     **dict.fromkeys([f"weakref.{kind.__name__}" for kind in WEAK], lambda value: (len(value),)),
     **dict.fromkeys(("_csv.writer", *_STREAMS), lambda value: ()),  # they hide what they hold
     "csv.DictWriter": _attributes,
+    "xml.etree.ElementTree.Element": lambda x: (x.tag, x.text, x.tail, *x.attrib, *x.attrib.values(), *x),
 }
 """What objects of Python's own library hold that change by their methods, by the names of their classes."""
 

@@ -118,9 +118,9 @@ class StageMagic(LimelightMagic):
         names stay as they are; only the cell itself, when it is run, writes them.
 
         In place: what the cell changes of lists, dictionaries and objects, it changes at each run; so it does with
-        NumPy arrays by += and the like. Other changes of such inputs (arr.sort()), and those of arrays whose memory
-        the cell reaches in two ways, are refused at the line. A cell that writes to an open file (fh.write), or has an
-        object of another library change itself, is traced at each run, so that each run does it.
+        NumPy arrays by += and the like, and by arr[i] = x. Other changes of such inputs (arr.sort()), and those of
+        arrays whose memory the cell reaches in two ways, are refused at the line. A cell that writes to an open file
+        (fh.write), or has an object of another library change itself, is traced at each run, so that each run does it.
 
         --time runs the cell again, by its graph and by Python; variables and generators are put back to what they were.
 
@@ -143,19 +143,7 @@ class StageMagic(LimelightMagic):
         parts = parts or held.get("annotate")
         if given.max_traces is None and not given.strict:
             given.max_traces = held.get("max_traces")
-        options = Options(
-            None if given.name is None else arguments.identifier(given.name, "%%stage"),
-            arguments.names(given.inputs, "%%stage -i"),
-            specs_from(self.shell, given.spec),
-            arguments.device(given.device, "%%stage -d"),
-            given.relax,
-            arguments.positive(given.max_traces, "%%stage --max-traces"),
-            given.autograph,
-            given.strict,
-            given.level,
-            _passes(given),
-        )
-        shown = Shown(parts, grad, wrt, given.time, given.force)
+        shown, options = Shown(parts, grad, wrt, given.time, given.force), self._options(given)
         try:
             result = run_cell(self.session, cell, line, options, not given.no_run, given.output, shown)
         except Exception as error:
@@ -168,6 +156,20 @@ class StageMagic(LimelightMagic):
         else:
             self._keep(given, result)
         return result.result
+
+    def _options(self, given: Namespace) -> Options:
+        return Options(
+            None if given.name is None else arguments.identifier(given.name, "%%stage"),
+            arguments.names(given.inputs, "%%stage -i"),
+            specs_from(self.shell, given.spec),
+            arguments.device(given.device, "%%stage -d"),
+            given.relax,
+            arguments.positive(given.max_traces, "%%stage --max-traces"),
+            given.autograph,
+            given.strict,
+            given.level,
+            _passes(given),
+        )
 
     def _is_read(self, name: str, cell: str) -> bool:
         """Whether a name stands in the cell for a value of the notebook that is no staged cell."""

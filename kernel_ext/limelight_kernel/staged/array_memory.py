@@ -93,6 +93,12 @@ def may_change(x: SymbolicTensor) -> bool:
     return False
 
 
+def check_assignment(x: SymbolicTensor) -> None:
+    """Raises StagedSyntaxError where `x[i] = y` would not reach all that shows the memory of `x`."""
+    if not may_change(x):
+        raise _noted(_refusal(x, "in a branch or a loop that a tensor decides"))
+
+
 def change(x: SymbolicTensor, new: SymbolicTensor) -> None:
     """Has `x` stand for the numbers of `new`."""
     x.__dict__.setdefault("changed_at", source_line.user_line())
@@ -105,10 +111,9 @@ def refuse_cast(x: SymbolicTensor, new: SymbolicTensor, fits: bool) -> None:
     """Raises StagedSyntaxError where an array cannot take what is computed for it, as NumPy refuses it."""
     if not fits:
         line = source_line.user_line()
-        code = source_line.user_segment() or ("" if line is None else line.text)
         raise _error(
-            f"`{code}`: {_called(x)} of {x.dtype}{list(x.shape)} cannot take the result, which is {new.spec}; "
-            f"NumPy refuses that, too. Write `{_anew()}` for a new array",
+            f"`{_code(line)}`: {_called(x)} of {x.dtype}{list(x.shape)} cannot take the result, which is {new.spec}; "
+            f"NumPy refuses that, too. {_instead()}",
             line,
         )
 
@@ -129,12 +134,17 @@ def _memory(x: SymbolicTensor) -> Value:
 
 def _refusal(x: SymbolicTensor, why: str) -> StagedSyntaxError:
     line = source_line.user_line()
-    code = source_line.user_segment() or ("" if line is None else line.text)
     return _error(
-        f"`{code}` changes {_called(x)} in place, {why}; in a staged cell each name has a tensor of its own, which "
-        f"would stay as it is. Write `{_anew()}` for a new array, or put the line into a cell above",
+        f"`{_code(line)}` changes {_called(x)} in place, {why}; in a staged cell each name has a tensor of its own, "
+        f"which would stay as it is. {_instead()}, or put the line into a cell above",
         line,
     )
+
+
+def _code(line: Source | None) -> str:
+    """What the line does: of an assignment to an item all of it, as Python tells the place of the item alone."""
+    segment = None if operand_text.item_assigned() else source_line.user_segment()
+    return segment or ("" if line is None else line.text)
 
 
 def _called(x: SymbolicTensor) -> str:
@@ -144,8 +154,12 @@ def _called(x: SymbolicTensor) -> str:
     return f"the NumPy array `{name}`" if name else "a NumPy array"
 
 
-def _anew() -> str:
-    return operand_text.without_augmentation() or "x = x + y"
+def _instead() -> str:
+    """What to write."""
+    owner = operand_text.item_assigned()
+    if owner:
+        return f"Write `{owner} = {owner}.copy()` before it" if owner.isidentifier() else "Make a copy before it"
+    return f"Write `{operand_text.without_augmentation() or 'x = x + y'}` for a new array"
 
 
 def _error(message: str, line: Source | None) -> StagedSyntaxError:

@@ -117,6 +117,12 @@ class SymbolicArray(SymbolicTensor):
     def __getitem__(self, key: Any) -> Any:
         return _as_array(super().__getitem__(key))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Changes the array, which takes the value in its own dtype, as NumPy does."""
+        array_memory.check_assignment(self)
+        new: Any = ll.index_update(self._as_own(), key, _in_dtype(value, self.dtype))
+        array_memory.change(self, new)
+
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
@@ -143,6 +149,19 @@ class SymbolicArray(SymbolicTensor):
 
 
 array_stand_ins.append(SymbolicArray)
+
+
+def _in_dtype(value: Any, dtype: Any) -> Any:
+    """What an array of this dtype takes, in lists, too; of a tensor the number, which has no gradient."""
+    if isinstance(value, list | tuple) and not _of_numbers_alone(value):
+        return ll.stack([_in_dtype(x, dtype) for x in value])
+    if isinstance(value, Tensor):
+        return SymbolicTensor.astype(ll.stop_gradient(value), dtype)
+    return np.asarray(value).astype(dtype)
+
+
+def _of_numbers_alone(value: Any) -> bool:
+    return not any(isinstance(x, Tensor) or (isinstance(x, list | tuple) and not _of_numbers_alone(x)) for x in value)
 
 
 def _refusal_of_out(ufunc: Any) -> DTypeError:

@@ -100,6 +100,7 @@ class StagedCell(Function):
         self._asked = False
         self._asked_about: Mapping[str, Any] = {}
         self._trace_warnings = TraceWarnings(cell.tree, self.warnings)
+        self._changed_by_trace: list[str] = []  # what the latest one has changed of what is compared, as code
         self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
@@ -488,14 +489,18 @@ class StagedCell(Function):
         """A trace; of a cell that may have effects besides, the lines that run are noted."""
         __tracebackhide__ = True
         pins = [*self._pins.as_they_are(), *self._object_reads.as_they_are()]
+        if creation.again:  # since the first one has made variables
+            self._trace_warnings.tell_of_repeated([*self._object_reads.changed_by_runs, *self._changed_by_trace])
         try:
             if self.options.strict or not warned_of(self.effects()):
                 return super()._trace_body(call, creation)
             with lines_run(self.cell.filename) as self._ran:
                 return super()._trace_body(call, creation)
         finally:
-            for one in pins:  # what a trace has changed, and nothing puts back, is to be traced again
-                one.forget_if_changed()
+            changed = [one for one in pins if not one.holds]
+            self._changed_by_trace = [one.name for one in changed]
+            for one in changed:  # nothing puts it back, nor does a run do it: the next one is to be traced, too
+                one.forget()
 
     def _may_create(self, key: Key) -> bool:
         """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
@@ -524,7 +529,8 @@ class StagedCell(Function):
         put_fix(entry, self.options, self.trace_cache.history.misses, self.all_effects)
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
-            warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
+            if not self._object_reads.changed_by_runs:  # else what tracing does, each run does
+                warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
             if (template := self._templates.get(entry)) is not None:
                 self._trace_warnings.tell(template, self._body.originals, self.compared)
             self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)

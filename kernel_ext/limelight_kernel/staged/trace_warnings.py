@@ -44,6 +44,17 @@ class TraceWarnings:
                 line_of_mention(self._tree, through.get(name, name)),
             )
 
+    def tell_of_repeated(self, paths: Iterable[str]) -> None:
+        """Warns of what a cell that has made variables, and so is traced twice, has done twice."""
+        for path in dict.fromkeys(re.split(r"[#\[]", path)[0] for path in paths):
+            self._warnings.warn_once(
+                ("repeated", path),
+                f"the first run of this cell has made the weights of a model, or other variables, for which its Python "
+                f"code ran twice: what it does to `{path}` was done twice. Instead: make these in a cell above, a "
+                "model's by calling it once",
+                line_of_mention(self._tree, re.split(r"\W", path)[0]),
+            )
+
     def _tell_of_counters(self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str]) -> None:
         """Attributes that each run compares and changes: it will not find its trace."""
         for path, value in template.counters(inputs):

@@ -288,6 +288,14 @@ def test_what_each_run_changes_is_told_by_its_type(notebook):
     assert "EachRun" not in said
 
 
+def test_a_cell_that_each_run_traces_does_not_warn_of_what_tracing_does(notebook):
+    notebook("import io\nout = io.StringIO()")
+    ran = notebook("%%stage -q step\nprint('a', file=out)\nprint('b')\ny = x * 2.0")
+    assert (ran.warned, ran.out) == ([], "b\n")
+    assert notebook("%%stage -q step\nprint('a', file=out)\nprint('b')\ny = x * 2.0").out == "b\n"
+    assert notebook("out.getvalue()").value == "a\na\n"
+
+
 def test_what_a_trace_changes_and_nothing_puts_back_makes_the_next_run_trace(notebook):
     """Although the object is, before the third run, what it was before the first."""
     notebook("import types\nbox = types.SimpleNamespace(mask=np.array([True, False]))")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
@@ -51,6 +52,9 @@ _HARMLESS: Final = (
 )  # fmt: skip
 _PATH_METHODS: Final = frozenset([
     "open", "read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink", "rename",
+])  # fmt: skip
+_FILE_METHODS: Final = frozenset([
+    *("read", "readinto", "readline", "readlines", "write", "writelines", "seek", "truncate", "flush"),
 ])  # fmt: skip
 _ONLY_OF_FILES: Final = frozenset([
     *("read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "touch", "unlink"),
@@ -277,8 +281,7 @@ def _called(read: Read, plain: Collection[str]) -> SideEffect | None:
     owner = attribute_or_none(read.value, "__self__")
     if isinstance(read.base, GENERATORS) or isinstance(owner, GENERATORS):
         return SideEffect("host randomness", name, read.line, draw_instead(read, last))
-    is_path = type(read.base).__module__.startswith("pathlib")
-    if (is_path and last in _PATH_METHODS) or (read.base is MISSING and last in _ONLY_OF_FILES):
+    if _is_of_file(read.base, last):
         return SideEffect("file", name, read.line, _FILE)
     return _named(read, _dotted(read), name, last, plain)
 
@@ -301,6 +304,15 @@ def _named(read: Read, dotted: str, name: str, last: str, plain: Collection[str]
 
 
 _FILE: Final = "do it outside, or in a function given to `ll.py_func`, which runs at each call"
+
+
+def _is_of_file(base: Any, last: str) -> bool:
+    """Whether a method of this name, called of `base`, reads or writes a file."""
+    if base is MISSING:
+        return last in _ONLY_OF_FILES
+    if isinstance(base, io.IOBase):
+        return last in _FILE_METHODS
+    return last in _PATH_METHODS and type(base).__module__.startswith("pathlib")
 
 
 def _is_in_place(base: Any, last: str) -> bool:

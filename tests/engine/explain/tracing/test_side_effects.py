@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import linecache
 import logging
@@ -194,6 +195,18 @@ def test_files_by_paths_that_are_computed_are_told(line: str) -> None:
     names: dict[str, Any] = {"folder": Path("nowhere")}
     exec(compile(code, "<computed paths>", "exec"), names)
     assert [one.kind for one in ll.explain.side_effects(ll.function(names["f"])).records] == ["file"]
+
+
+def test_what_is_done_with_an_open_file_is_told() -> None:
+    log = io.StringIO()
+
+    def f(x: Any) -> Any:
+        log.write("a")
+        return x, log.getvalue()
+
+    assert [(one.kind, one.what) for one in ll.explain.side_effects(ll.function(f)).records] == [
+        ("file", "log.write(...)")
+    ]
 
 
 @pytest.mark.parametrize("function", [json.dumps, json.loads, pickle.dumps])
