@@ -114,7 +114,7 @@ class Placements:
             of_device.setdefault(one.device, Counter())[_VARIABLE if named else one.reason] += 1
         return [
             f"{reasons.total():,} op{'s' * (reasons.total() > 1)} on {device}: "
-            + ", ".join([f"{count:,} {reason}" for reason, count in reasons.most_common()])
+            + ", ".join([f"{reason} ({count:,})" for reason, count in reasons.most_common()])
             for device, reasons in sorted(of_device.items(), key=lambda item: -item[1].total())
         ]
 

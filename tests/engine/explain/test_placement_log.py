@@ -22,8 +22,8 @@ def test_many_ops_are_told_by_device_and_reason_and_one_by_one_where_there_is_mo
     copied, elsewhere = placed(device="CPU:1", copies=1), placed("exp", requested="CPU:1")
     log = ll.explain.Placements([*variables, *[placed()] * 30, copied, elsewhere])
     assert str(log).splitlines() == [
-        f"35 ops on CPU:0: 31 {FIRST}, 4 with its variable",
-        f"1 op on CPU:1: 1 {FIRST}",
+        f"35 ops on CPU:0: {FIRST} (31), with its variable (4)",
+        f"1 op on CPU:1: {FIRST} (1)",
         f"add on CPU:1: {FIRST}; 1 copy in, 8 bytes",
         f"exp on CPU:0, asked for CPU:1: {FIRST}",
     ]
