@@ -33,7 +33,8 @@ def partial_state(partial: PartialTrace) -> State:
     """The state of a view of `partial`: one version of the graph, and what is said of it.
 
     `failed` is `{node, error}`: the last node, of kind "error", stands for what failed; it has `said`, the kind of
-    error, or where no op failed how its message begins, and the module's call that it was in. A trace that runs is `running`.
+    error, or where no op failed how its message begins, and the module's call that it was in. A trace that runs is
+    `running`.
     """
     graph = partial.graph
     count = counted(len(graph.nodes), "op")
