@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from harness.page import DARK, LIGHT, becomes, output, run_all, set_theme
 from harness.programs import IMPORTS, PROGRAMS
-from harness.sight import LEAST_TYPE, out_of_sight, problems, settle, smallest_type
+from harness.sight import ENLARGED, LEAST_TYPE, out_of_sight, problems, settle, smallest_type
 from harness.staged_programs import IMPORTS as STAGED_IMPORTS
 from harness.staged_programs import STAGED
 
@@ -56,6 +56,10 @@ def test_models_open_in_sight(views, picture) -> None:
                     wrong[name, theme, width] = found
                 if height == WINDOWS[0][1]:
                     picture(view(name), f"first-sight-{name}-{'dark' if theme == DARK else 'light'}")
+    page.set_viewport_size(ENLARGED)
+    for name in ("transformer", "residual"):  # there they would be dust, if they had to fit into the window
+        if found := seen(page, view(name)):
+            wrong[name, "enlarged"] = found
     assert wrong == {}
     page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     is_read_opened_and_lit(page, view("transformer"))
@@ -111,6 +115,7 @@ def is_read_opened_and_lit(page, shown) -> None:
     after = frame.bounding_box()
     assert abs(after["x"] - before["x"]) < 1
     assert abs(after["y"] - before["y"]) < 1
+    expect(shown.locator(".ll-side")).to_be_hidden()  # it would cover what was opened
     shown.get_by_role("button", name="Close all groups and functions").click()
 
     shown.locator(".ll-strip-forward").first.wait_for()

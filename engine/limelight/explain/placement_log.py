@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from limelight import events
 from limelight.core.devices import Device
@@ -14,6 +15,10 @@ from limelight.executors.placement import placements as placements_of
 from limelight.graph.ir import Graph, Node
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
+
+_VARIABLE: Final = "with its variable"
+MOST_TOLD: Final = 20
+"""Ops that are told one by one; of more only those that run elsewhere than asked, or for which something is copied."""
 
 
 class PlacedOp(NamedTuple):
@@ -50,7 +55,8 @@ class PlacedOp(NamedTuple):
 class Placements:
     """Where ops run. As a block it notes those that run eagerly in it; `placements` makes one of a staged function.
 
-    `records` are `PlacedOp` records, in the order in which the ops run; `str()` has a line for each.
+    `records` are `PlacedOp` records, in the order in which the ops run. `str()` has a line for each; where there are
+    many, one for each device, and for each op that runs elsewhere than asked or needs a copy.
 
     >>> import limelight as ll
     >>> with ll.explain.Placements() as log:
@@ -92,9 +98,25 @@ class Placements:
         )
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self._records)) or "no op has run"
+        if len(self._records) <= MOST_TOLD:
+            return "\n".join(map(str, self._records)) or "no op has run"
+        told = [one for one in self._records if one.copies or one.requested not in (None, one.device)]
+        rest = f"and {len(told) - MOST_TOLD:,} more of these, in records" if len(told) > MOST_TOLD else ""
+        return "\n".join(filter(None, [*self._summed(), *map(str, told[:MOST_TOLD]), rest]))
 
     __repr__ = __str__
+
+    def _summed(self) -> list[str]:
+        """How many ops run on each device, and why there."""
+        of_device: dict[str, Counter[str]] = {}
+        for one in self._records:
+            named = one.reason.startswith(f"{_VARIABLE} ")  # whose name is told op by op alone
+            of_device.setdefault(one.device, Counter())[_VARIABLE if named else one.reason] += 1
+        return [
+            f"{reasons.total():,} op{'s' * (reasons.total() > 1)} on {device}: "
+            + ", ".join([f"{reason} ({count:,})" for reason, count in reasons.most_common()])
+            for device, reasons in sorted(of_device.items(), key=lambda item: -item[1].total())
+        ]
 
 
 def placements(trace: Any) -> Placements:

@@ -62,7 +62,7 @@ def test_an_error_that_is_no_ops_has_a_box_too():
         look_up(ll.ones(2))
     state = GraphFold(look_up).state()
     node = state["graphs"][0]["nodes"][state["failed"]["node"]]
-    assert (node["op"], node["said"]) == ("KeyError", "KeyError")
+    assert (node["op"], node["said"]) == ("KeyError", "'weights'")
     assert "in" not in node
 
 

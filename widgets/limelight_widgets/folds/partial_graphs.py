@@ -33,7 +33,8 @@ def partial_state(partial: PartialTrace) -> State:
     """The state of a view of `partial`: one version of the graph, and what is said of it.
 
     `failed` is `{node, error}`: the last node, of kind "error", stands for what failed; it has `said`, the kind of
-    error and the module's call that it was in. A trace that runs is `running`.
+    error, or where no op failed how its message begins, and the module's call that it was in. A trace that runs is
+    `running`.
     """
     graph = partial.graph
     count = counted(len(graph.nodes), "op")
@@ -59,4 +60,6 @@ def partial_state(partial: PartialTrace) -> State:
 
 def _said(partial: PartialTrace) -> str:
     call = getattr(partial.source, "call", None)
-    return partial.error.partition(":")[0] + (f" in {call.path}" if call is not None else "")
+    kind, _, message = partial.error.partition(": ")
+    said = kind if partial.op or not message else message.splitlines()[0]  # the box is called as the op, or the error
+    return said + (f" in {call.path}" if call is not None else "")

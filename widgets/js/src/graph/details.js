@@ -2,7 +2,7 @@
 
 import { button, h } from "../dom.js";
 import { bytes, counted, number } from "../format.js";
-import { crossingsList, keptList } from "./kept-tensors.js";
+import { crossingsList, keptList, nodeLink } from "./kept-tensors.js";
 import { passSummary } from "./passes.js";
 import { across, stepsTo } from "./box-paths.js";
 import { lineKey } from "./line-key.js";
@@ -79,7 +79,7 @@ export function fusionDetails(state, variant, { fused }, links) {
   if (!fused) return [];
   const { nodes } = state.graphs[fused.graph];
   const group = state.graphs[fused.graph].fusions?.[fused.number - 1] ?? { kind: "", nodes: [] };
-  const ops = group.nodes.map((index) => nodeLink(state, fused.graph, index, variant, `${fused.path}n${index}`, links));
+  const ops = group.nodes.map((index) => nodeLink(state.graphs[fused.graph], index, variant, `${fused.path}n${index}`, links));
   const was = group.nodes.flatMap((index) => nodes[index].was ?? []);
   return [
     heading(`fused ${fused.number}`, `${counted(group.nodes.length, "op")} in one go`),
@@ -157,15 +157,8 @@ function fate(state, [shown, other], name, nodes, text, links) {
   const names = across(state, shown, name, nodes);
   const root = state.variants.find(({ key }) => key === other)?.graph ?? 0;
   const graph = names.length ? stepsTo(state.graphs, root, names[0]).graph : -1;
-  const targets = names.map((target, i) => nodeLink(state, graph, nodes[i], other, target, links));
+  const targets = names.map((target, i) => nodeLink(state.graphs[graph], nodes[i], other, target, links));
   return h("span", {}, text, targets.length && text ? " → " : "", spread(targets));
-}
-
-/** @param {GraphState} state @param {number} graph @param {number} index @param {string} variant @param {string} name @param {Links} links */
-function nodeLink(state, graph, index, variant, name, links) {
-  const node = state.graphs[graph].nodes[index];
-  const text = `${node.names[0] ?? ""} ${titleOf(node)}`.trim();
-  return button(`Show ${text} in the ${variant} graph`, () => links.goTo(variant, name), { class: "ll-link" }, text);
 }
 
 /** @param {import("./visible-boxes.js").Graph} graph @param {number} number @param {string} frame @param {Links} links */
@@ -213,7 +206,7 @@ function passRow(state, { name, before, removed, added, after, changed = [] }, l
   const sum = [h("code", {}, name), ` ${before} − ${removed} + ${added} = ${after}`];
   if (!changed.length) return h("div", { class: "ll-pass" }, ...sum);
   const rows = changed.slice(0, MOST_CHANGES).map(([index, said]) =>
-    h("li", {}, nodeLink(state, root, index, "traced", `n${index}`, links), `: ${said}`),
+    h("li", {}, nodeLink(state.graphs[root], index, "traced", `n${index}`, links), `: ${said}`),
   );
   return h("details", { class: "ll-pass" }, h("summary", {}, ...sum), h("ul", {}, ...rows));
 }

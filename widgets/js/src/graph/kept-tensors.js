@@ -49,7 +49,7 @@ export function keptList(state, variant, box, links) {
   if (!kept.length) return [];
   const path = box.name.slice(0, box.name.lastIndexOf("/") + 1);
   const rows = kept.slice(0, MOST).map((one) =>
-    h("li", {}, `${bytes(one.bytes)}  `, nodeLink(graph, one.node, variant, path, links), ` ${one.spec}, read by `, ...by(graph, one, variant, path, links)),
+    h("li", {}, `${bytes(one.bytes)}  `, nodeLink(graph, one.node, variant, `${path}n${one.node}`, links), ` ${one.spec}, read by `, ...by(graph, one, variant, path, links)),
   );
   const more = kept.length > MOST ? [h("p", { class: "ll-quiet" }, `and ${counted(kept.length - MOST, "tensor")} more`)] : [];
   return [h("h4", {}, `Kept for the backward pass: ${bytes(sum(kept))}`), h("ul", { class: "ll-kept" }, ...rows), ...more];
@@ -77,11 +77,11 @@ function sum(all) {
 /** @param {Graph} graph @param {Kept} kept @param {string} variant @param {string} path @param {import("./details.js").Links} links */
 function by(graph, { readers }, variant, path, links) {
   const more = readers.length > 2 ? ` and ${readers.length - 2} more` : "";
-  return [...readers.slice(0, 2).flatMap((index, i) => [i ? ", " : "", nodeLink(graph, index, variant, path, links)]), more];
+  return [...readers.slice(0, 2).flatMap((index, i) => [i ? ", " : "", nodeLink(graph, index, variant, `${path}n${index}`, links)]), more];
 }
 
-/** @param {Graph} graph @param {number} index @param {string} variant @param {string} path @param {import("./details.js").Links} links */
-function nodeLink(graph, index, variant, path, links) {
+/** @param {Graph} graph @param {number} index @param {string} variant @param {string} name @param {import("./details.js").Links} links */
+export function nodeLink(graph, index, variant, name, links) {
   const text = `${graph.nodes[index].names[0] ?? ""} ${titleOf(graph.nodes[index])}`.trim();
-  return button(`Show ${text}`, () => links.goTo(variant, `${path}n${index}`), { class: "ll-link" }, text);
+  return button(`Show ${text} in the ${variant} graph`, () => links.goTo(variant, name), { class: "ll-link" }, text);
 }
