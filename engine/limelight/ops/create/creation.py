@@ -42,7 +42,9 @@ _WIDE = 2**31
 
 
 def _full_kernel(xp: Any, value: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
+    return (
+        xp.zeros(shape, dtype) if type(value) is int and not value else xp.full(shape, value, dtype)
+    )  # 0.0 may be -0.0
 
 
 _full = defop_with_shape(
@@ -54,8 +56,26 @@ _full = defop_with_shape(
 )
 
 
-def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+def _is_array(value: Any) -> bool:
+    """Whether a number is given as a tensor, a variable or an array, of which operators are made, rather than known."""
+    return hasattr(value, "dtype") and not isinstance(value, np.generic)
+
+
+def _filled(name: str, value: Any, sizes: Any, dtype: DTypeLike | None) -> Tensor:
+    """`value`, a tensor, repeated: gradients flow to it, and in a trace it may be whatever the run says."""
+    value = as_tensor(value)
+    wanted = value.dtype if dtype is None else dtypes.dtype(dtype)
+    if dtypes.promote(value.dtype, wanted) != wanted:
+        raise DTypeError(
+            f"{name}: the value {value.spec} does not fit the dtype {wanted.name}; "
+            f"write ll.astype(value, ll.{wanted.name})"
+        )
+    return value.astype(wanted, copy=True).broadcast_to(sizes)
+
+
+def _checked_dtype(name: str, value: Any, dtype: DTypeLike | None) -> DType:
     result_dtype = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
+    value = value.item() if isinstance(value, np.generic) else value
     if dtype is not None and value not in (0, 1) and not dtypes.fits(value, result_dtype):
         raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {result_dtype.name}")
     return result_dtype
@@ -63,13 +83,17 @@ def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
 
 @hide_rest_parameter
 def full(
-    shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+    shape: ShapeLike,
+    fill_value: complex | TensorLike,
+    *rest: Never,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
 ) -> Tensor:
     """A tensor with every element the same number.
 
     Args:
         shape: its sizes; may be an integer vector (see `shape_of`).
-        fill_value: the Python number.
+        fill_value: the number, or a tensor that is repeated.
         *rest: none: what follows is given by name.
         dtype: by default the one that the number would have.
         device: where the result is; by default where the scope around says.
@@ -89,6 +113,8 @@ def full(
         raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
         return run_on_device(device, full, shape, fill_value, dtype=dtype)
+    if _is_array(fill_value):
+        return _filled("full", fill_value, as_shape(shape), dtype)
     return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
 
 
@@ -160,13 +186,18 @@ _full_like = entry_point(defop(
 
 @hide_rest_parameter
 def full_like(
-    x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+    x: TensorLike,
+    /,
+    fill_value: complex | TensorLike,
+    *rest: Never,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
 ) -> Tensor:
     """A tensor of the shape, dtype and device of `x` with every element the same number.
 
     Args:
         x: any tensor.
-        fill_value: the Python number.
+        fill_value: the number, or a tensor that is repeated.
         *rest: none: what follows is given by name.
         dtype: another dtype than that of `x`.
         device: another device than that of `x`.
@@ -187,6 +218,8 @@ def full_like(
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, full_like, x, fill_value, dtype=dtype)
+    if _is_array(fill_value):
+        return _filled("full_like", fill_value, x.sizes(), dtype or x.dtype)
     return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
 
 
@@ -352,9 +385,20 @@ _linspace = entry_point(defop(
 ))  # fmt: skip
 
 
+def _linspace_between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint: bool) -> Tensor:
+    """`linspace` of tensors, whose shapes meet: gradients flow to both. Each end comes out as it is given."""
+    span = (stop if _is_array(start) else as_tensor(stop)) - start
+    inexact = span.dtype if dtypes.is_inexact(span.dtype) else dtypes.float32
+    first, last = (as_tensor(x).astype(inexact) if _is_array(x) else x for x in (start, stop))
+    parts = arange(num, dtype=inexact) / max(num - 1 if endpoint else num, 1)
+    parts = parts.reshape((num, *[1] * span.ndim))
+    numbers = first * (1 - parts) + last * parts
+    return numbers if dtype is None else numbers.astype(dtype)
+
+
 def linspace(
-    start: complex,
-    stop: complex,
+    start: complex | TensorLike,
+    stop: complex | TensorLike,
     /,
     num: int,
     *,
@@ -365,15 +409,15 @@ def linspace(
     """`num` numbers at equal distances from `start` to `stop`.
 
     Args:
-        start: the first number.
-        stop: the last number.
+        start: the first number, or a tensor of first numbers.
+        stop: the last number, or a tensor of last numbers.
         num: how many, at least 0.
-        dtype: by default float32, or complex64 where a bound is complex.
+        dtype: by default float32, or complex64 where a bound is complex; of tensors theirs, if that is not integer.
         device: where the result is; by default where the scope around says.
         endpoint: whether `stop` is one of the numbers, the last. True.
 
     Returns:
-        A vector (num,).
+        A vector (num,); of tensors (num, *shape).
 
     Raises:
         ArgumentError: `num` is negative.
@@ -389,6 +433,8 @@ def linspace(
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
     if device is not None:
         return run_on_device(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
+    if _is_array(start) or _is_array(stop):
+        return _linspace_between(start, stop, num, dtype, endpoint)
     if dtype is None:
         dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
     return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
