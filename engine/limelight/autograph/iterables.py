@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from limelight.autograph.python_numbers import as_number, as_row, is_array, like
+from limelight.core import dtypes
 from limelight.core.dispatch import apply
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, as_tensor
@@ -16,6 +17,7 @@ from limelight.errors import ControlFlowError, DTypeError
 from limelight.staging.trace_branch import tracing
 from limelight.user_code.tracebacks import in_place_of_python
 
+_SIGNED: Final = (dtypes.int32, dtypes.int64)
 MOST_UNROLLED: Final = 16
 """Rows of an array of NumPy's that a cell goes over one by one; more are steps of a loop in the graph."""
 
@@ -86,10 +88,7 @@ def count_of(rows: Tensor) -> Any:
 @in_place_of_python
 def range_(*arguments: Any) -> Steps:
     """`range` with a tensor among its arguments."""
-    numbers = [x if isinstance(x, int) else as_tensor(x) for x in arguments]
-    for x in numbers:
-        if isinstance(x, Tensor) and (x.dtype.kind not in "iu" or x.ndim):
-            raise DTypeError(f"range() needs integer scalars, got {x.spec}; write ll.astype(x, ll.int32)")
+    numbers = [x if isinstance(x, int) else _signed(as_tensor(x)) for x in arguments]
     start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
     if isinstance(step, Tensor):
         raise ControlFlowError(
@@ -103,6 +102,13 @@ def range_(*arguments: Any) -> Steps:
         span = (span + (abs(step) - 1)) // abs(step)
     count = apply(get("maximum"), (span, 0))
     return Steps(count, None, lambda k, row: as_number(start + k * step, int))
+
+
+def _signed(x: Tensor) -> Tensor:
+    """An end of a range as an integer whose differences from others have a sign, and fit."""
+    if x.dtype.kind not in "iu" or x.ndim:
+        raise DTypeError(f"range() needs integer scalars, got {x.spec}; write ll.astype(x, ll.int32)")
+    return x.astype(dtypes.int32 if x.dtype.itemsize < 4 else dtypes.int64) if x.dtype not in _SIGNED else x
 
 
 @in_place_of_python

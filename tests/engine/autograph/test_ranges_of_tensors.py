@@ -86,3 +86,18 @@ def test_a_strict_zip_with_a_range_is_refused():
 
     with pytest.raises(ControlFlowError, match=r"zip\(strict=True\) of a range of tensors"):
         ll.function(strictly, autograph=True)(ll.constant(3), XS)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_ends_of_every_integer_dtype(dtype):
+    def numbers(n, m):
+        seen = 0
+        for i in range(n, 7):
+            seen = seen * 10 + i
+        for i in range(5, m):
+            seen = seen * 10 + i
+        return seen
+
+    staged = ll.function(numbers, autograph=True)
+    for n, m in ((4, 3), (9, 7), (100, 6)):
+        assert staged(ll.constant(n, dtype), ll.constant(m, dtype)).item() == numbers(n, m)

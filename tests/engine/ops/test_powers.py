@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.errors import ArgumentError
+from limelight.errors import ArgumentError, ShapeError
 
 BASES = [-math.inf, -1.5, -0.0, 0.0, 0.25, 1.0, 4.0, math.inf, math.nan]
 EXPONENTS = [0.5, 2, 2.0, -1, -1.0, 1, 1.0, 0, 0.0, 3, 3.0, -0.5, 1.5]
@@ -77,3 +77,10 @@ def test_integers_to_a_negative_power_are_refused_in_the_same_words_by_all_execu
         ll.function(lambda x, *y: x ** (y[0] if y else exponent))(ll.constant([1, 2]), *given)
     with ll.config.executor(executor):
         assert ll.function(lambda x: x**3)(ll.constant([1, 2])).tolist() == [1, 8]
+
+
+def test_shapes_that_do_not_meet_are_said_to_be_what_is_wrong():
+    for x, y in ((ll.ones((2, 3)), ll.ones((2,))), (ll.constant([2, 3]), ll.constant([1, -2, 3]))):
+        for power in (ll.pow, ll.function(ll.pow)):
+            with pytest.raises(ShapeError, match=r"pow: .* do not broadcast"):
+                power(x, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any, Final, Never
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from limelight.core.eager import entry_point
 from limelight.core.op import defop
 from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
-from limelight.errors import ArgumentError, DTypeError, ShapeError
+from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._given_shape import as_shape, defop_with_shape, hide_rest_parameter, keyword_error, run_on_device
 
 __all__ = [
@@ -42,7 +42,8 @@ _WIDE = 2**31
 
 
 def _full_kernel(xp: Any, value: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
-    return xp.full(shape, value, dtype) if value else xp.zeros(shape, dtype)
+    is_zero = type(value) is int and not value  # 0.0 may be -0.0
+    return xp.zeros(shape, dtype) if is_zero else xp.full(shape, value, dtype)
 
 
 _full = defop_with_shape(
@@ -54,28 +55,30 @@ _full = defop_with_shape(
 )
 
 
-_KINDS = ("bool", "integer", "floating", "complex")
+_KINDS: Final = ("bool", "integer", "floating", "complex")
+"""Each holds the numbers of those before it."""
 
 
-def _is_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor) or hasattr(x, "__as_tensor__")
+def _is_array(value: Any) -> bool:
+    """Whether a number is given as a tensor, a variable or an array, of which operators are made, rather than known."""
+    return hasattr(value, "dtype") and not isinstance(value, np.generic)
 
 
-def _one_number(name: str, x: Any, dtype: DTypeLike | None) -> Tensor:
-    """A number that is a tensor, of the dtype asked for: staged, it is known when the graph runs."""
-    number = as_tensor(x)
-    if number.spec.size != 1:
-        raise ShapeError(f"{name} needs one number, got {number.spec}; for an array write ll.broadcast_to(x, shape)")
-    wanted = number.dtype if dtype is None else dtypes.dtype(dtype)
-    if _KINDS.index(dtypes.kind(number.dtype)) > _KINDS.index(dtypes.kind(wanted)):
+def _filled(name: str, value: Any, sizes: Any, dtype: DTypeLike | None) -> Tensor:
+    """`value`, a tensor, repeated: gradients flow to it, and in a trace it may be whatever the run says."""
+    value = as_tensor(value)
+    wanted = value.dtype if dtype is None else dtypes.dtype(dtype)
+    if _KINDS.index(dtypes.kind(value.dtype)) > _KINDS.index(dtypes.kind(wanted)):
         raise DTypeError(
-            f"{name}: {number.spec} does not fit the dtype {wanted.name}; write ll.astype(x, ll.{wanted.name})"
+            f"{name}: the value {value.spec} does not fit the dtype {wanted.name}; "
+            f"write ll.astype(value, ll.{wanted.name})"
         )
-    return (number.reshape(()) if number.ndim else number).astype(wanted)
+    return value.astype(wanted, copy=True).broadcast_to(sizes)
 
 
-def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
+def _checked_dtype(name: str, value: Any, dtype: DTypeLike | None) -> DType:
     result_dtype = dtypes.default_for(value) if dtype is None else dtypes.dtype(dtype)
+    value = value.item() if isinstance(value, np.generic) else value
     if dtype is not None and value not in (0, 1) and not dtypes.fits(value, result_dtype):
         raise DTypeError(f"{name}: the value {value!r} does not fit the dtype {result_dtype.name}")
     return result_dtype
@@ -83,13 +86,17 @@ def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
 
 @hide_rest_parameter
 def full(
-    shape: ShapeLike, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+    shape: ShapeLike,
+    fill_value: complex | TensorLike,
+    *rest: Never,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
 ) -> Tensor:
     """A tensor with every element the same number.
 
     Args:
         shape: its sizes; may be an integer vector (see `shape_of`).
-        fill_value: the number; of a tensor of one element with its gradient.
+        fill_value: the number, or a tensor that is repeated.
         *rest: none: what follows is given by name.
         dtype: by default the one that the number would have.
         device: where the result is; by default where the scope around says.
@@ -99,7 +106,6 @@ def full(
 
     Raises:
         DTypeError: the number does not fit the dtype.
-        ShapeError: it is a tensor of several.
         CallError: more is given by position.
 
     >>> import limelight as ll
@@ -110,8 +116,8 @@ def full(
         raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
         return run_on_device(device, full, shape, fill_value, dtype=dtype)
-    if _is_tensor(fill_value):
-        return _one_number("full", fill_value, dtype).broadcast_to(as_shape(shape))
+    if _is_array(fill_value):
+        return _filled("full", fill_value, as_shape(shape), dtype)
     return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
 
 
@@ -183,13 +189,18 @@ _full_like = entry_point(defop(
 
 @hide_rest_parameter
 def full_like(
-    x: TensorLike, /, fill_value: complex, *rest: Never, dtype: DTypeLike | None = None, device: Place = None
+    x: TensorLike,
+    /,
+    fill_value: complex | TensorLike,
+    *rest: Never,
+    dtype: DTypeLike | None = None,
+    device: Place = None,
 ) -> Tensor:
     """A tensor of the shape, dtype and device of `x` with every element the same number.
 
     Args:
         x: any tensor.
-        fill_value: the number; of a tensor of one element with its gradient.
+        fill_value: the number, or a tensor that is repeated.
         *rest: none: what follows is given by name.
         dtype: another dtype than that of `x`.
         device: another device than that of `x`.
@@ -199,7 +210,6 @@ def full_like(
 
     Raises:
         DTypeError: the number does not fit the dtype.
-        ShapeError: it is a tensor of several.
         CallError: more is given by position.
 
     >>> import limelight as ll
@@ -211,8 +221,8 @@ def full_like(
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, full_like, x, fill_value, dtype=dtype)
-    if _is_tensor(fill_value):
-        return _one_number("full_like", fill_value, dtype or x.dtype).broadcast_to(x.sizes())
+    if _is_array(fill_value):
+        return _filled("full_like", fill_value, x.sizes(), dtype or x.dtype)
     return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
 
 
@@ -378,9 +388,20 @@ _linspace = entry_point(defop(
 ))  # fmt: skip
 
 
+def _linspace_between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint: bool) -> Tensor:
+    """`linspace` of tensors, whose shapes meet: gradients flow to both. Each end comes out as it is given."""
+    span = (stop if _is_array(start) else as_tensor(stop)) - start
+    inexact = span.dtype if dtypes.is_inexact(span.dtype) else dtypes.float32
+    first, last = (as_tensor(x).astype(inexact) if _is_array(x) else x for x in (start, stop))
+    parts = arange(num, dtype=inexact) / max(num - 1 if endpoint else num, 1)
+    parts = parts.reshape((num, *[1] * span.ndim))
+    numbers = first * (1 - parts) + last * parts
+    return numbers if dtype is None else numbers.astype(dtype)
+
+
 def linspace(
-    start: complex,
-    stop: complex,
+    start: complex | TensorLike,
+    stop: complex | TensorLike,
     /,
     num: int,
     *,
@@ -391,15 +412,15 @@ def linspace(
     """`num` numbers at equal distances from `start` to `stop`.
 
     Args:
-        start: the first number; of a tensor of one element, as `stop`, with its gradient.
-        stop: the last number.
+        start: the first number, or a tensor of first numbers.
+        stop: the last number, or a tensor of last numbers.
         num: how many, at least 0.
-        dtype: by default that of a tensor, else float32, or complex64 where a bound is complex.
+        dtype: by default float32, or complex64 where a bound is complex; of tensors theirs, if that is not integer.
         device: where the result is; by default where the scope around says.
         endpoint: whether `stop` is one of the numbers, the last. True.
 
     Returns:
-        A vector (num,).
+        A vector (num,); of tensors (num, *shape).
 
     Raises:
         ArgumentError: `num` is negative.
@@ -415,23 +436,11 @@ def linspace(
         raise ArgumentError(f"linspace: num must not be negative, got {num}")
     if device is not None:
         return run_on_device(device, linspace, start, stop, num, dtype=dtype, endpoint=endpoint)
-    if _is_tensor(start) or _is_tensor(stop):
-        return _between(start, stop, num, dtype, endpoint)
+    if _is_array(start) or _is_array(stop):
+        return _linspace_between(start, stop, num, dtype, endpoint)
     if dtype is None:
         dtype = dtypes.complex64 if complex in (type(start), type(stop)) else dtypes.float32
     return _linspace((), start, stop, num, dtypes.dtype(dtype), endpoint)
-
-
-def _between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint: bool) -> Tensor:
-    """`linspace` where a bound is a tensor: both are weighted, so that the ends are exact and have gradients."""
-    bounds = [as_tensor(x) for x in (start, stop) if _is_tensor(x)]
-    meeting = dtypes.promote(*[x.dtype for x in bounds]) if dtype is None else dtypes.dtype(dtype)
-    inner = meeting if meeting is not None and dtypes.is_inexact(meeting) else dtypes.float32
-    first, last = (_one_number("linspace", x, inner) if _is_tensor(x) else x for x in (start, stop))
-    real = dtypes.float64 if inner in (dtypes.float64, dtypes.complex128) else dtypes.float32
-    weight = _linspace((), 0.0, 1.0, num, real, endpoint).astype(inner)
-    result = (1.0 - weight) * first + weight * last
-    return result if dtype is None else result.astype(dtype)
 
 
 # eye
@@ -470,8 +479,6 @@ def eye(
     """
     if device is not None:
         return run_on_device(device, eye, n_rows, n_cols, k=k, dtype=dtype)
-    if isinstance(n_rows, (tuple, list)):
-        raise ArgumentError(f"eye: rows and columns are two arguments: write ll.eye({', '.join(map(repr, n_rows))})")
     rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
     if min(rows, columns) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")

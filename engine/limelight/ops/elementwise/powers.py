@@ -53,6 +53,7 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
     try:
         out = xp.power(x, y)
     except ValueError:
+        np.broadcast_shapes(np.shape(x), np.shape(y))  # raises where that is what is wrong
         raise ArgumentError(_NO_INTEGER) from None
     if xp is not np or (out.size > 1 and getattr(y, "shape", None) == getattr(x, "shape", ())):
         return out

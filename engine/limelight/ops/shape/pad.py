@@ -38,7 +38,8 @@ def _pad_kernel(xp: Any, x: Any, margins: Margins, value: Any) -> Any:
     if xp is not np:
         return xp.pad(x, margins, constant_values=value)
     shape = [n + a + b for n, (a, b) in zip(x.shape, margins, strict=True)]
-    out = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
+    is_zero = type(value) is int and not value  # 0.0 may be -0.0
+    out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
     out[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, margins, strict=True)])] = x
     return out
 
