@@ -223,11 +223,9 @@ def test_tensors_still_take_attributes_and_lack_others() -> None:
     assert t.grad == 1.0
 
 
-def test_sizes_and_axes_are_one_argument() -> None:
-    with pytest.raises(ArgumentError, match=r"write x\.reshape\(\(4, 3\)\)"):
-        x.reshape(4, 3)  # type: ignore[call-arg]  # the mistake
+def test_two_axes_are_one_argument() -> None:
     with pytest.raises(ArgumentError, match=r"write x\.transpose\(\(1, 0\)\)"):
-        x.transpose(1, 0)  # type: ignore[call-arg, arg-type]  # the mistake
+        x.transpose(1, 0)  # the mistake
 
 
 def test_modules_name_what_they_have_and_let_properties_fail_by_themselves() -> None:

@@ -479,6 +479,8 @@ def eye(
     """
     if device is not None:
         return run_on_device(device, eye, n_rows, n_cols, k=k, dtype=dtype)
+    if isinstance(n_rows, (tuple, list)):
+        raise ArgumentError(f"eye: rows and columns are two arguments: write ll.eye({', '.join(map(repr, n_rows))})")
     rows, columns = shapes.wholes("eye", "a size", (n_rows, n_rows if n_cols is None else n_cols))
     if min(rows, columns) < 0:
         raise ArgumentError(f"eye: sizes must not be negative, got {n_rows} and {n_cols}")
