@@ -69,7 +69,8 @@ def _one_number(name: str, x: Any, dtype: DTypeLike | None) -> Tensor:
     wanted = x.dtype if dtype is None else dtypes.dtype(dtype)
     if _KINDS.index(dtypes.kind(x.dtype)) > _KINDS.index(dtypes.kind(wanted)):
         raise DTypeError(f"{name}: {x.spec} does not fit the dtype {wanted.name}; write ll.astype(x, ll.{wanted.name})")
-    return (x.reshape(()) if x.ndim else x).astype(wanted)
+    number: Tensor = x.reshape(()) if x.ndim else x
+    return number.astype(wanted)
 
 
 def _checked_dtype(name: str, value: complex, dtype: DTypeLike | None) -> DType:
@@ -424,12 +425,12 @@ def _between(start: Any, stop: Any, num: int, dtype: DTypeLike | None, endpoint:
     """`linspace` where a bound is a tensor: both are weighted, so that the ends are exact and have gradients."""
     bounds = [as_tensor(x) for x in (start, stop) if _is_tensor(x)]
     meeting = dtypes.promote(*[x.dtype for x in bounds]) if dtype is None else dtypes.dtype(dtype)
-    inner = meeting if meeting is not None and dtypes.is_inexact(meeting) else dtypes.float32
+    inner: DType = meeting if meeting is not None and dtypes.is_inexact(meeting) else dtypes.float32
     first, last = (_one_number("linspace", x, inner) if _is_tensor(x) else x for x in (start, stop))
     real = dtypes.float64 if inner in (dtypes.float64, dtypes.complex128) else dtypes.float32
     weight = _linspace((), 0.0, 1.0, num, real, endpoint).astype(inner)
-    result = (1.0 - weight) * first + weight * last
-    return result if dtype is None else result.astype(meeting)
+    result: Tensor = (1.0 - weight) * first + weight * last
+    return result if dtype is None else result.astype(dtype)
 
 
 # eye
