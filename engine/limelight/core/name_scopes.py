@@ -35,6 +35,13 @@ def current_name_scope() -> str:
     return (outer_scope.get() if writer is None else writer.scope) or ""
 
 
+def in_current_scope(name: str | None, default: str) -> str:
+    """The full name of what is made here and was given `name`. Raises ArgumentError for what is no text."""
+    if name is not None and not isinstance(name, str):
+        raise ArgumentError(f"{default}: name must be a str, got {name!r} ({type(name).__name__})")
+    return current_name_scope() + (name or default)
+
+
 def name_scope(name: str) -> _NameScope:
     """Puts the nodes and variables made in its block under `name`: node.scope is "encoder/", a name "encoder/w".
 

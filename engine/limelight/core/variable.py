@@ -223,9 +223,7 @@ class Variable(Resource):
                 f"an initial value of shape {shapes.show(value.shape)} for a variable of shape {shapes.show(sizes)}"
             )
         spec = VariableSpec(sizes, value.dtype, shapes.flag("Variable", "trainable", trainable), constraint)
-        if name is not None and not isinstance(name, str):
-            raise ArgumentError(f"Variable: name must be a str, got {name!r} ({type(name).__name__})")
-        self._name = name_scopes.current_name_scope() + (name or "variable")
+        self._name = name_scopes.in_current_scope(name, "variable")
         self.spec = spec
         self._uid = new_uid()
         self._stands_for = None

@@ -14,6 +14,7 @@ from limelight.core.eager import EntryPoint, entry_point, entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
+from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count
 from limelight.ops._kernel_parts import add_reduce, sum_over, wide
 from limelight.ops._shape_rules import SHORT
@@ -199,4 +200,9 @@ def standardise(
     ([-1.0, 1.0], [2.0], [1.0])
     """
     x = as_tensor(x)
+    if isinstance(epsilon, Tensor):  # a constant of the op
+        raise ArgumentError(
+            f"standardise: epsilon must be a number, got {epsilon.spec}; of ll.nn.moments(x, axis, True) write "
+            "(x - mean) * ll.rsqrt(variance + epsilon)"
+        )
     return _standardise((x,), shapes.axes("standardise", x.ndim, axis), epsilon)  # type: ignore[return-value]
