@@ -73,7 +73,8 @@ def _filled(name: str, value: Any, sizes: Any, dtype: DTypeLike | None) -> Tenso
             f"{name}: the value {value.spec} does not fit the dtype {wanted.name}; "
             f"write ll.astype(value, ll.{wanted.name})"
         )
-    return value.astype(wanted, copy=True).broadcast_to(sizes)
+    filled: Tensor = value.astype(wanted, copy=True).broadcast_to(sizes)
+    return filled
 
 
 def _checked_dtype(name: str, value: Any, dtype: DTypeLike | None) -> DType:
@@ -116,9 +117,10 @@ def full(
         raise keyword_error("full", (shape, fill_value), rest)
     if device is not None:
         return run_on_device(device, full, shape, fill_value, dtype=dtype)
-    if _is_array(fill_value):
-        return _filled("full", fill_value, as_shape(shape), dtype)
-    return _full((), as_shape(shape), fill_value, _checked_dtype("full", fill_value, dtype))
+    value: Any = fill_value
+    if _is_array(value):
+        return _filled("full", value, as_shape(shape), dtype)
+    return _full((), as_shape(shape), value, _checked_dtype("full", value, dtype))
 
 
 @hide_rest_parameter
@@ -221,9 +223,10 @@ def full_like(
     x = as_tensor(x)
     if device is not None:
         return run_on_device(device, full_like, x, fill_value, dtype=dtype)
-    if _is_array(fill_value):
-        return _filled("full_like", fill_value, x.sizes(), dtype or x.dtype)
-    return _full_like_op(x, fill_value, _checked_dtype("full_like", fill_value, dtype or x.dtype))
+    value: Any = fill_value
+    if _is_array(value):
+        return _filled("full_like", value, x.sizes(), dtype or x.dtype)
+    return _full_like_op(x, value, _checked_dtype("full_like", value, dtype or x.dtype))
 
 
 @hide_rest_parameter
