@@ -179,10 +179,12 @@ static Instruction *append(Program *program, PyObject *item, int more, Loop **lo
     return in;
 }
 
+#define MOST_NESTED ((npy_intp)1 << 30) /* elements, so that nests can count theirs */
+
 /* Makes of a call that has been checked a nest, where that is quicker. */
 static int become_nest(Program *program, Instruction *in, const Loop *loop)
 {
-    if ((loop->nests == NULL && !loop->copies) || in->axes == 0 || in->axes > NEST_AXES) {
+    if ((loop->nests == NULL && !loop->copies) || in->axes == 0 || in->axes > NEST_AXES || in->work > MOST_NESTED) {
         return 0;
     }
     const int n = in->operands;

@@ -265,7 +265,7 @@ def most_memory() -> int:
     return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line).split()[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(windows(), st.sampled_from([np.inf, -np.inf, np.nan]), st.integers(0, 1 << 30))
 def test_what_is_no_number_in_a_filter_reaches_what_its_place_has_seen(layout, value, seed):
     at, images, channels, filters = layout

@@ -29,9 +29,10 @@ def replaceable(members: Sequence[Instruction], k: int, dying: Collection[Buffer
     if len(one.dims) > 1 or not out.is_whole or out.dtype.kind == "c":
         return None
     before = members[: k + 1]
-    for x in [x for other in reversed(before) for x in other.operands]:
-        if x.buffer in dying and _all_alike(x.buffer, one, before) and not _uses(x.buffer, members[k + 1 :]):
-            return x.buffer
+    buffers: list[Buffer] = [x.buffer for other in reversed(before) for x in other.operands]
+    for buffer in buffers:
+        if buffer in dying and _all_alike(buffer, one, before) and not _uses(buffer, members[k + 1 :]):
+            return buffer
     return None
 
 
@@ -75,7 +76,8 @@ def made_in_results(
     place_of = {buffer: buffer for buffer in results}
     for i in reversed(large):  # so that what is made in a result may have been made in place itself
         item = items[i]
-        members = item.members if type(item) is Run else [item]
+        assert not isinstance(item, Mark), "a mark is not large"
+        members = item.members if isinstance(item, Run) else [item]
         ending = {x.buffer for x in item.operands if last[x.buffer] == i and first[x.buffer] < i and x.buffer.is_made}
         ending -= place_of.keys()
         for k, one in enumerate(members):
