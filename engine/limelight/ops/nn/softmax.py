@@ -164,8 +164,10 @@ _class_loss = entry_point(defop(
 
 def _residual_numpy(xp: Any, logits: Any, labels: Any) -> Any:
     p = _softmax_kernel(xp, logits, -1)
+    if isinstance(p, np.ndarray):  # or a stand-in for an array (executors.loops)
+        p = np.ascontiguousarray(p)  # of transposed logits it is laid out as they are
     classes = logits.shape[-1]
-    p.reshape(labels.size, classes)[_class_places(labels, classes)] -= 1  # p is ours, and contiguous: a view
+    p.reshape(labels.size, classes)[_class_places(labels, classes)] -= 1  # p is ours: a view
     return p
 
 
