@@ -95,7 +95,7 @@ def test_lists_that_hold_tensors_are_tensors_with_gradients() -> None:
         ([np.float32(1), True], "Python bool and float32"),
         ([np.int8(1), 300], "int8"),
         ([np.float64(1), None], "cannot make a tensor of None"),
-        ([np.float64(1), "a"], "cannot make a tensor of <U"),
+        ([np.float64(1), "a"], "cannot make a tensor of text"),
     ],
 )
 def test_what_does_not_meet_is_refused(value: Any, words: str) -> None:

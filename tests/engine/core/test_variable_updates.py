@@ -65,7 +65,7 @@ def test_errors_of_rows_are_those_of_the_others(method):
         getattr(v, method)([2], [1.0])
     with pytest.raises(ll.errors.ShapeError, match=method):
         getattr(v, method)([0], [1.0, 2.0])
-    with pytest.raises(ll.errors.DTypeError, match="does not fit a float32 variable"):
+    with pytest.raises(ll.errors.DTypeError, match="does not fit a variable of float32"):
         getattr(v, method)([0], ll.constant([1]))
     with pytest.raises(ll.errors.ShapeError, match="is a scalar"):
         getattr(ll.Variable(1.0), method)([0], [1.0])
@@ -182,7 +182,7 @@ def test_a_part_takes_what_fits():
     with pytest.raises(ll.errors.ShapeError, match=r"v\.at\[\.\.\.\]\.assign_add"):
         v.at[0].assign_add([1.0, 2.0])
     for index in (0, [0], np.array([True, False])):
-        with pytest.raises(ll.errors.DTypeError, match="float32 variable"):
+        with pytest.raises(ll.errors.DTypeError, match="variable of float32"):
             v.at[index].assign(ll.constant(1.0, dtype=ll.float64))
     with pytest.raises(ll.errors.AxisError, match="out of bounds"):
         v.at[2].assign(1.0)
