@@ -117,7 +117,7 @@ REFUSED = {
     "diagonal": (("ii->i", F23), ShapeError, "'i' stands for axes of sizes 2 and 3 in operand 0"),
     "rank": (("ijk->", F23), ShapeError, "'ijk'.*names 3 axes, but operand 0 has 2"),
     "more axes": (("i->i", F23), ShapeError, "put '...' where the others are"),
-    "operands": (("ij,jk->ik", F23), ArgumentError, "2 operands between its commas, but 1"),
+    "operands": (("ij,jk->ik", F23), ArgumentError, "2 operands between its commas, got 1"),
     "output": (("ij->ijk", F23), ArgumentError, "'k', which no operand has"),
     "twice": (("ij->ii", F23), ArgumentError, "label 'i' 2 times"),
     "letters": (("i1->i", F23), ArgumentError, "'1' in 'i1->i': write a letter"),
