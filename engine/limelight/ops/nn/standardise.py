@@ -194,6 +194,9 @@ def standardise(
 
     The moments keep their axes, of size 1. float16 and bfloat16 are computed in float32. All three have gradients.
 
+    Raises:
+        ArgumentError: `epsilon` is a tensor.
+
     >>> import limelight as ll
     >>> y, mean, variance = ll.nn.standardise(ll.constant([1.0, 3.0]))
     >>> y.tolist(), mean.tolist(), variance.tolist()
