@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import CASES
-from opcase import FULL, TOLERANCE, Case, call_of, each, op_of, thinned, wide
+from opcase import FULL, TOLERANCE, Case, call_of, each, one_of_each, op_of, thinned, wide
 from ways import STAGED_WAYS, WAYS, checked, of_unknown_sizes, staged
 
 import limelight as ll
@@ -43,8 +43,6 @@ LAYOUTS = {
 
 KERNELS = {"eager", "elsewhere"}
 """The ways that differ in their kernels, which are what meets a layout; the others surround the eager one."""
-OF_A_KIND = {"unoptimised", "stepped", "of unknown sizes"}
-"""Ways for which one dtype of a kind will do: they call the eager kernels, or differ in what is known of sizes."""
 
 
 def layouts(arrays):
@@ -77,14 +75,13 @@ def test_values_dtypes_and_shapes(case: Case):
 
 @each([(case,) for case in thinned(CASES, op_of)])
 def test_staged_as_eager(case: Case):
+    """With one dtype of each kind: the kernels are the eager ones, and tables meet all dtypes in tests of their own."""
     kinds = {dtypes.kind(dtype): dtype for dtype in case.tried}
-    for dtype in case.tried if FULL else {dtypes.float32}.intersection(case.tried) or case.tried[:1]:
+    for dtype in kinds.values() if FULL else {dtypes.float32}.intersection(case.tried) or case.tried[:1]:
         drawn = Drawn(case, dtype)
         ways = dict(STAGED_WAYS)
         if not case.hides_sizes:
             del ways["of unknown sizes"]
-        if FULL and kinds[dtypes.kind(dtype)] is not dtype:
-            ways = {way: run for way, run in ways.items() if way not in OF_A_KIND}
         for way, run in ways.items():
             drawn.agrees(run, strided, f"{dtype.name}, {way}")
 
@@ -137,8 +134,10 @@ def in_doubles(case):
     return [dtype for dtype in (dtypes.float64, dtypes.complex128) if dtype in case.accepted]
 
 
-def gradient_runs(only_smooth=False):
+def gradient_runs(only_smooth=False, of_each_call=False):
+    """Cases with dtypes; or of the cases that call an op in one way the largest, where a run takes long."""
     cases = [case for case in DIFFERENTIABLE if in_doubles(case) and (case.smooth or not only_smooth)]
+    cases = one_of_each(cases, call_of) if of_each_call else cases
     return [(case, dtype) for case in thinned(cases, op_of) for dtype in in_doubles(case)[: None if FULL else 1]]
 
 
@@ -209,7 +208,7 @@ def test_gradients(case: Case, dtype):
 
 
 @pytest.mark.slow  # each op twice, by differences
-@each(gradient_runs(only_smooth=True))
+@each(gradient_runs(only_smooth=True, of_each_call=True))
 def test_second_order(case: Case, dtype):
     """Eagerly, and of a graph that was traced without knowing any size."""
     arrays = case.arrays(dtype)

@@ -50,7 +50,7 @@ def test_forward_is_the_transpose_of_reverse(case: Case, dtype):
 
 
 @pytest.mark.slow  # stages each op
-@each(gradient_runs())
+@each(gradient_runs(of_each_call=True))
 def test_forward_in_a_staged_function(case: Case, dtype):
     """An accumulator around a staged function, and one inside."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]

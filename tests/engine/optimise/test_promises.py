@@ -36,7 +36,7 @@ DTYPES = (
 )
 FULL = os.environ.get("LIMELIGHT_TESTS") == "full"
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("LIMELIGHT_EXAMPLES") or (30 if FULL else 3)),
+    max_examples=int(os.environ.get("LIMELIGHT_EXAMPLES") or (16 if FULL else 3)),
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 UNITS = 16

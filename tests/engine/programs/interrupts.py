@@ -91,7 +91,7 @@ def _ends_of_blocks(code: CodeType) -> frozenset[int]:
 
 
 kept: Final[deque[BaseException]] = deque(maxlen=3)
-MOST: Final = 100 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
+MOST: Final = 60 if os.environ.get("LIMELIGHT_TESTS") == "full" else 16
 """Points of a program that are swept: about 6 ms each, and a program comes by 1,000 to 50,000 of them."""
 
 

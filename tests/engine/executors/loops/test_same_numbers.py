@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES
-from opcase import FULL, Case, call_of, each, op_of, thinned
+from opcase import FULL, Case, call_of, each, one_of_each, op_of
 from ways import _traced
 
 import limelight as ll
@@ -62,7 +62,7 @@ def with_gradient(case: Case, tensors: list[Any]) -> Any:
     return function
 
 
-@each([(case,) for case in thinned(CASES, call_of if FULL else op_of)])
+@each([(case,) for case in one_of_each(CASES, call_of if FULL else op_of)])
 def test_bits_of_an_op_and_its_gradient(case: Case) -> None:
     for dtype in case.tried:
         arrays = case.arrays(dtype)
