@@ -5,8 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.installed-test
-SHARED_OUT := --dist=worksteal # a worker that is done takes over tests of those that are not
-ON_ALL_CORES := --numprocesses=auto $(SHARED_OUT)
+ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done takes over tests of those that are not
 
 EVALUATIONS := eager staging l2hmc resnet50 transformer compile_device memory promises
 
@@ -52,9 +51,9 @@ javascript-test: $(READY) ## the views' JavaScript, where there is a Node
 unit-test: $(READY) ## pytest with all cases on all cores, without the browser's tests
 	LIMELIGHT_TESTS=full $(RUN) -m pytest --ignore=tests/browser $(ON_ALL_CORES) --junitxml=artefacts/pytest.xml
 
-browser-test: $(READY) ## the tests in a real JupyterLab and Chromium, four at a time: each waits most of its time
+browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
 	$(RUN) scripts/browser.py
-	$(RUN) -m pytest tests/browser --numprocesses=4 $(SHARED_OUT) --junitxml=artefacts/pytest-browser.xml
+	$(RUN) -m pytest tests/browser $(ON_ALL_CORES) --maxprocesses=4 --junitxml=artefacts/pytest-browser.xml
 
 format: $(READY) ## format, and mend what ruff can mend
 	$(RUN) -m ruff check --fix-only .
