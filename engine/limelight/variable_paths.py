@@ -14,7 +14,7 @@ from limelight.module import Module
 
 
 def paths_of(variables: Collection[Variable]) -> dict[int, str]:
-    """The attribute paths of some variables, by uid; none for those that no module holds.
+    """The attribute paths of some variables, by uid and in their order; none for those that no module holds.
 
     Of several modules that hold a variable the outermost is meant, by which its path is longest. Optimisers, whose
     attributes are what they keep for variables, count where nothing else holds one. Takes time: about a microsecond
@@ -33,7 +33,7 @@ def paths_of(variables: Collection[Variable]) -> dict[int, str]:
             known = found.get(variable._uid, "")
             if variable._uid in wanted and path.count("/") >= known.count("."):
                 found[variable._uid] = path.replace("/", ".")
-    return found
+    return {v._uid: found[v._uid] for v in variables if v._uid in found}  # modules are found in no order
 
 
 def path_of(variable: Variable) -> str:
