@@ -53,7 +53,7 @@ def of_what_is_rebound(x, c):
     q = x
 
     def middle():
-        double = lambda q: q * 2.0  # noqa: E731
+        double = lambda q: q * 2.0  # noqa: E731  # lambdas are what is tested
 
         def inner():
             nonlocal q

@@ -25,7 +25,7 @@ def backwards(n, xs):
 
 def last_number(n, xs):
     i = -1
-    for i in range(n):  # noqa: B007
+    for i in range(n):  # noqa: B007  # a step that does not read it
         pass
     return xs[i]
 
