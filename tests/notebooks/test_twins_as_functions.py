@@ -30,7 +30,7 @@ CHOSEN = [path for path in TWINS if path.stem in UNSAID or "LIMELIGHT_ALL_TWINS"
 @pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.stem)
 def test_a_staged_function_says_where_it_differs(path: Path, shell: Any) -> None:  # noqa: F811
     twin = read(path)
-    order = twin.orders[0]
+    order = twin.brief_order
     plain = staged_functions.run(twin.cells, order, shell, staged=False)
     staged = staged_functions.run(twin.cells, order, shell, staged=True)
     found = list(differences(plain, staged, order))

@@ -6,7 +6,7 @@ A twin is a text file in `twins/`. Its first lines are comments: what it is abou
     # order: 1 2 3 2 3
     # known: why the two runs differ unsaid: a defect that is to be mended
 
-`order` replaces the usual orders of execution. Cells are separated by lines of four dashes. In the plain run the line
+`order` replaces the usual order of execution. Cells are separated by lines of four dashes. In the plain run the line
 `%%stage` of a cell is left out; in the staged one it gets `-q`, so that what is said is what is said to everybody.
 """
 
@@ -48,6 +48,12 @@ class Twin:
     orders: tuple[tuple[int, ...], ...]
     known: str = ""
 
+    @property
+    def brief_order(self) -> tuple[int, ...]:
+        """The order for further ways of running it."""
+        beginning = each_twice(self.cells)
+        return beginning if self.orders[0][: len(beginning)] == beginning else self.orders[0]
+
 
 def read(path: Path) -> Twin:
     """The twin in that file."""
@@ -61,15 +67,18 @@ def parse(text: str) -> Twin:
     says = tuple(note.removeprefix("says:").strip() for note in notes if note.startswith("says:"))
     orders = tuple(tuple(map(int, note.removeprefix("order:").split())) for note in notes if note.startswith("order:"))
     known = "".join(note.removeprefix("known:").strip() for note in notes if note.startswith("known:"))
-    return Twin(notes[0], tuple(cells), says, orders or usual_orders(cells), known)
+    return Twin(notes[0], tuple(cells), says, orders or (usual_order(cells),), known)
 
 
-def usual_orders(cells: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """From top to bottom; each staged cell twice; all twice; then the staged cells alone, again."""
+def each_twice(cells: Sequence[str]) -> tuple[int, ...]:
+    """From top to bottom, each staged cell twice."""
+    return tuple(number for number, cell in enumerate(cells, 1) for _ in range(2 if STAGE.match(cell) else 1))
+
+
+def usual_order(cells: Sequence[str]) -> tuple[int, ...]:
+    """From top to bottom, each staged cell twice; then all once more; then the staged cells alone, again."""
     all_cells = range(1, len(cells) + 1)
-    staged = [number for number in all_cells if STAGE.match(cells[number - 1])]
-    doubled = [number for number in all_cells for _ in range(2 if number in staged else 1)]
-    return (tuple(doubled), (*all_cells, *all_cells, *staged))
+    return (*each_twice(cells), *all_cells, *[number for number in all_cells if STAGE.match(cells[number - 1])])
 
 
 @dataclass

@@ -157,8 +157,8 @@ def agree(f: Function, orders: int = 3) -> None:
 @pytest.mark.slow  # four kinds of derivatives, each in several traces
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_derivatives_of_loops_that_change_shapes(f: Function) -> None:
-    """Item 61."""
-    agree(f)
+    """Item 61; the third derivative takes as long as both others, and a third of the loops have it."""
+    agree(f, orders=3 if f in PROGRAMS[::3] else 2)
 
 
 def test_converted_loops_over_what_varies() -> None:
@@ -275,7 +275,7 @@ PIECES: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 @pytest.mark.slow  # random loops, each differentiated
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(sorted(PIECES)), min_size=1, max_size=3), st.booleans())
 def test_random_loops_that_change_shapes(names: list[str], mapped: bool) -> None:
     def f(x: Any) -> Any:

@@ -229,7 +229,7 @@ def test_second_order(case: Case, dtype):
 
 
 @pytest.mark.slow  # stages each op's gradient
-@each(gradient_runs())
+@each(gradient_runs(of_each_call=True))
 def test_staged_gradients(case: Case, dtype):
     """A tape inside a staged function, and one around it, with sizes known and unknown."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]

@@ -72,7 +72,7 @@ def compare(program: Program) -> None:
         assert found["step", level].bits() == found["step", 0].bits(), f"level {level} is exact"
 
 
-@settings(max_examples=N * 4 // 5, suppress_health_check=SLOW)
+@settings(max_examples=N * 3 // 5, suppress_health_check=SLOW)
 @given(programs())
 def differentiate(program: Program) -> None:
     if not program.differentiable():
