@@ -9,7 +9,7 @@ ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done tak
 
 EVALUATIONS := eager staging l2hmc resnet50 transformer compile_device memory promises
 
-.PHONY: help lab lab-check test test-quick checks lint format-check types imports javascript-test unit-test browser-test format js architecture pictures docs docs-check dist bench array-api clean
+.PHONY: help lab lab-check test test-quick checks lint format-check types imports javascript-test unit-test browser browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help
 ifndef SIDE_BY_SIDE # tests have all cores, and would set up the same environment at once
 .NOTPARALLEL:
@@ -26,8 +26,8 @@ lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: do
 
 test: checks unit-test browser-test ## set up, and check everything
 
-checks: $(READY) ## all that runs no test of Python, two at a time
-	$(MAKE) SIDE_BY_SIDE=1 --jobs=2 --output-sync types lint format-check imports javascript-test
+checks: $(READY) ## all that runs no test of Python, two at a time, while a browser is installed
+	$(MAKE) SIDE_BY_SIDE=1 --jobs=3 --output-sync browser types lint format-check imports javascript-test
 
 test-quick: $(READY) ## pytest while you work: few parameters of each test; no browser, no notebook, nothing slow
 	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" --thin=5 $(ON_ALL_CORES)
@@ -51,8 +51,10 @@ javascript-test: $(READY) ## the views' JavaScript, where there is a Node
 unit-test: $(READY) ## pytest with all cases on all cores, without the browser's tests
 	LIMELIGHT_TESTS=full $(RUN) -m pytest --ignore=tests/browser $(ON_ALL_CORES) --junitxml=artefacts/pytest.xml
 
-browser-test: $(READY) ## the tests in a real JupyterLab and Chromium
+browser: $(READY) ## a Chromium, where there is none
 	$(RUN) scripts/browser.py
+
+browser-test: browser ## the tests in a real JupyterLab and Chromium
 	$(RUN) -m pytest tests/browser $(ON_ALL_CORES) --maxprocesses=4 --junitxml=artefacts/pytest-browser.xml
 
 format: $(READY) ## format, and mend what ruff can mend

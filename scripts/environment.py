@@ -15,6 +15,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import debian
@@ -82,19 +84,25 @@ def python_of(venv: Path) -> Path:
 def install(venv: Path, extra: str) -> None:
     """Install the project, editable, with `extra`, and leave the mark."""
     print(f"Installing limelight[{extra}] into {venv.name}; the first time takes a minute or two", flush=True)
-    python = str(python_of(venv))
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq", "--no-compile"]
-    done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    # pip compiles one module after the other, a third of its time. Some never compile, such as the tests of parsers.
-    modules = str(venv / ("Lib" if os.name == "nt" else "lib"))
-    with subprocess.Popen([python, "-m", "compileall", "-qq", "-j", "0", modules]):
-        reason = native.install(python_of(venv))
+    with tempfile.TemporaryDirectory() as wheels, ThreadPoolExecutor(1) as beside:
+        python = python_of(venv)
+        built = beside.submit(native.build, python, Path(wheels)) if native.has_compiler() else None
+        _install_with_pip(python, extra)
+        # pip compiles one module after the other, a third of its time. Some never compile, such as parsers' tests.
+        modules = str(venv / ("Lib" if os.name == "nt" else "lib"))
+        with subprocess.Popen([str(python), "-m", "compileall", "-qq", "-j", "0", modules]):
+            reason = built.result() or native.install_built(python, Path(wheels)) if built else native.install(python)
     if reason:
         print(native.WITHOUT.format(reason=reason), flush=True)
     for installed in CONTAINS.get(extra, (extra,)):
         (venv / f".installed-{installed}").touch()
+
+
+def _install_with_pip(python: Path, extra: str) -> None:
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq", "--no-compile"]
+    done = subprocess.run([*pip, "--editable", f"{ROOT}[{extra}]"], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,22 +44,44 @@ ZIG = "import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / 'z
 WITHOUT = "limelight-native was not built, and functions run by the plan: {reason}"
 
 
+def has_compiler() -> bool:
+    """Whether the machine has a C compiler, or names one in CC."""
+    return "CC" in os.environ or any(map(shutil.which, COMPILERS))
+
+
 def install(python: Path) -> str:
     """Build and install the package for an interpreter; returns why that was not possible, or nothing."""
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     environment = dict(os.environ)
-    if not any(map(shutil.which, COMPILERS)) and "CC" not in environment:
-        if subprocess.run([*pip, "ziglang"], capture_output=True, check=False).returncode:
+    if not has_compiler():
+        if _pip(python, "install", "ziglang", environment=environment).returncode:
             return "there is no C compiler (cc, gcc, clang), and the package ziglang cannot be installed"
         where = subprocess.run([str(python), "-c", ZIG], capture_output=True, text=True, check=False)
         environment["CC"] = f"{where.stdout.strip()} cc"  # `python -m ziglang` is not found in pip's build environment
-    try:
-        done = subprocess.run(
-            [*pip, str(SOURCE)], env=environment, capture_output=True, text=True, check=False, timeout=LONGEST
-        )
-    except subprocess.TimeoutExpired:
-        return f"the build took longer than {LONGEST} s"
+    with tempfile.TemporaryDirectory() as wheels:
+        return build(python, Path(wheels), environment) or install_built(python, Path(wheels))
+
+
+def build(python: Path, wheels: Path, environment: Mapping[str, str] | None = None) -> str:
+    """Build the package's wheel into a folder, in an environment of pip's own; returns why not, or nothing."""
+    done = _pip(python, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(SOURCE), environment=environment)
     return last_words(done.stdout + done.stderr) if done.returncode else ""
+
+
+def install_built(python: Path, wheels: Path) -> str:
+    """Install the wheel that lies in a folder, also over one of the same version; returns why not, or nothing."""
+    built = [str(wheel) for wheel in wheels.glob("*.whl")]
+    done = _pip(python, "install", "--force-reinstall", "--no-deps", *built)
+    return last_words(done.stdout + done.stderr) if done.returncode else ""
+
+
+def _pip(
+    python: Path, command: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    run = [str(python), "-m", "pip", "--disable-pip-version-check", command, "-qq", *arguments]
+    try:
+        return subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(run, 1, f"pip {command} took longer than {LONGEST} s", "")
 
 
 def last_words(output: str) -> str:

@@ -62,6 +62,14 @@ def test_without_a_compiler_it_says_in_a_line_what_is_missing(monkeypatch, tmp_p
     assert native.install(tmp_path / "python").startswith("there is no C compiler")
 
 
+def test_a_build_that_never_ends_is_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "LONGEST", 0.1)
+    never = tmp_path / "python"
+    never.write_text("#!/bin/sh\nexec sleep 60\n")
+    never.chmod(0o755)
+    assert native.build(never, tmp_path) == "pip wheel took longer than 0.1 s"
+
+
 def test_only_root_on_debian_uses_apt(monkeypatch):
     ran = []
     monkeypatch.setattr(environment.debian, "run", lambda *command: ran.append(command) or "done")

@@ -24,12 +24,15 @@ takes them out of `watch.errors`. All of these tests carry the marker `browser` 
 the page showed is kept in `artefacts/screenshots/failed-*.png`, and each worker's server has its log in
 `artefacts/jupyterlab-*.log`.
 
+`LIMELIGHT_PICTURES=1 make browser-test` keeps pictures of what is looked at in `artefacts/screenshots`.
+
 They run after all others: while Playwright is at work, this thread has an asyncio loop, so a test that wants to execute
 a notebook by nbclient as well does that in a subprocess (`jupyter nbconvert --execute`).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -149,9 +152,17 @@ def small(open_cells: Callable[..., Page]) -> Callable[..., Page]:
 
 
 @pytest.fixture
-def picture() -> Callable[[Page | Locator, str], Path]:
-    """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`."""
-    return lambda target, name: lab_page.screenshot(target, SCREENSHOTS / f"{name}.png")
+def picture() -> Callable[[Page | Locator, str], None]:
+    """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`, if asked for.
+
+    A picture takes seconds where a browser draws without a GPU, and all of them a third of the time of these tests.
+    """
+
+    def keep(target: Page | Locator, name: str) -> None:
+        if "LIMELIGHT_PICTURES" in os.environ:
+            lab_page.screenshot(target, SCREENSHOTS / f"{name}.png")
+
+    return keep
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
