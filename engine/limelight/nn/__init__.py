@@ -24,14 +24,14 @@ if not TYPE_CHECKING:  # type checkers go by the imports, and are to know of nam
     __dir__ = hints.listing([*__all__, "initializers"])
 
 
-def dropout(x: TensorLike, rate: float, /) -> Tensor:
+def dropout(x: TensorLike, rate: TensorLike, /) -> Tensor:
     """Dropout: each element set to 0 with probability `rate` and the others scaled by 1 / (1 - rate).
 
     The gradient uses the same mask (Srivastava et al. 2014). A staged function draws a new one on every call.
 
     Args:
         x: any shape, floating.
-        rate: a probability, 0 <= rate < 1.
+        rate: a probability, 0 <= rate < 1; a number, or a scalar tensor, to which gradients flow by the scale.
 
     Returns:
         A tensor of the shape and dtype of `x`.

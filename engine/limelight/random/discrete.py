@@ -235,18 +235,33 @@ class Discrete(Stream):
         )  # the largest are a draw without replacement (Vieira 2014)
         return argsort(keys, descending=True)[:wanted].reshape(shape).astype(dtypes.int32)
 
-    def dropout_mask(self, x: TensorLike, rate: float, /) -> Tensor:
+    def dropout_mask(self, x: TensorLike, rate: TensorLike, /) -> Tensor:
         """For each element of `x` 0 with probability `rate`, else 1 / (1 - rate), so that x * mask is x on average.
 
-        Floating. Raises ArgumentError unless 0 <= rate < 1.
+        `x` is floating, `rate` a number or a scalar tensor: gradients flow to it by the scale of what is kept,
+        not by what is dropped. Raises ArgumentError unless 0 <= rate < 1.
 
         >>> import limelight as ll
         >>> ll.random.dropout_mask(ll.ones(3), 0.0).tolist()
         [1.0, 1.0, 1.0]
         """
-        if not 0.0 <= rate < 1.0:
-            raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {rate}")
-        return standard_draws.dropout_mask(self, as_tensor(x), float(rate))
+        x, given = as_tensor(x), isinstance(rate, Tensor) or hasattr(rate, "__as_tensor__")
+        number: Any = as_tensor(rate) if given else rate
+        value = number if not given else number.item() if type(number) is Tensor and not number.ndim else 0.0
+        if not 0.0 <= value < 1.0:
+            raise ArgumentError(f"dropout: the rate must be at least 0 and less than 1, got {value}")
+        return self._mask_of_tensor(x, number) if given else standard_draws.dropout_mask(self, x, float(value))
+
+    def _mask_of_tensor(self, x: Tensor, rate: Tensor) -> Tensor:
+        """`dropout_mask` of a rate that is differentiated, traced or batched: of the same draws."""
+        if rate.ndim or not dtypes.is_floating(x.dtype):
+            raise DTypeError(
+                f"dropout: needs a floating operand, and one number as the rate; got {x.spec} and {rate.spec}"
+            )
+        drawn = standard_draws.uniform(self, x.sizes(), 0.0, 1.0, dtypes.float32)
+        rate = rate.astype(dtypes.float32 if x.dtype.itemsize < 4 else x.dtype)
+        kept: Tensor = (drawn >= rate.astype(dtypes.float32)).astype(rate.dtype) / (1.0 - rate)
+        return kept.astype(x.dtype)
 
 
 def _check_probabilities(weights: Tensor, wanted: int) -> None:

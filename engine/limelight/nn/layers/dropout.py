@@ -13,7 +13,7 @@ class Dropout(Layer):
     """Dropout (Srivastava et al. 2014): while training, sets elements to 0 and scales the others by 1 / (1 - rate).
 
     Args:
-        rate: the probability with which an element is set to 0; 0 <= rate < 1.
+        rate: the probability with which an element is set to 0; 0 <= rate < 1; a number, tensor or variable.
 
     Raises:
         ArgumentError: the rate is out of this range.
@@ -26,7 +26,7 @@ class Dropout(Layer):
     [0.0, 2.0]
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: TensorLike) -> None:
         if not 0.0 <= checked_number("Dropout", "rate", rate) < 1.0:
             raise ArgumentError(f"Dropout: rate must be at least 0 and below 1, got {rate}")
         self.rate = rate
@@ -47,4 +47,5 @@ class Dropout(Layer):
         x = as_tensor(x)
         if training is not False and training is not True:
             check_training(self, training)
-        return x * dropout_mask(x, self.rate) if training and self.rate else x
+        never = isinstance(self.rate, (int, float)) and self.rate == 0
+        return x * dropout_mask(x, self.rate) if training and not never else x
