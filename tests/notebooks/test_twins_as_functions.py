@@ -17,8 +17,6 @@ from twin import TWINS, differences, read
 
 UNSAID = {
     "part_of_a_computed_array_added_to": "an array is a tensor in the function, and `row += 1.0` makes a new one",
-    "keys_that_are_objects_with_tensors": "attributes of keys are not looked at where a function returns a dictionary",
-    "a_notebook_s_dictionary_gets_such_a_key": "the same",
 }
 """Twins whose cells are refused, and which differ as functions without a word, with the reason."""
 

@@ -20,7 +20,9 @@ from limelight.autograph.python_numbers import (
     without_number,
 )
 from limelight.core import dtypes
+from limelight.core.tensor import Tensor, array_stand_ins
 from limelight.errors import ControlFlowError
+from limelight.staging.symbolic import SymbolicTensor
 from limelight.user_code.tracebacks import in_place_of_python
 
 
@@ -28,10 +30,15 @@ def _stands_for_number(args: tuple[Any, ...]) -> bool:
     return bool(args) and tells.codes and type(args[0]) in (SymbolicNumber, MixedNumber)
 
 
+def _meant(x: Any) -> Any:
+    """`x`, or of what stands for an array of NumPy's in a cell an array."""
+    return x.meant if array_stand_ins and type(x) is array_stand_ins[0] else x
+
+
 @in_place_of_python
 def _isinstance(x: Any, kinds: Any) -> Any:
     """As the plain code answers, each run its own way where that depends on it."""
-    return by_kind(x, lambda one: isinstance(one, kinds)) if _stands_for_number((x,)) else isinstance(x, kinds)
+    return by_kind(x, lambda one: isinstance(one, kinds)) if _stands_for_number((x,)) else isinstance(_meant(x), kinds)
 
 
 @in_place_of_python
@@ -41,8 +48,10 @@ def _hasattr(x: Any, name: str) -> Any:
 
 @in_place_of_python
 def _type(*args: Any) -> Any:
-    if len(args) != 1 or not _stands_for_number(args):
+    if len(args) != 1:
         return type(*args)
+    if not _stands_for_number(args):
+        return Tensor if tells.codes and type(args[0]) is SymbolicTensor else type(_meant(args[0]))
     if type(args[0]) is MixedNumber:
         raise ControlFlowError(
             "the type is asked of what is a Python number in some runs, and in others a tensor or another kind of "

@@ -91,6 +91,7 @@ class ConcreteFunction:
         self.closed_over: frozenset[int] = frozenset()  # uids of the variables that its Python code closes over
         self.gain = ""  # what `explain.gain` has measured: "6.9 times as fast as plan"
         self.index = 0
+        self.serves_once = ""  # why it serves the call that it was made for alone, and the next one makes another
         self.trace_seconds = 0.0
         self.made_at = time.time()
         self._outputs = outputs
@@ -207,11 +208,11 @@ class ConcreteFunction:
 
     @property
     def stale(self) -> bool:
-        """Whether another trace is to take its place: it captured what has ended, and can never run again.
+        """Whether another trace is to take its place: it serves once, or captured what has ended.
 
         That is a tensor of a trace or vectorised call, or a variable where `renew_without` has been called.
         """
-        return any(
+        return bool(self.serves_once) or any(
             (isinstance(x, SymbolicTensor) and x._tracer.finished)
             or (isinstance(x, Batched) and x._batcher.finished)
             or (x is None and self._renewable)
@@ -370,7 +371,7 @@ class ConcreteFunction:
         without_payload = (SymbolicTensor, Batched, Deferred)
         plain = all(x is not None and not isinstance(x, without_payload) for x in self.captures)
         return (
-            plain and self._home is not None and count == len(self._tensor_leaves)
+            not self.serves_once and plain and self._home is not None and count == len(self._tensor_leaves)
         )  # others were made of defaults, or of numbers
 
     def direct_call(self, args: tuple[Any, ...]) -> Direct | None:

@@ -469,9 +469,7 @@ class Function:
         creation = Creation(self.name, allowed=self._may_create(asked), runs=run)
         entry = self._trace_body(call, creation)
         if creation.variables:
-            call = key_by_identity(call, self._closed_over | entry.closed_over)
-            again = self._trace_body(call, Creation(self.name, allowed=False, again=True))
-            entry = again.begin_with(entry) if creation.drew else again
+            entry, call = self._trace_without_creating(call, entry, creation)
         argument_changes.warn(self.name, entry.lost_changes)  # first, since it may be raised
         array_changes.warn(self.name, entry, call)
         explainer.current().warn_of_leaks(self, self._tracer)
@@ -481,7 +479,7 @@ class Function:
         self._tells_apart = max(self._tells_apart, entry.tells_apart)
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start
-        entry.miss = record.with_cost(entry.trace_seconds, len(creation.variables))
+        entry.miss = record.with_cost(entry.trace_seconds, 0 if entry.serves_once else len(creation.variables))
         entry.reason = str(entry.miss)
         if self._reads_objects(asked):
             entry.renew_without(self._cache.clear_shortcuts)
@@ -490,6 +488,27 @@ class Function:
         if run:
             explainer.current().warn_if_retracing(self)
         return entry
+
+    def _trace_without_creating(
+        self, call: Call, first: ConcreteFunction, creation: Creation
+    ) -> tuple[ConcreteFunction, Call]:
+        """The second trace for a call of which the `first` one has created variables, or that one for this call alone.
+
+        With the call, whose key tells variables apart that the function closes over as well.
+        """
+        if creation.runs and (why := self._serves_once(creation.variables)):
+            first.serves_once = why
+            return first, call
+        call = key_by_identity(call, self._closed_over | first.closed_over)
+        again = self._trace_body(call, Creation(self.name, allowed=False, again=True))
+        return again.begin_with(first) if creation.drew else again, call
+
+    def _serves_once(self, created: Sequence[Any]) -> str:
+        """Why a trace that has `created` variables is run for its call alone; empty where a second one is made at once.
+
+        Then Python runs the code once for each of the first two calls. A subclass may say so: a notebook's staged cell.
+        """
+        return ""
 
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once under a tracer, which writes a graph."""

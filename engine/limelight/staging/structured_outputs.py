@@ -19,7 +19,7 @@ from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource, itself
 from limelight.errors import DTypeError, SignatureError
 from limelight.staging.sharing import Sharing, rebuilt
-from limelight.staging.symbolic import UnknownState
+from limelight.staging.symbolic import SymbolicTensor, UnknownState
 from limelight.user_code import source_line
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -135,6 +135,7 @@ _TENSOR = _Marker()
 def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outputs]:
     """The tensors in `result` and the recipe for the whole. Raises SignatureError for what a graph cannot return."""
     leaves, structure = nest.flatten(result)
+    _refuse_keys(structure, name)
     paths = nest.paths(structure, path)
     tensors: list[Any] = []
     static: list[Any] = []
@@ -152,6 +153,21 @@ def split(result: Any, name: str, path: str = "result") -> tuple[list[Any], Outp
             tensors.append(_as_output(leaf, name, where))
             static.append(_TENSOR)
     return tensors, Outputs(structure, tuple(static), structure is nest.LEAF and static[0] is _TENSOR)
+
+
+def _refuse_keys(structure: Structure, name: str) -> None:
+    """Raises SignatureError for a dictionary of which a key has a tensor of the trace as an attribute."""
+    waiting = [structure]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.children
+        for key in one.keys if one.kind is dict else ():
+            if any(isinstance(x, SymbolicTensor) for x in getattr(key, "__dict__", {}).values()):
+                raise SignatureError(
+                    f"{name} returns a dictionary with a {type(key).__name__} as a key that has a tensor of the trace "
+                    f"in it{source_line.here()}, which has a value only when the graph runs. Take a name or a number "
+                    "as the key"
+                )
 
 
 def _as_output(leaf: Any, name: str, path: str) -> Any:

@@ -42,9 +42,20 @@ def warned_of(effects: explain.SideEffects) -> list[explain.SideEffect]:
 def warn_of(effects: explain.SideEffects, warnings: CellWarnings, filename: str, ran: Collection[int] | None) -> None:
     """Warns of the effects that a trace alone had; `ran` are the lines of the cell that did, None if not known."""
     for one in warned_of(effects):
-        line = one.line.line if one.line.file == filename else 0
-        if not line or ran is None or line in ran:
+        if has_run(one, filename, ran):
+            line = _line_in(one, filename)
             warnings.warn(str(one).replace(source_line.at(one.line), "") if line else str(one), line)
+
+
+def has_run(effect: explain.SideEffect, filename: str, ran: Collection[int] | None) -> bool:
+    """Whether the line of an effect is among those of the cell that `ran`, as far as that is known."""
+    line = _line_in(effect, filename)
+    return not line or ran is None or line in ran
+
+
+def _line_in(effect: explain.SideEffect, filename: str) -> int:
+    """Its line in the cell; 0 in a helper."""
+    return effect.line.line if effect.line.file == filename else 0
 
 
 def base_name(path: str) -> str:

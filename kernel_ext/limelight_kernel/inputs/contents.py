@@ -13,7 +13,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import limelight as ll
@@ -251,6 +251,19 @@ def children(x: Any) -> Iterator[tuple[Step, Any]]:
         yield Step("part", "python_function"), x.python_function
     elif not isinstance(x, type) and is_opened(x):
         yield Step("part", "__class__"), type(x)
+
+
+def lead_to(values: Iterable[Any], wanted: Iterable[Any]) -> bool:
+    """Whether `values` lead to each of the objects that are `wanted`."""
+    missing, met = {id(x) for x in wanted}, set[int]()
+    waiting = deque(values)
+    while waiting and missing and len(met) < MOST:
+        x = waiting.popleft()
+        if id(x) not in met:
+            met.add(id(x))
+            missing.discard(id(x))
+            waiting.extend(child for _, child in children(x))
+    return not missing
 
 
 def _held(holder: Holder) -> Iterator[tuple[Step, Any]]:

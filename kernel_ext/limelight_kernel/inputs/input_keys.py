@@ -18,7 +18,8 @@ from limelight.core.tensor import Tensor, constant
 from limelight.core.variable import Resource
 from limelight.errors import SignatureError
 from limelight.staging.key_parts import bare_part
-from limelight_kernel.inputs.pins import Pinned, Pins, by_value, is_tensor_dtype
+from limelight_kernel.inputs.pins import Pinned, Pins, by_value
+from limelight_kernel.inputs.portraits import is_tensor_dtype
 
 _NUMBERS = (bool, int, float, complex)
 PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 import numpy as np
@@ -32,11 +33,16 @@ class NamesRead:
         self._met: dict[str, tuple[object, frozenset[str]]] = {}
         self._names: Names | None = None
         self._by_helpers: frozenset[str] = frozenset()
+        self._evaluates = any(isinstance(x, ast.Name) and x.id in ("eval", "exec") for x in ast.walk(cell.tree))
 
     def __call__(self) -> Names:
         if self._names is None or not self._still_holds():
             self._met.clear()
             self._names = analyse(self._tree, self._indirect)
+            if self._evaluates:  # strings that are written in the cell
+                texts = [x.value for x in ast.walk(self._tree) if isinstance(x, ast.Constant)]
+                mentioned = frozenset[str]().union(*[_names_in(x) for x in texts if isinstance(x, str)])
+                self._names.reads.update({x: x for x in mentioned - {*self._names.reads, *self._names.writes}})
             self._by_helpers = frozenset(name for _, reads in self._met.values() for name in reads)
         return self._names
 
@@ -60,6 +66,8 @@ class NamesRead:
             return None, frozenset()
         value = space[name]
         kind = type(value)
+        if self._evaluates and kind is str:
+            return value, _names_in(value)
         if isinstance(value, _DATA) or kind in _PLAIN:
             return kind, frozenset()
         return _stands_for(value), reads_of(value, space)
@@ -77,6 +85,15 @@ class NamesRead:
                     return False
                 self._met[name] = now
         return True
+
+
+def _names_in(text: str) -> frozenset[str]:
+    """The names that a string mentions, where it is code."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
 
 
 def _stands_for(value: object) -> object:

@@ -33,9 +33,11 @@ from limelight_kernel.inputs.lru_caches import LRU_CACHE, LruCaches
 from limelight_kernel.inputs.pins import HeldPin, Pins, by_value
 from limelight_kernel.inputs.portraits import (
     PLAIN,
+    Lends,
     Lent,
     changes_state,
     has_state,
+    is_lent,
     is_users_object,
     items_of,
     may_have_state,
@@ -58,6 +60,12 @@ _KEYED = (
 )
 
 
+class Setting(NamedTuple):
+    """Where a way starts that leads to a setting of Python's, by the function that tells it."""
+
+    now: Callable[[], Any]
+
+
 class Way(NamedTuple):
     """How the code gets at a value: from `start`, which is held if it is no input and no global, by steps."""
 
@@ -73,6 +81,8 @@ class Way(NamedTuple):
             x = (inputs if x is None else x).get(self.name, MISSING)
         elif type(x) is types.CellType:
             x = contents(x)
+        elif type(x) is Setting:
+            x = x.now()
         for kind, key in self.steps:
             x = step(x, kind, key)
         return x
@@ -160,7 +170,7 @@ class ObjectReads:
         self._types: tuple[type, ...] | None = None
         self._names: tuple[str, ...] = ()
         self._last: dict[str, Any] = {}
-        self.lends = True  # whether tensors travel into the graph
+        self.lends: Lends = (Tensor,)  # what travels into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
         self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
@@ -196,7 +206,17 @@ class ObjectReads:
 
     def stop_lending(self) -> None:
         """Has tensors be compared by identity from now on: the code asks for values, `cfg.t.item()`."""
-        self.lends, self.lent, self._last, self._pins = False, {}, {}, Pins()
+        self._begin_with(())
+
+    def lend_arrays(self) -> bool:
+        """Has arrays of NumPy's travel into the graph, too, as the code changes one; False where they do already."""
+        if self.lends != (Tensor,):
+            return False
+        self._begin_with((Tensor, np.ndarray))
+        return True
+
+    def _begin_with(self, lends: Lends) -> None:
+        self.lends, self.lent, self._last, self._pins = lends, {}, {}, Pins()
 
     def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         self.lent = {}
@@ -210,7 +230,7 @@ class ObjectReads:
             return EachRun(value)
         if isinstance(value, LRU_CACHE):
             return self._lru_caches.pin(way.label, value)
-        if isinstance(value, Tensor) and self.lends and (owner := way.owner(inputs)) is not MISSING:
+        if is_lent(value, self.lends) and (owner := way.owner(inputs)) is not MISSING:
             self.lent[way.label] = Lent(way.label, owner, way.steps[-1], value)
             return value
         if isinstance(value, _BY_VALUE) and type(value).__eq__ is not object.__eq__:
@@ -221,7 +241,7 @@ class ObjectReads:
             return value
         if not self.lends:
             return self._pins.pin(way.label, value)
-        pinned, lent = self._pins.pin_lending(way.label, value)
+        pinned, lent = self._pins.pin_lending(way.label, value, self.lends)
         self.lent |= {one.path: one for one in lent}
         return pinned
 
@@ -247,6 +267,7 @@ class ObjectReads:
                 continue
             if read.value is os.getenv:
                 yield Way("os.environ", None, os.environ, ())
+            yield from _of_settings(read.value)
             if _is_foreign(read):
                 continue
             self._note_consumed(read)
@@ -267,8 +288,11 @@ class ObjectReads:
                 changed = Way(label, start[0], start[1], chain.steps)
                 self._changed_by_runs.add(changed.label)
                 yield changed
+            if is_users_object(read.value) and _is_descriptor(read.value):  # which may keep values itself
+                yield Way(f"{read.use.chain} by its {type(read.value).__name__}", None, read.value, ())
         for name, value in inputs.items():
             yield from _of_class(name, value)
+            yield from _of_base_classes(value)
         for name in written:  # of which the reader of code takes no notice
             if name in inputs and (way := _of_input(Chain("global", name), inputs[name])) is not None:
                 yield way
@@ -320,12 +344,13 @@ def _calls_to_change(read: Read) -> bool:
 
 
 def _are_alike(now: dict[str, Any], last: dict[str, Any]) -> bool:
-    """Whether two calls find the same, but for the values of tensors."""
+    """Whether two calls find the same, but for the values of tensors, and of arrays that are lent."""
     if now.keys() != last.keys():
         return False
+    lent = (Tensor, np.ndarray)
     pairs = [(x, y) for x, y in zip(now.values(), last.values(), strict=True) if x is not y]
     return all(
-        isinstance(x, Tensor) and isinstance(y, Tensor) if isinstance(x, Tensor) or isinstance(y, Tensor) else x == y
+        isinstance(x, lent) and isinstance(y, lent) if isinstance(x, lent) or isinstance(y, lent) else x == y
         for x, y in pairs
     )
 
@@ -356,6 +381,15 @@ def _of_class(name: str, value: Any) -> Iterator[Way]:
         for key, x in vars(value).items():
             if not key.startswith("__") and (isinstance(x, (*PLAIN, list, dict, set)) or is_users_object(x)):
                 yield Way(f"{name}.{key}", name, None, ((".", key),))
+
+
+def _of_base_classes(value: Any) -> Iterator[Way]:
+    """The same of the classes that an object inherits from, whose methods `super()` leads to."""
+    kinds = [kind for kind in type(value).__mro__ if kind.__module__ == "__main__"]
+    if len(kinds) > 1 and not isinstance(value, enum.Enum):
+        for kind in kinds:
+            for way in _of_class(kind.__name__, kind):
+                yield way._replace(name=None, start=kind)
 
 
 def _changing_part(function: types.FunctionType) -> str:
@@ -394,6 +428,24 @@ def _is_iterator(value: Any) -> bool:
     return isinstance(value, Iterator) and not own and not isinstance(value, io.IOBase) and not is_users_object(value)
 
 
+def _of_settings(value: Any) -> Iterator[Way]:
+    """Settings of Python's and NumPy's that count for what code makes of `value`."""
+    if _is_of_decimals(value):
+        yield Way("decimal.getcontext()", None, Setting(sys.modules["decimal"].getcontext), ())
+    if any(value is one for one in (np.array2string, np.array_str, np.array_repr)):
+        yield Way("np.get_printoptions()", None, Setting(np.get_printoptions), ())
+
+
+def _is_of_decimals(value: Any) -> bool:
+    """Whether the precision of decimal numbers, a setting of each thread's, counts for what code makes of `value`."""
+    if (decimal := sys.modules.get("decimal")) is None:
+        return False
+    leaves = nest.leaves_of(value)[:_MOST_LEAVES] if isinstance(value, list | tuple | dict) else [value]
+    return value is decimal or any(
+        isinstance(x, decimal.Decimal) or (callable(x) and getattr(x, "__module__", None) == "decimal") for x in leaves
+    )
+
+
 def _is_library(value: Any) -> bool:
     """Whether `value` is limelight's own function or class: these do not change."""
     module = getattr(value, "__module__", None) if isinstance(value, (type, types.FunctionType)) else None
@@ -406,8 +458,10 @@ def _is_foreign(read: Read) -> bool:
         return False
     if read.module not in sys.modules:  # one that a cell has made
         return False
-    file = getattr(sys.modules[read.module], "__file__", None)
-    return read.module.partition(".")[0] == "limelight" or file is None or not is_users(file)
+    module = sys.modules[read.module]
+    if (file := getattr(module, "__file__", None)) is None:
+        return module.__spec__ is not None  # one of Python's own, rather than one that a cell has made
+    return read.module.partition(".")[0] == "limelight" or not is_users(file)
 
 
 def _whole(read: Read) -> tuple[Chain, Any]:
@@ -418,7 +472,7 @@ def _whole(read: Read) -> tuple[Chain, Any]:
         further = step(x, kind, key)
         adds = key in _ADDS and isinstance(x, CONTAINERS)
         hides = _is_method(further) and not _tells_itself(x) and not adds
-        if isinstance(x, _AS_A_WHOLE) or hides or _is_foreign_descriptor(further):
+        if isinstance(x, _AS_A_WHOLE) or hides or _is_descriptor(further):
             return chain._replace(steps=chain.steps[:i]), x
         x = further
     return chain, x
@@ -436,11 +490,10 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, _NO_VALUES) or _is_library(value)
 
 
-def _is_foreign_descriptor(value: Any) -> bool:
-    """Whether it is of a library's class that asks the object for the value, as traits do."""
-    if not hasattr(type(value), "__get__") or type(value).__module__ in ("builtins", "functools"):
-        return False
-    return not is_users_object(value) and not type(value).__module__.startswith("limelight")
+def _is_descriptor(value: Any) -> bool:
+    """Whether it asks the object for the value that an attribute has, as traits do."""
+    known = type(value).__module__ in ("builtins", "functools") or type(value).__module__.startswith("limelight")
+    return hasattr(type(value), "__get__") and not known
 
 
 def _tells_itself(owner: Any) -> bool:

@@ -11,12 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from limelight.core import dtypes
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Variable
-from limelight.errors import LimelightError
 from limelight.staging.weak_identity import describe_object
-from limelight_kernel.inputs.portraits import Lent, Portrait, contents, portrait
+from limelight_kernel.inputs.portraits import Lends, Lent, Portrait, contents, portrait
 
 MOST_PINS: Final = 16  # for one name: an object that goes back to what it held finds its trace again
 _SHORT: Final = 24
@@ -71,16 +69,6 @@ def by_value(value: Any) -> ByValue:
     return _by_value_of(f"array of {value.dtype.name}")(value, (value.shape, words, contents(value).hex()[:16]))
 
 
-@functools.lru_cache(maxsize=256)
-def is_tensor_dtype(dtype: Any) -> bool:
-    """Whether an array of this dtype can be a tensor; one of strings, dates or objects cannot."""
-    try:
-        dtypes.dtype(dtype)
-    except (LimelightError, TypeError):
-        return False
-    return True
-
-
 class HeldPin(NamedTuple):
     """A pin that stands for an object as it was, by what name, and the pins of that name."""
 
@@ -123,10 +111,10 @@ class Pins:
         """The pin that stands for `value`, as it is now or, without `contents`, whatever it holds."""
         return self.known(name, value) or self._new(name, value, portrait(value) if contents else None)
 
-    def pin_lending(self, name: str, value: object) -> tuple[Pinned, list[Lent]]:
-        """The pin that stands for `value` but for the tensors in it, and these."""
+    def pin_lending(self, name: str, value: object, lends: Lends) -> tuple[Pinned, list[Lent]]:
+        """The pin that stands for `value` but for the tensors in it, or what `lends` has, and these."""
         known = self._known(name, value)
-        was = known[1] if known else portrait(value, lends=True)
+        was = known[1] if known else portrait(value, lends)
         pinned = known[0] if known else self._new(name, value, was)
         return pinned, list(was.tensors(value, name.removesuffix("[...]"))) if was else []
 

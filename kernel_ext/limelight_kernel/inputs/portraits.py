@@ -2,7 +2,8 @@
 
 An object is taken apart into items; a portrait keeps these, and portraits of those that can change. Comparing asks
 whether the items are the very same, at the speed of C; where they are not, plain ones count by type and value. A
-portrait that `lends` leaves out the tensors that another can stand for while a trace is made: these are inputs.
+portrait that `lends` leaves out the tensors that another can stand for while a trace is made: these are inputs. Where
+code changes arrays of NumPy's by what it computes, it lends these, too.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from limelight.core import dtypes
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
+from limelight.errors import LimelightError
 from limelight.user_code.names_read import defaults_of, is_users
 from limelight_kernel.inputs.contents import WEAK, is_opened
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
+Tells: TypeAlias = "Callable[[Any], tuple[Any, ...] | None]"
+"""What an object holds, by the object."""
+Lends: TypeAlias = "tuple[type, ...]"
 _SEQUENCES: Final = (list, tuple, deque, set, frozenset)
 _NAMESPACES: Final = (types.SimpleNamespace, argparse.Namespace, threading.local)
 _CODE: Final = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType)
@@ -50,7 +56,7 @@ class Lent(NamedTuple):
     path: str
     owner: Any
     step: tuple[str, Any]
-    tensor: Tensor
+    tensor: Any  # or the array
 
 
 class Portrait:
@@ -58,26 +64,33 @@ class Portrait:
 
     Args:
         kind: its class.
+        tells: what an object of this class holds; to find that out anew would take longer than to compare.
         items: what it holds.
         inner: portraits of those that can change, by their index.
-        lends: whether any tensor may stand in place of one.
+        lends: the types of what another may stand for.
     """
 
-    __slots__ = ("_inner", "_items", "_kind", "_lends")
+    __slots__ = ("_inner", "_items", "_kind", "_lends", "_tells")
 
     def __init__(
-        self, kind: type, items: tuple[Any, ...], inner: tuple[tuple[int, Portrait], ...], lends: bool = False
+        self,
+        kind: type,
+        tells: Tells,
+        items: tuple[Any, ...],
+        inner: tuple[tuple[int, Portrait], ...],
+        lends: Lends = (),
     ) -> None:
         self._kind = kind
+        self._tells = tells
         self._items = items
         self._inner = inner
         self._lends = lends
 
     def tensors(self, value: object, path: str) -> Iterator[Lent]:
         """The tensors that `value` leads to now, of those that the portrait leaves out."""
-        items = items_of(value) or ()
+        items = self._tells(value) or ()
         for index, x in enumerate(items):
-            if self._lends and isinstance(x, Tensor):
+            if is_lent(x, self._lends):
                 step = _step_to(value, index)
                 yield Lent(_after(path, step), value, step, x)
         for index, inner in self._inner:
@@ -87,10 +100,10 @@ class Portrait:
         """Whether `value` holds the same now."""
         if type(value) is not self._kind:
             return False
-        items = items_of(value)
+        items = self._tells(value)
         if items is None or len(items) != len(self._items):
             return False
-        alike = _alike_or_tensors if self._lends else _alike
+        alike = functools.partial(_alike_or_lent, self._lends) if self._lends else _alike
         if not all(map(operator.is_, items, self._items)) and not all(map(alike, items, self._items)):
             return False
         return all(inner.still(items[index]) for index, inner in self._inner)
@@ -105,8 +118,13 @@ def _alike(one: object, other: object) -> bool:
     return kind in PLAIN and one == other
 
 
-def _alike_or_tensors(one: object, other: object) -> bool:
-    return (isinstance(one, Tensor) and isinstance(other, Tensor)) or _alike(one, other)
+def _alike_or_lent(lends: Lends, one: object, other: object) -> bool:
+    return (is_lent(one, lends) and is_lent(other, lends) and type(one) is type(other)) or _alike(one, other)
+
+
+def is_lent(x: Any, lends: Lends) -> bool:
+    """Whether `x` is of one of the types, and a tensor can stand for it."""
+    return isinstance(x, lends) and (not isinstance(x, np.ndarray) or is_tensor_dtype(x.dtype))
 
 
 def _step_to(value: Any, index: int) -> tuple[str, Any]:
@@ -130,34 +148,45 @@ def _after(path: str, step: tuple[str, Any]) -> str:
     return f"{path}.{step[1]}" if step[0] == "." else f"{path}[{step[1]!r}]"
 
 
-def portrait(value: object, lends: bool = False) -> Portrait | None:
+def portrait(value: object, lends: Lends = ()) -> Portrait | None:
     """The portrait of `value`; None for what is itself, such as a number, a tensor, a module.
 
     Args:
         value: the object.
-        lends: whether tensors in lists, dictionaries and attributes are left out.
+        lends: the types of what is left out in lists, dictionaries and attributes.
     """
     return _portrait(value, (), lends, itertools.count())
 
 
-def _portrait(value: object, around: tuple[object, ...], lends: bool, foreign: Iterator[int]) -> Portrait | None:
+def _portrait(value: object, around: tuple[object, ...], lends: Lends, foreign: Iterator[int]) -> Portrait | None:
     """The same; `around` are the objects that have led to it, and `foreign` counts those of other libraries."""
     if type(value) in _LEAVES and type(value) is not types.FunctionType:
         return None
     if len(around) > _DEEPEST or any(value is outer for outer in around):
         return None
-    items = _known_items_of(value)
-    if items is None:
-        items = _attributes_of_foreign(value)
+    tells: Tells | None = _known_reader(value)
+    items = None if tells is None else tells(value)
+    if tells is None or items is None:
+        tells, items = _own, _attributes_of_foreign(value)
         if items is None or next(foreign) >= _MOST_FOREIGN:
             return None
-    inside = (*around, value)
+    inside, own = (*around, value), lends if _can_lend(value) else ()
     inner = [
         (i, one)
         for i, x in enumerate(items)
-        if type(x) not in _LEAVES and (one := _portrait(x, inside, lends, foreign))
+        if type(x) not in _LEAVES and not is_lent(x, own) and (one := _portrait(x, inside, lends, foreign))
     ]
-    return Portrait(type(value), items, tuple(inner), lends and _can_lend(value))
+    return Portrait(type(value), tells, items, tuple(inner), own)
+
+
+@functools.lru_cache(maxsize=256)
+def is_tensor_dtype(dtype: Any) -> bool:
+    """Whether an array of this dtype can be a tensor; one of strings, dates or objects cannot."""
+    try:
+        dtypes.dtype(dtype)
+    except (LimelightError, TypeError):
+        return False
+    return True
 
 
 def _can_lend(value: object) -> bool:
@@ -172,23 +201,41 @@ def items_of(value: Any) -> tuple[Any, ...] | None:
 
 def _known_items_of(value: Any) -> tuple[Any, ...] | None:
     """What `value` holds, for classes of which is known that this is all that their methods change."""
+    tells = _known_reader(value)
+    return None if tells is None else tells(value)
+
+
+def _known_reader(value: Any) -> Tells | None:
+    """What tells it for `value`, and any other object of its class."""
     if isinstance(value, _SEQUENCES):
-        return (*value, *_attributes(value))
+        return _of_sequence
     if isinstance(value, dict):
-        return (*value, *dict.values(value), *_attributes(value))
+        return _of_dictionary
     if (holds := next((tells for kind, tells in _HOLDERS if isinstance(value, kind)), None)) is not None:
-        return holds(value)
-    if (tells := _STATE.get(_name_of(type(value)))) is not None:
-        return tells(value)
+        return holds
+    if (known := _STATE.get(_name_of(type(value)))) is not None:
+        return known
     if isinstance(value, io.IOBase):
-        return _of_file(value)
+        return _of_file
     if isinstance(value, (Tensor, Resource, *_CODE)):
         return None
     if hasattr(type(value), "__array__"):
-        return _of_table(value)
+        return _of_table
     if is_users_object(value) or isinstance(value, _WRAPPERS):
-        return (*_attributes(value), *(_of_buffer(value) or ()))
-    return None if type(value) is bytes else _of_buffer(value)
+        return _attributes if _of_buffer(value) is None else _attributes_and_buffer
+    return None if type(value) is bytes else _of_buffer
+
+
+def _of_sequence(value: Any) -> tuple[Any, ...]:
+    return (*value, *_attributes(value))
+
+
+def _of_dictionary(value: Any) -> tuple[Any, ...]:
+    return (*value, *dict.values(value), *_attributes(value))
+
+
+def _attributes_and_buffer(value: Any) -> tuple[Any, ...]:
+    return (*_attributes(value), *(_of_buffer(value) or ()))
 
 
 def _attributes_of_foreign(value: Any) -> tuple[Any, ...] | None:
@@ -196,7 +243,12 @@ def _attributes_of_foreign(value: Any) -> tuple[Any, ...] | None:
     own = getattr(value, "__dict__", None)
     if type(own) is not dict or isinstance(value, (Tensor, Resource, types.MethodType, *_CODE)):
         return None
-    return None if _library(value) in _COMPARED else (*own, *own.values())
+    return None if _library(value) in _COMPARED else _own(value)
+
+
+def _own(value: Any) -> tuple[Any, ...]:
+    own = value.__dict__
+    return (*own, *own.values())
 
 
 def _library(x: object) -> str:
@@ -308,6 +360,7 @@ _STATE: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {
     **dict.fromkeys([f"weakref.{kind.__name__}" for kind in WEAK], lambda value: (len(value),)),
     **dict.fromkeys(("_csv.writer", *_STREAMS), lambda value: ()),  # they hide what they hold
     "csv.DictWriter": _attributes,
+    "decimal.Context": lambda x: (x.prec, x.rounding, x.Emin, x.Emax, x.capitals, x.clamp, *x.traps.values()),
     "xml.etree.ElementTree.Element": lambda x: (x.tag, x.text, x.tail, *x.attrib, *x.attrib.values(), *x),
 }
 """What objects of Python's own library hold that change by their methods, by the names of their classes."""

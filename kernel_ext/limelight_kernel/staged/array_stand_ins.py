@@ -9,6 +9,7 @@ What the cell leaves of them in the notebook is an array after each run (`recipe
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -65,6 +66,12 @@ class SymbolicArray(SymbolicTensor):
     def number_type(self) -> Any:
         """The type of NumPy's numbers that this stands for; None for an array with axes."""
         return self.dtype.type if self.shape == () else None
+
+    @property
+    def meant(self) -> Any:
+        """What NumPy has where this stands: a number of its type, or an array, here without elements."""
+        is_number = self.shape == () and self._value.node is not None
+        return self.dtype.type() if is_number else np.empty((0,) * max(1, self.ndim), self.dtype)
 
     def _as_own(self) -> Tensor:
         """This as a tensor, as `ll.constant` makes one of an array."""
@@ -164,15 +171,25 @@ def _of_numbers_alone(value: Any) -> bool:
     return not any(isinstance(x, Tensor) or (isinstance(x, list | tuple) and not _of_numbers_alone(x)) for x in value)
 
 
+_refused_out: Final[weakref.WeakSet[DTypeError]] = weakref.WeakSet()
+
+
+def is_refusal_of_out(error: Exception) -> bool:
+    """Whether code was to change an array of NumPy's by numbers that a tensor stands for."""
+    return isinstance(error, DTypeError) and error in _refused_out
+
+
 def _refusal_of_out(ufunc: Any) -> DTypeError:
     """The error for `np.add(a, b, out=c)`, and for `c += b` of another array, where tensors stand for some."""
     anew = operand_text.without_augmentation()
     what = "an operator that changes an array" if anew else f"np.{ufunc.__name__} with out="
     instead = anew or operand_text.without_out() or f"c = np.{ufunc.__name__}(a, b)"
-    return DTypeError(
+    error = DTypeError(
         f"{what} needs numbers, which this one gets of a tensor that a staged cell has in an array's place, and these "
         f"are there only when the graph runs; write `{instead}` for a new array, or put the line into a cell above"
     )
+    _refused_out.add(error)
+    return error
 
 
 def stand_for_array(traced: Any) -> None:

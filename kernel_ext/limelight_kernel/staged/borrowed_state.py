@@ -18,6 +18,7 @@ import limelight as ll
 from limelight.core import nest
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
+from limelight.errors import DTypeError
 from limelight_kernel.inputs.contents import (
     ATOMS,
     CONTAINERS,
@@ -175,6 +176,13 @@ class BorrowedState:
         if known:
             place = known[1].then(Step("attribute" if kind == "." else "item", key))
             self.stand_ins[id(traced)] = traced, place, x
+        if isinstance(x, np.ndarray):
+            if not known:
+                raise DTypeError(
+                    f"the NumPy array `{key}` of a {type(owner).__name__} that no input of the cell leads to is beside "
+                    "an array that the cell changes in place; put that change into a cell above"
+                )
+            stand_for_array(traced)
         first = self._first.setdefault(id(x), traced)
         put = first if self._one_each else traced
         if kind == ".":

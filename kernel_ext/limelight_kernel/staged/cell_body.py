@@ -38,6 +38,7 @@ from limelight_kernel.staged.borrowed_state import BorrowedState, Place
 from limelight_kernel.staged.execution import Converted, Made, execute
 from limelight_kernel.staged.identities import questions
 from limelight_kernel.staged.recipes import UNASSIGNED, ArrayResult, Recipe, RecipeBook, Result, Run
+from limelight_kernel.staged.type_questions import answers
 from limelight_kernel.staged.writes import ArrayWrite, Write, changed_values, write_of
 
 RESULT = "the result"  # no identifier, so no name of the cell's
@@ -206,6 +207,7 @@ class Body(threading.local):
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
+        self._answers = {} if converted else answers(cell.tree)  # converted code asks functions of its own
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
             cell.tree.body, cell.filename, "cell", shell.user_ns, converted is not None
@@ -243,7 +245,9 @@ class Body(threading.local):
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
-                made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted)
+                made = execute(
+                    self._shell, self._cell, values, self.writes, self.deletes, self._converted, self._answers
+                )
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             self._refuse_aliases(template, state)
             refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)

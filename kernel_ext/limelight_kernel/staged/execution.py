@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -41,6 +42,7 @@ def execute(
     writes: Collection[str],
     deletes: Collection[str],
     converted: Converted | None = None,
+    answers: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> Made:
     """Runs `cell` with `inputs` under their names, as if they stood in the notebook.
 
@@ -57,14 +59,16 @@ def execute(
             meant in the notebook.
         deletes: the names that it may delete.
         converted: runs in place of the cell's code, with control flow on tensors staged.
+        answers: what stands for builtins meanwhile.
     """
     __tracebackhide__ = True
     namespace = shell.user_ns
-    borrowed = _Borrowed(namespace, {*inputs, *writes})
+    answers = {name: x for name, x in answers.items() if name not in namespace and name not in writes}
+    borrowed = _Borrowed(namespace, {*inputs, *writes, *answers})
     with borrowed:
         for name in writes:
             namespace.pop(name, None)
-        namespace.update(inputs)
+        namespace.update({**inputs, **answers})
         before = dict(namespace)
         result = _run(shell, cell) if converted is None else converted(namespace)
         hidden = borrowed.bound_unseen(before)

@@ -30,8 +30,9 @@ from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.explain.none_gradients import NoneGradient
 from limelight_kernel.explain.retrace_fixes import budget_error, put_fix, with_fix
-from limelight_kernel.explain.side_effects import lines_run, side_effects, warn_of, warned_of
+from limelight_kernel.explain.side_effects import side_effects, warn_of, warned_of
 from limelight_kernel.inputs.cell_names import Names, history_names
+from limelight_kernel.inputs.contents import lead_to
 from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
 from limelight_kernel.inputs.line_inputs import check_known, nameable
@@ -44,12 +45,14 @@ from limelight_kernel.inputs.sharing import sharing
 from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
 from limelight_kernel.staged import notebook_lock
+from limelight_kernel.staged.array_stand_ins import is_refusal_of_out
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.cell_guards import HITS, CellGuards, Found, Surroundings
 from limelight_kernel.staged.execution import Converted, Made
 from limelight_kernel.staged.identities import identities
-from limelight_kernel.staged.trace_warnings import TraceWarnings
+from limelight_kernel.staged.trace_effects import TraceEffects
+from limelight_kernel.staged.trace_warnings import VALUE_NEEDED, VARIABLES_MADE, TraceWarnings
 from limelight_widgets.format import counted
 
 
@@ -100,8 +103,7 @@ class StagedCell(Function):
         self._asked = False
         self._asked_about: Mapping[str, Any] = {}
         self._trace_warnings = TraceWarnings(cell.tree, self.warnings)
-        self._changed_by_trace: list[str] = []  # what the latest one has changed of what is compared, as code
-        self._ran: Collection[int] | None = None  # the lines that ran in the latest trace, where they were noted
+        self._besides = TraceEffects(cell.filename, self._pins, self._object_reads)
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
         self._changes_arrays = False  # whether a trace does, so that hits ask whether these share memory
@@ -200,7 +202,11 @@ class StagedCell(Function):
                     continue
                 if isinstance(error, LeakedTensorError) or not self._object_reads.lent:
                     raise
+                self._tell_of_repeated(VALUE_NEEDED)
                 self._object_reads.stop_lending()
+            except Exception as error:
+                if not is_refusal_of_out(error) or self._has_effects() or not self._object_reads.lend_arrays():
+                    raise
 
     def _named(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
         values = self._values(self._names(), inputs)
@@ -488,19 +494,32 @@ class StagedCell(Function):
     def _trace_body(self, call: Any, creation: Any) -> Any:
         """A trace; of a cell that may have effects besides, the lines that run are noted."""
         __tracebackhide__ = True
-        pins = [*self._pins.as_they_are(), *self._object_reads.as_they_are()]
+        before = self._key_now()
         if creation.again:  # since the first one has made variables
-            self._trace_warnings.tell_of_repeated([*self._object_reads.changed_by_runs, *self._changed_by_trace])
-        try:
-            if self.options.strict or not warned_of(self.effects()):
-                return super()._trace_body(call, creation)
-            with lines_run(self.cell.filename) as self._ran:
-                return super()._trace_body(call, creation)
-        finally:
-            changed = [one for one in pins if not one.holds]
-            self._changed_by_trace = [one.name for one in changed]
-            for one in changed:  # nothing puts it back, nor does a run do it: the next one is to be traced, too
-                one.forget()
+            self._tell_of_repeated(VARIABLES_MADE)
+        with self._besides.noted(lines=not self.options.strict and bool(warned_of(self.effects()))):
+            entry = super()._trace_body(call, creation)
+        if not creation.variables and self._key_now() != before:
+            entry.serves_once = "changed what it reads, as no run of its graph does,"
+        return entry
+
+    def _key_now(self) -> Key:
+        """The key of a call with the inputs of the one that is traced, as they are now."""
+        return self._call((), self._sent(self._body.originals), abstract=True).key
+
+    def _serves_once(self, created: Sequence[Any]) -> str:
+        """Where the notebook keeps them, and the code has done besides what the plain cell does at each run."""
+        if self._has_effects() and lead_to(self._body.originals.values(), created):
+            return "created variables beside effects of Python's, such as print,"
+        return ""
+
+    def _has_effects(self) -> bool:
+        """Whether the latest trace has had effects that no run of its graph makes again."""
+        return bool(self._besides.changed or self._besides.of(self.effects()))
+
+    def _tell_of_repeated(self, why: tuple[str, str]) -> None:
+        """Warns of what the latest trace has done besides, as another one is about to do it again."""
+        self._trace_warnings.tell_of_repeated(self._besides.changed, self._besides.of(self.effects()), *why)
 
     def _may_create(self, key: Key) -> bool:
         """In any trace: a cell that runs again may have been given another model, which makes its weights then."""
@@ -530,7 +549,7 @@ class StagedCell(Function):
         super()._note_trace(entry)
         if not self.options.strict:  # which refuses them
             if not self._object_reads.changed_by_runs:  # else what tracing does, each run does
-                warn_of(self.effects(), self.warnings, self.cell.filename, self._ran)
+                warn_of(self.effects(), self.warnings, self.cell.filename, self._besides.ran)
             if (template := self._templates.get(entry)) is not None:
                 self._trace_warnings.tell(template, self._body.originals, self.compared)
             self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)

@@ -6,11 +6,22 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from limelight.explain import SideEffect
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.statements import line_of_binding, line_of_mention, line_of_step
 from limelight_kernel.staged.cell_body import OutputTemplate
+
+VARIABLES_MADE: Final = (
+    "the first run of this cell has made the weights of a model, or other variables",
+    "make these in a cell above, a model's by calling it once",
+)
+VALUE_NEEDED: Final = (
+    "the first run of this cell needed the value of a tensor that an object holds",
+    "read that value in a cell above",
+)
+"""Why a cell was traced twice, and what to write."""
 
 
 class TraceWarnings:
@@ -44,15 +55,14 @@ class TraceWarnings:
                 line_of_mention(self._tree, through.get(name, name)),
             )
 
-    def tell_of_repeated(self, paths: Iterable[str]) -> None:
-        """Warns of what a cell that has made variables, and so is traced twice, has done twice."""
-        for path in dict.fromkeys(re.split(r"[#\[]", path)[0] for path in paths):
+    def tell_of_repeated(self, paths: Iterable[str], effects: Iterable[SideEffect], why: str, instead: str) -> None:
+        """Warns of what a cell has done twice, as it was traced twice; `why` says why, and `instead` what to write."""
+        done = {path: f"what it does to `{path}`" for path in [re.split(r"[#\[]", path)[0] for path in paths]}
+        for what, said in {**done, **{one.what: f"`{one.what}`" for one in effects}}.items():
             self._warnings.warn_once(
-                ("repeated", path),
-                f"the first run of this cell has made the weights of a model, or other variables, for which its Python "
-                f"code ran twice: what it does to `{path}` was done twice. Instead: make these in a cell above, a "
-                "model's by calling it once",
-                line_of_mention(self._tree, re.split(r"\W", path)[0]),
+                ("repeated", what),
+                f"{why}, for which its Python code ran twice: {said} was done twice. Instead: {instead}",
+                line_of_mention(self._tree, re.split(r"\W", what)[0]),
             )
 
     def _tell_of_counters(self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str]) -> None:

@@ -35,6 +35,7 @@ class Cause(enum.StrEnum):
     CLEARED = "cleared cache"
     EVICTED = "evicted trace"
     STALE = "ended capture"
+    ONCE = "trace of one call"
 
 
 SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
@@ -61,5 +62,6 @@ ADVICE: Final = {
     Cause.DEVICE: "Each device needs a trace of its own.",
     Cause.SHAPE: "Each shape needs a trace of its own unless its sizes are declared unknown.",
     Cause.STALE: "Pass the tensor of the enclosing function as an argument.",
+    Cause.ONCE: "Make variables before, and keep effects of Python's out of what is staged.",
 }
 """What is said where nothing is known that would mend this very call."""

@@ -145,6 +145,9 @@ def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], neares
         note = f"the trace for these arguments uses {said}, a variable that has been deleted"
         advice = "A trace means the very variables that it was made with: keep them and write `v.assign(...)`."
         return Miss(function.name, where, Cause.DELETED, number, closest=Closest.of(nearest), note=note, advice=advice)
+    if not changes and nearest.serves_once:
+        note = f"the trace for these arguments {nearest.serves_once} and so served that call alone"
+        return Miss(function.name, where, Cause.ONCE, number, closest=Closest.of(nearest), note=note)
     if not changes:
         note = "the trace for these arguments captured a tensor of an enclosing function whose trace has ended"
         return Miss(function.name, where, Cause.STALE, number, closest=Closest.of(nearest), note=note)
