@@ -68,7 +68,7 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     picture(devices, "devices-timeline-light")
     tape = output(page, 4).locator(".ll-tape-view")
     cell = tape.get_by_text("encoder/hidden_layer/kernel f32[784,100]").first
-    shapes = "rows => rows.flatMap(row => [...row.children].slice(3, 5))"
+    shapes = "rows => rows.flatMap(row => [...row.children].slice(4, 6))"
     cut = f"rows => ({shapes})(rows).filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
     assert tape.locator(".ll-rows > .ll-grid").evaluate_all(cut) == []
     cell.click()

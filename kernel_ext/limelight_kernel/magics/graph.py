@@ -98,7 +98,8 @@ class GraphMagic(LimelightMagic):
         """What the ops of a call take and give; None where none is written and none is needed."""
         if "(" not in text:
             function = self.session.function(text or None) if overlay in MEASURED else None
-            if not isinstance(function, StagedCell) or function is self.session.failed:
+            failed = function is self.session.failed or text in self.session.failed_names()
+            if not isinstance(function, StagedCell) or failed:
                 return None
             text = f"{text}()" if text else ""
             if not text:
@@ -106,4 +107,4 @@ class GraphMagic(LimelightMagic):
         return answer_about_call(self.session, text, explain.costs, "%graph")
 
     def names(self) -> Iterable[str]:
-        return self.session.function_names()
+        return [*self.session.function_names(), *self.session.failed_names()]

@@ -162,7 +162,8 @@ class StageResult:
         label = Source(self.staged.cell.filename, 0, "").label
         groups = group_texts(self.entry.optimised)
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
-        fused = folded(f"{counted(len(groups), 'group')} of fused ops", listed)
+        count = len(getattr(self.entry.optimised, "groups", ()))  # of which the first few are listed
+        fused = folded(f"{counted(count, 'group')} of fused ops", listed)
         parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
         parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
         if self.parts not in ((), ("source",)) and not stories:

@@ -63,7 +63,7 @@ def run_cell(
     except BaseException as error:
         session.raised = staged
         if staged is not None and partial_trace.of(staged.id) is not None:
-            session.failed = staged
+            session.note_failure(staged)
         if isinstance(error, StateCreationError):
             error.args = (worded_for_cell(str(error)),)
         if (

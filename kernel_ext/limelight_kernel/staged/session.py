@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight.autodiff import GradientTape
 from limelight.export import LoadedFunction, call_of
 from limelight.memory import DeviceWatch
+from limelight.staging import partial_trace
 from limelight_kernel.cell.cell_source import lines_above, renumber, show_as_typed
 from limelight_kernel.cell.compiled_cell import compile_cell
 from limelight_kernel.line.arguments import did_you_mean
@@ -46,6 +47,7 @@ class Session:
         self._watch: DeviceWatch | None = None
         self.failed: StagedCell | None = None
         """The cell that has failed while it was traced, until another one runs."""
+        self._failures: dict[str, StagedCell] = {}  # the last ones, by name: their graphs can be asked for
         self.raised: StagedCell | None = None
         """The cell that has raised an error, traced or not, until another one runs."""
 
@@ -105,9 +107,18 @@ class Session:
         while len(self._cells) > MOST_CELLS:
             del self._cells[next(iter(self._cells))]
 
+    def note_failure(self, staged: StagedCell) -> None:
+        """Remembers a cell that has failed while it was traced, for as long as its trace is kept."""
+        self.failed = staged
+        self._failures.pop(staged.name, None)
+        self._failures[staged.name] = staged
+        while len(self._failures) > partial_trace.MOST_KEPT:
+            del self._failures[next(iter(self._failures))]
+
     def forget(self) -> None:
         """Lets go of all staged cells: the next run of each is its first."""
         self._cells.clear()
+        self._failures.clear()
         self.failed = self.raised = None
 
     def value(self, path: str, there: str = "") -> Any:
@@ -142,13 +153,14 @@ class Session:
     def function(self, path: str | None, of_call: str = "") -> Any:
         """The staged function of that name; without a name the last staged cell, else the only one alive, else None.
 
-        A cell that failed while it was traced is the last one until another runs. `of_call` is the magic that asks, if
-        it takes a call, too: of what is not staged, a call can be shown.
+        A cell that failed while it was traced is the last one until another runs, and can be had by its name as long as
+        its trace is kept. `of_call` is the magic that asks, if it takes a call, too: of what is not staged, a call can
+        be shown.
 
         Raises UsageError where the name means something else, or several functions could be meant.
         """
-        if path is not None and self.failed is not None and path == self.failed.name and path not in self._visible():
-            return self.failed  # the name stands in no namespace, as nothing could be called by it
+        if path in self.failed_names():
+            return self._failures[str(path)]  # the name stands in no namespace, as nothing could be called by it
         if path is not None:
             names = self.function_names()
             there = f"; staged are {', '.join(names)}" if names else "; nothing is staged yet"
@@ -184,6 +196,14 @@ class Session:
     def function_names(self) -> list[str]:
         """The notebook's names for staged functions."""
         return [name for name in self._visible() if is_function(self.shell.user_ns[name])]
+
+    def failed_names(self) -> list[str]:
+        """The names of cells that failed while they were traced, where these mean nothing else."""
+        taken = set(self._visible())
+        return [
+            name for name, one in self._failures.items()
+            if name not in taken and partial_trace.of(one.id) is not None
+        ]  # fmt: skip
 
     def tape_names(self) -> list[str]:
         return [name for name in self._visible() if isinstance(self.shell.user_ns[name], GradientTape)]

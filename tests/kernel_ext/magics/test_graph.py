@@ -29,6 +29,18 @@ def test_a_failed_cell_has_its_name_although_nothing_is_called_so(cell, magic):
         assert "a trace that failed" in str(said.value)
 
 
+def test_the_graphs_of_several_failed_cells_can_be_asked_for_by_name(cell):
+    cell("%%stage --text first\n" + FAILS, fails=True)
+    cell("%%stage --text second\n" + FAILS, fails=True)
+    cell("%%stage --text third\nx + 1.0")
+    for name in ("first", "second"):
+        said = str(cell(f"%graph --text {name}").value)
+        assert f"Graph of {name}: a trace that failed after 2 ops" in said
+        assert "a trace that failed" in str(cell(f"%graph --overlay time --text {name}").value)
+    cell("first = 3")
+    assert "not a staged function" in str(cell("%graph first", fails=True).error)
+
+
 def test_a_failed_cell_shows_no_graph_where_there_is_nothing_to_see_or_nothing_is_wanted(cell):
     assert cell("%%stage -q\n" + FAILS, fails=True).text == ""
     assert cell("%%stage\nnowhere + x\n", fails=True).text == ""

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from limelight_widgets.figures.first_sight import first_sight
-from limelight_widgets.figures.lanes import in_lanes
+from limelight_widgets.figures.lanes import in_lanes, lanes_of, saved
 from limelight_widgets.folds.graph import GraphFold
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -60,3 +60,18 @@ def test_the_loss_is_a_lane_between_forward_and_backward():
     assert placed >= 1
     for loss in lanes["loss"]:
         assert not any(inside(loss, drawing.boxes[box.name]) for box in sight.picture.boxes if box.lane == "forward")
+
+
+def test_what_is_kept_of_a_box_is_each_value_once_though_several_gradients_read_it():
+    for name in ("u_net", "gan"):  # whose results go into two layers each
+        function = models.MODELS[name]()
+        fold = GraphFold(function)
+        fold.describe_all()
+        state = fold.state()
+        graph = state["variants"][1]["graph"]
+        picture = first_sight(state, graph, (840.0, 460.0)).picture
+        told = saved(picture, lanes_of(picture))
+        groups = state["graphs"][graph]["groups"]
+        of_groups = [(int(box[1:]), nbytes) for box, _, nbytes in told if box.startswith("g")]
+        assert of_groups
+        assert [nbytes for _, nbytes in of_groups] == [groups[index]["saved"] for index, _ in of_groups]

@@ -291,3 +291,27 @@ def test_lines_of_files_of_one_name_are_called_by_their_own_text(tmp_path: Path)
     fold.describe_all()
     titles = [group["label"] for group in fold.state()["graphs"][0]["groups"]]
     assert [title for title in titles if title.endswith("line 1")] == ["left · line 1", "right · line 1"]
+
+
+def test_an_optimiser_counts_all_variables_though_several_in_a_row_are_repeated():
+    """As of an encoder and a decoder, each with a table, of which only some rows change, and layers."""
+    tables, layers = [ll.nn.Embedding(7, 4) for _ in range(2)], [ll.nn.Dense(4) for _ in range(2)]
+    optimiser, ids = ll.optim.RMSProp(1e-3), ll.zeros((3,), dtype="int32")
+    parts = [part for pair in zip(tables, layers, strict=True) for part in pair]
+
+    @ll.function
+    def step(ids):
+        with ll.GradientTape() as tape:
+            both = [layer(table(ids)) for table, layer in zip(tables, layers, strict=True)]
+            loss = ll.sum(both[0] * both[1])
+        weights = [v for part in parts for v in part.trainable_variables]
+        optimiser.apply(tape.gradient(loss, weights), weights)
+        return loss
+
+    for table, layer in zip(tables, layers, strict=True):
+        layer(table(ids))
+    step(ids)
+    fold = GraphFold(step)
+    graph = fold.state()["graphs"][1]
+    (label,) = [group["label"] for group in graph["groups"] if group["kind"] == "optimiser"]
+    assert label == "RMSProp: 6 variables, 2 rules"

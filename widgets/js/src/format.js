@@ -46,3 +46,8 @@ export function lineText(line) {
 function threeDigits(value) {
   return value.toFixed(Math.abs(value) >= 99.95 ? 0 : 1).replace(/\.0$/, "");
 }
+
+/** @param {number[]} numbers */
+export function sum(numbers) {
+  return numbers.reduce((all, one) => all + one, 0);
+}

@@ -32,8 +32,8 @@ export class Store {
     this.frame = 0;
     /** @type {number | null} */
     this.answer = null;
-    this.name = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
-    this.ready = this.take(model.get("snapshot"), 0, false);
+    this.name = Math.random().toString(36).slice(2); // tells apart who shows the model
+    this.ready = this.take(model.get("snapshot"), 0);
     model.on("msg:custom", (content, buffers) => this.hear(content, buffers));
   }
 
@@ -46,7 +46,7 @@ export class Store {
 
   /**
    * Takes in a packed change, after those before it.
-   * @param {ArrayLike<DataView>} parts @param {number} number @param {boolean} answer
+   * @param {ArrayLike<DataView>} parts @param {number} number @param {boolean} [answer] whether the kernel waits for one
    */
   async take(parts, number, answer) {
     const change = unpack(parts);

@@ -1,5 +1,6 @@
 // What each view's model carries: a few lines that borrow the view's script from the hidden widget that has it.
 
+import { hearAlways } from "./late-model.js";
 import { themed } from "./theme.js";
 
 export default () => {
@@ -11,6 +12,7 @@ export default () => {
     /** @param {{model: any}} context */
     initialize({ model }) {
       own = model; // it outlives each output that shows it; that of `render` does not
+      hearAlways(model);
     },
     /** @param {{host: any, el: HTMLElement, signal: AbortSignal}} context only who draws is given the host, through whom other widgets are reached */
     async render(context) {
@@ -27,7 +29,8 @@ export default () => {
 
 /** @param {any} model @param {any} host */
 async function borrowed(model, host) {
-  const { exports } = await host.getWidget(model.get("script"));
+  const script = () => host.getWidget(model.get("script"));
+  const { exports } = await script().catch(script); // it waits for 10 seconds, which a busy page may need
   const view = exports.view();
   view.initialize({ model });
   return view;

@@ -65,8 +65,10 @@ def _kept_for(picture: Picture, manner: Manner) -> dict[str, int]:
     closed = {box.name for box in picture.boxes if box.kind == "group" and box.lane == "backward"}
     made = {box.name for box in picture.boxes if box.lane in {"forward", "loss"}}
     kept: dict[str, int] = {}
+    lined = set(beside.values())
     for (source, target), size in picture.bytes.items():
-        if size and target in closed and source in made and around[target] not in beside:
+        told = around[target] in beside or around[source] in lined
+        if size and target in closed and source in made and not told:
             kept[target] = kept.get(target, 0) + size
     return kept
 

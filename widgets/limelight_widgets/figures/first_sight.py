@@ -146,13 +146,19 @@ def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
 
 
 def _steps(graph: State, group: int) -> Sequence[int]:
-    """The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all say more."""
+    """The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all say more.
+
+    Rounds that hold a gradient each are steps of a descent, and one of them says it all.
+    """
     repeat = graph["groups"][group].get("repeat", {})
     members: Sequence[int] = repeat.get("members", [])
     inside = [graph["groups"][member] for member in members]
     names = {_DIGITS.sub("", member.get("title", "")) for member in inside}
     unlike = all(member["kind"] == "step" for member in inside) or len(names) == len(inside) > 1
-    return members if unlike and repeat.get("count", 0) <= FEW else []
+    if not unlike or repeat.get("count", 0) > FEW:
+        return []
+    descent = any(one["kind"] == "gradient" and one["parent"] in members for one in graph["groups"])
+    return [] if descent else members
 
 
 def _nameless(graph: State, steps: Sequence[int]) -> list[int]:

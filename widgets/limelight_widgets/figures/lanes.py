@@ -74,13 +74,16 @@ def outermost_of(picture: Picture) -> dict[str, str]:
 
 
 def saved(picture: Picture, lanes: Lanes) -> list[tuple[str, str, int]]:
-    """What is kept of each forward box for its gradient: (box, gradient, bytes), most first."""
-    around, kept = outermost_of(picture), dict[str, int]()
-    for (source, target), size in picture.bytes.items():
+    """What is kept of each forward box for the backward pass: (box, its gradient, bytes), most first.
+
+    Each value counts once, although several gradients may read it.
+    """
+    around, kept = outermost_of(picture), dict[str, dict[tuple[str, int], int]]()
+    for (source, target), values in picture.carried.items():
         start, end = around[source], around[target]
         if lanes.of.get(start) == 0 and lanes.of.get(end) == 1:
-            kept[start] = kept.get(start, 0) + size
-    pairs = [(box, gradient, kept.get(box, 0)) for gradient, box in lanes.partners.items()]
+            kept.setdefault(start, {}).update(values)
+    pairs = [(box, gradient, sum(kept.get(box, {}).values())) for gradient, box in lanes.partners.items()]
     return sorted((pair for pair in pairs if pair[2]), key=lambda pair: -pair[2])
 
 

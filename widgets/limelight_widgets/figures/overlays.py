@@ -98,7 +98,7 @@ def members(graph: State, box: Box) -> list[int]:
 
 def _text(overlay: Overlay, value: float | int | str | None) -> str:
     if value is None:
-        return "no gradient" if overlay == "grad" else NOT_MEASURED
+        return "–" if overlay == "grad" else NOT_MEASURED
     if overlay == "time":
         return seconds_text(float(value))
     if overlay == "bytes":

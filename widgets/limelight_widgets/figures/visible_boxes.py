@@ -71,6 +71,7 @@ class Picture:
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
     again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
     bytes: dict[tuple[str, str], int] = field(default_factory=dict)  # that an edge carries, in a folded picture
+    carried: dict[tuple[str, str], dict[tuple[str, int], int]] = field(default_factory=dict)  # value by value
     tags: dict[str, dict[str, None]] = field(
         default_factory=dict
     )  # in order, what is told on a box: variables, and "▶ output"
@@ -164,7 +165,6 @@ class _Builder:
         self.is_open = is_open
         self.folded = folded
         self.dissolved = dissolved
-        self.carried: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self.keys: dict[int, list[str]] = {}
         self.tables: dict[int, Table] = {}
         self.picture = Picture()
@@ -388,15 +388,15 @@ class _Builder:
 
     def _weigh(self, instance: _Instance, value: int, edge: tuple[str, str]) -> None:
         """Adds the bytes of a value to an edge, once."""
-        values = self.carried.setdefault(edge, set())
+        values = self.picture.carried.setdefault(edge, {})
         if (instance.path, value) in values:
             return
-        values.add((instance.path, value))
         makers, places = self._table(instance.graph)[3:5]
         index, output = makers[value], places[value]
         graph = self.graphs[instance.graph]
         spec = graph["inputs"][output]["spec"] if index < 0 else graph["nodes"][index]["out"][output]
-        self.picture.bytes[edge] = self.picture.bytes.get(edge, 0) + bytes_of(spec)
+        size = values[instance.path, value] = bytes_of(spec)
+        self.picture.bytes[edge] = self.picture.bytes.get(edge, 0) + size
 
     def _targets(self, instance: _Instance, index: int, position: int, count: int) -> list[str]:
         """The boxes that an input of a node ends at: its own, or the inputs of the functions that it calls."""

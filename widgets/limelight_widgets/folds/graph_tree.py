@@ -7,8 +7,8 @@ Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
   the group around it, -1 for none; a node's `group` is the index of its innermost.
   - `id` is made of lane and path ("forward:model.blocks.2"), so it is the same in the traced and the optimised graph,
     and in each trace of the same code; the gradient of "forward:P" is in "backward:P".
-  - `kind`: "module" | "optimiser" | "variable" (the update of one) | "scope" | "function" | "line" | "block" (cut by
-    number) | "step" (one round of a loop) | "repeat".
+  - `kind`: "module" | "optimiser" | "variable" (the update of one) | "scope" | "function" | "gradient" (one that is
+    differentiated in its turn) | "line" | "block" (cut by number) | "step" (one round of a loop) | "repeat".
   - `title` is short ("blocks.2"), `label` says all in a line ("Adam: 52 variables, one rule", "blocks.0-3 x4").
   - `path` is the path of attributes, `cls` the module's class.
   - `ops` counts nodes that are drawn, `size` all; `bytes` those that its nodes make, `saved` those of them that are
@@ -41,11 +41,10 @@ from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.group_tree import Facts, Group
 from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.node_places import Place, places
-from limelight_widgets.folds.source_excerpts import Excerpts
+from limelight_widgets.folds.source_excerpts import Excerpts, line_title
 from limelight_widgets.format import counted, shortened
 
 TITLE_WIDTH = 200
-CODE_WIDTH = 18
 MOST_DIFFERENCES = 6
 MOST_VALUES = 4  # of one difference
 MOST_NAMED = 3  # groups in a round of a loop that its title names
@@ -54,7 +53,6 @@ _INDEXING = frozenset(
     {"slice", "getitem", "index", "reshape", "broadcast_to", "pad", "take", "split", "slice_gradient", "conv_transpose"}
     | {"index_update", "index_add"}
 )
-_ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _NUMBER = re.compile(r"\d+")
 _LAYER = re.compile(r"(\d+): (\w+)")
 _APPLIES = re.compile(r"(\w+)\.apply\(")
@@ -91,7 +89,7 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
     facts = Facts(
         where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
         begin=begin,
-        titles=lambda file, number: _line_title(excerpts.label(file), number, excerpts.code(file, number)),
+        titles=lambda file, number: line_title(excerpts.label(file), number, excerpts.code(file, number)),
     )  # fmt: skip
     tree = Hierarchy(facts)
     for node, innermost in zip(nodes, tree.of, strict=True):
@@ -104,20 +102,6 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
     state["open"] = tree.initially_open()
     if crossings:
         state["crossings"] = crossings
-
-
-def _line_title(label: str, line: int, code: str) -> str:
-    """What the ops of a line are called: by what the line assigns, or by how it begins.
-
-    >>> _line_title("In[3]", 4, "    L, alpha = solve(K, y)"), _line_title("In[3]", 5, "return ll.sum(alpha * y)")
-    ('L, alpha · line 4', 'line 5: return ll.sum(alp…')
-    >>> _line_title("In[3]", 4, "K += noise"), _line_title("In[3]", 4, "")
-    ('K · line 4', 'In[3] line 4')
-    """
-    assigned = _ASSIGNS.match(code)
-    if assigned and len(assigned[1]) <= CODE_WIDTH:
-        return f"{assigned[1]} · line {line}"
-    return f"line {line}: {shortened(code.strip(), CODE_WIDTH)}" if code.strip() else f"{label} line {line}"
 
 
 def _bytes_made(graph: Any) -> list[int]:
@@ -223,10 +207,15 @@ def _receiver(tree: Hierarchy, group: Group) -> str:
 
 def _rules(tree: Hierarchy, group: Group) -> str:
     """How many variables an optimiser updates, by how many rules."""
-    inside = [tree.groups[child.at] for child in group.children if child.is_group]
-    counts = [1 if one.repeat is None else one.repeat.count for one in inside if one.repeat or one.kind == "variable"]
-    rules = "one rule" if len(counts) == 1 else f"{len(counts)} rules"
-    return counted(sum(counts), "variable") + (f", {rules}" if sum(counts) > 1 else "")
+    updates, waiting = [], [group]
+    while waiting:
+        inside = [child.at for child in waiting.pop().children if child.is_group]
+        updates += [k for k in inside if tree.groups[k].kind == "variable"]
+        waiting += [tree.groups[k] for k in inside if tree.groups[k].kind != "variable"]
+    loose = [[tree.facts.signatures[node][0] for node in tree.nodes_of(k)] for k in updates]
+    kinds = {tuple(filter(None, of_one)) for of_one in loose}  # equal where repeats hold updates to be
+    rules = "one rule" if len(kinds) == 1 else f"{len(kinds)} rules"
+    return counted(len(updates), "variable") + (f", {rules}" if len(updates) > 1 else "")
 
 
 def _repeat_title(tree: Hierarchy, group: Group) -> str:

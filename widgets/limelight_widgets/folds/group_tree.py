@@ -13,7 +13,7 @@ ROOT: Final = -1
 MOST_CHILDREN: Final = 60
 """Of a container: only what is visible is laid out."""
 
-Kind = Literal["module", "optimiser", "variable", "scope", "function", "line", "block", "step", "repeat"]
+Kind = Literal["module", "optimiser", "variable", "scope", "function", "gradient", "line", "block", "step", "repeat"]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,8 @@ Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's u
 such updates read, whatever else is made of gradients without going into another one, and what is written to variables
 after a gradient, outside of modules, as a momentum that is kept by hand. Of the rest, what follows the
 last module is "loss", if the graph has a backward pass, and so is what is made of a module's results and goes into no
-other, where several models are trained; all others are "forward".
+other, where several models are trained; all others are "forward". A gradient that is differentiated in its turn is no
+"backward": it stands as a group among what reads it (`inner_gradients`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from limelight_widgets.folds.source_excerpts import definition_line, own_stack
+from limelight_widgets.folds.inner_gradients import differentiated
+from limelight_widgets.folds.source_excerpts import definition_line, line_title, own_stack
 
 Lane = Literal["forward", "loss", "backward", "update"]
 LANES: tuple[Lane, ...] = ("forward", "loss", "backward", "update")
@@ -27,14 +29,14 @@ _ANYWHERE = frozenset({"constant", "read_variable", "full", "zeros", "ones", "ar
 
 
 class Segment(NamedTuple):
-    """One step of a path: a call of a module, a name scope, a function.
+    """One step of a path: a call of a module, a name scope, a function, a gradient that is differentiated in its turn.
 
     `key` tells it from its siblings, the same in each trace; `at` is the line that calls and `defined` that where what
     is called begins, both None where not known.
     """
 
     key: str
-    kind: Literal["module", "optimiser", "variable", "scope", "function"]
+    kind: Literal["module", "optimiser", "variable", "scope", "function", "gradient"]
     title: str
     cls: str = ""
     at: Any = None
@@ -59,16 +61,23 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     sites = [(str(node.op), node.stack) for node in nodes]
     gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
-    chosen = lanes(calls, gradient, inputs, sites, [op.startswith("assign") for op, _ in sites])
+    writes = [op.startswith("assign") for op, _ in sites]
+    changes = [one or _is_update(call) for one, call in zip(writes, calls, strict=True)]
+    inner = differentiated(gradient, [node.stack for node in nodes], inputs, changes)
+    outer = [one and not within for one, within in zip(gradient, inner, strict=True)]
+    called = [None if within else call for call, within in zip(calls, inner, strict=True)]
+    chosen = lanes(called, outer, inputs, sites, writes)
     helpers = _HelperCalls(function)
     before = []
     for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
-        if lane == "backward":
+        if inner[i]:
+            before.append(helpers.of_inner_gradient(node))
+        elif lane == "backward":
             before.append(helpers.of_gradient(node, call, [nodes[k] for k in inputs[i] if k >= 0]))
         else:
             before.append(helpers.of(node, call))
     again = helpers.repeated()  # a function that calls a model once would only hide it
-    models = {f for functions, call in zip(before, calls, strict=True) if call is not None for f in functions}
+    models = {f for functions, call in zip(before, called, strict=True) if call is not None for f in functions}
     known: dict[Any, Place] = {}
     result: list[Place] = []
     for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
@@ -78,7 +87,10 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         place = known.get(key)
         if place is None:
             modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
-            repeats = [f for f in functions if _name(f) in again or (call is None and f not in models)]
+            repeats = [
+                f for f in functions
+                if f.kind == "gradient" or _name(f) in again or (call is None and f not in models)
+            ]  # fmt: skip
             around = repeats if call is not None or any(_name(f) in again for f in functions) else functions
             scopes = _scopes(node.scope)
             path = (*around, *modules, *scopes) if call is not None else (*scopes, *around)
@@ -110,7 +122,7 @@ def lanes(
             for k in inputs[i]:
                 if k >= 0:
                     into[k] = True
-    updates = [call is not None and call.chain()[0].kind == "optimiser" for call in calls]
+    updates = [_is_update(call) for call in calls]
     module = [i for i in range(count) if calls[i] is not None and not gradient[i] and not updates[i]]
     last = module[-1] if module and any(gradient) else count
     first = gradient.index(True) if any(gradient) else count
@@ -128,6 +140,11 @@ def lanes(
     if any(gradient):
         result = _with_earlier_losses(result, calls, inputs, sites)
     return _with_what_updates_alone_read(result, calls, inputs)
+
+
+def _is_update(call: Any) -> bool:
+    """Whether a module's call is that of an optimiser."""
+    return call is not None and call.chain()[0].kind == "optimiser"
 
 
 def _with_earlier_losses(
@@ -223,6 +240,22 @@ class _HelperCalls:
         self._of[id(node)] = result
         return result
 
+    def of_inner_gradient(self, node: Any) -> tuple[Segment, ...]:
+        """The gradient that a node is of, by the line that asks for it, and the calls around that line."""
+        asked = node.stack[1:]
+        plain = self._plain.get(asked)
+        if plain is None:
+            calls = [self._segment(inner, outer) for inner, outer in _functions_of(asked, self._function)]
+            title = line_title(asked[0].label, asked[0].line, asked[0].text).partition(" · ")[
+                0
+            ]  # its box tells the line
+            gradient = Segment(f"gradient@{asked[0].line}", "gradient", f"∇ {title}", at=asked[0])
+            plain = self._plain[asked] = (*calls, gradient)
+        if str(node.op) in _ANYWHERE:
+            return self._last.get(asked, plain)
+        result = self._of[id(node)] = self._last[asked] = self._numbered(plain)
+        return result
+
     def _segment(self, inner: Any, outer: Any) -> Segment:
         """The call, on the line `outer`, of the function that `inner` is a line of; two of one name are two."""
         begin = self._begins.get(inner)
@@ -288,6 +321,12 @@ def _functions(node: Any, call: Any, function: str) -> Sequence[tuple[Any, Any]]
     if call is not None:
         outermost = call.chain()[0].at
         stack = stack[stack.index(outermost) :] if outermost in stack else ()
+    return _functions_of(stack, function)
+
+
+def _functions_of(stack: Sequence[Any], function: str) -> Sequence[tuple[Any, Any]]:
+    """The same by the lines that led to it."""
+    stack = own_stack(stack, function)
     if len(stack) < 2 or stack[-1].function not in {function, _CELL}:
         return ()
     pairs = zip(reversed(stack[:-1]), reversed(stack[1:]), strict=True)

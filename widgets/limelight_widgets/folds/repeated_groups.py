@@ -7,7 +7,7 @@ the same group each operand comes from. Updates of variables are equal where the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Final
 
 from limelight_widgets.folds.group_tree import ROOT, Child, Group, GroupTree, Repeat
@@ -94,22 +94,29 @@ class _Repeats:
         rounds = [children[k : k + run.period] for k in range(run.start, run.stop, run.period)]
         start, stop = run.start, run.stop
         calls = [self._call(child) for child in rounds[0] if child.is_group]
-        if len(calls) < 2 or None in calls or not rounds[0][0].is_group:
+        if len(calls) < 2 or None in calls:
             return start, rounds
-        lines = {(self._tree.line_of(child), self._tree.lane_of(child)) for child in rounds[0] if not child.is_group}
+
+        def place(child: Child) -> object:
+            return self._tree.line_of(child), self._tree.lane_of(child)
+
+        lines = {place(child) for child in rounds[0] if not child.is_group}
+        leading = [place(child) for child in takewhile(lambda child: not child.is_group, rounds[0])]
 
         def span(at: int, step: int, wanted: list[object]) -> int:
             """One past the last of the children from `at` on, going by `step`, that make a round; `at` for none."""
-            begin, left = at, list(wanted)
+            begin, left, before = at, list(wanted), list(leading)
             while low <= at < high:
                 child = children[at]
                 if child.is_group and (not left or self._call(child) != left.pop(0)):
                     break
-                if not child.is_group and (self._tree.line_of(child), self._tree.lane_of(child)) not in lines:
+                if not child.is_group and place(child) not in lines:
                     break
+                if not child.is_group and not left and (step < 0 or place(child) in leading):
+                    begins = step < 0 and before and place(child) == before.pop()
+                    if not begins:  # what a round begins with is of the next one
+                        break
                 at += step
-                if step < 0 and not left:
-                    break
             return begin if left else at
 
         while (before := span(start - 1, -1, calls[::-1]) + 1) < start:

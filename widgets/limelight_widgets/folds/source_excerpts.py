@@ -9,10 +9,13 @@ from collections.abc import Sequence
 
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.fold import State
+from limelight_widgets.format import shortened
 
 WHOLE_FILE = 150  # lines up to which a file is shown whole: a notebook cell nearly always is
 MARGIN = 4  # lines of context around what is shown of a longer file
 MOST_LINES = 400
+CODE_WIDTH = 18  # characters of a line that a title has room for
+_ASSIGNS = re.compile(r"\s*(\w+(?:, *\w+)*) *(?:[-+*/@%&|^]|\*\*|//)?=(?!=)")
 _MAGIC = re.compile(r"^((?:\s*|.*[=\s]))get_ipython\(\)\.run_line_magic\((.*)\)$")
 _MADE = re.compile("^(?:(?:forward|backward|many|pushed|unchanging|gradient_of)_)+")
 
@@ -126,6 +129,20 @@ def as_written(line: str) -> str:
     except (SyntaxError, ValueError):
         return line
     return f"{magic[1]}%{name} {rest}".rstrip()
+
+
+def line_title(label: str, line: int, code: str) -> str:
+    """What the ops of a line are called: by what the line assigns, or by how it begins.
+
+    >>> line_title("In[3]", 4, "    L, alpha = solve(K, y)"), line_title("In[3]", 5, "return ll.sum(alpha * y)")
+    ('L, alpha · line 4', 'line 5: return ll.sum(alp…')
+    >>> line_title("In[3]", 4, "K += noise"), line_title("In[3]", 4, "")
+    ('K · line 4', 'In[3] line 4')
+    """
+    assigned = _ASSIGNS.match(code)
+    if assigned and len(assigned[1]) <= CODE_WIDTH:
+        return f"{assigned[1]} · line {line}"
+    return f"line {line}: {shortened(code.strip(), CODE_WIDTH)}" if code.strip() else f"{label} line {line}"
 
 
 def line_state(source: Source | None) -> list[object] | None:

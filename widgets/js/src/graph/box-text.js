@@ -81,11 +81,12 @@ export function wordsIn(state, picture, { lanes, terse }) {
  */
 function keptFor(picture, lanes) {
   const [root, of] = [outermostOf(picture), new Map(picture.boxes.map((box) => [box.name, box]))];
+  const lined = new Set(lanes?.partners.values());
   /** @type {Map<string, number>} */
   const kept = new Map();
   for (const { source, target, bytes: size } of picture.edges.values()) {
     const [from, to] = [of.get(source), of.get(target)];
-    if (!size || to?.kind !== "group" || to.lane !== "backward" || lanes?.partners.has(root(target))) continue;
+    if (!size || to?.kind !== "group" || to.lane !== "backward" || lanes?.partners.has(root(target)) || lined.has(root(source))) continue;
     if (from?.lane === "forward" || from?.lane === "loss") kept.set(target, (kept.get(target) ?? 0) + size);
   }
   return kept;

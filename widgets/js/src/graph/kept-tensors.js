@@ -1,7 +1,7 @@
 // What is kept of the forward pass for the backward pass, tensor by tensor, heaviest first.
 
 import { button, h } from "../dom.js";
-import { bytes, counted } from "../format.js";
+import { bytes, counted, sum } from "../format.js";
 import { membersOf, titleOf, valuesOf } from "./box-text.js";
 import { bytesOf } from "./visible-boxes.js";
 
@@ -52,7 +52,7 @@ export function keptList(state, variant, box, links) {
     h("li", {}, `${bytes(one.bytes)}  `, nodeLink(graph, one.node, variant, `${path}n${one.node}`, links), ` ${one.spec}, read by `, ...by(graph, one, variant, path, links)),
   );
   const more = kept.length > MOST ? [h("p", { class: "ll-quiet" }, `and ${counted(kept.length - MOST, "tensor")} more`)] : [];
-  return [h("h4", {}, `Kept for the backward pass: ${bytes(sum(kept))}`), h("ul", { class: "ll-kept" }, ...rows), ...more];
+  return [h("h4", {}, `Kept for the backward pass: ${bytes(sum(kept.map((one) => one.bytes)))}`), h("ul", { class: "ll-kept" }, ...rows), ...more];
 }
 
 /** The heaviest of what crosses from forward to backward, by groups. @param {GraphState} state @param {string} variant @param {number} root @param {import("./details.js").Links} links */
@@ -66,12 +66,7 @@ export function crossingsList(state, variant, root, links) {
     const link = button(`Show ${label}`, () => links.goTo(variant, `n${first}`), { class: "ll-link" }, label);
     return h("li", {}, `${bytes(kept)}  `, first < 0 ? label : link, ` ${spec ?? counted(values, "tensor")}`);
   });
-  return [h("h4", {}, `Kept for the backward pass: ${bytes(sum(crossings))}`), h("ul", { class: "ll-kept" }, ...rows)];
-}
-
-/** @param {{bytes: number}[]} all */
-function sum(all) {
-  return all.reduce((total, { bytes: one }) => total + one, 0);
+  return [h("h4", {}, `Kept for the backward pass: ${bytes(sum(crossings.map((one) => one.bytes)))}`), h("ul", { class: "ll-kept" }, ...rows)];
 }
 
 /** @param {Graph} graph @param {Kept} kept @param {string} variant @param {string} path @param {import("./details.js").Links} links */

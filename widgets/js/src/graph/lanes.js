@@ -1,6 +1,7 @@
 // Forward, backward and update in lanes that mirror each other: each box beside its gradient. See figures/lanes.py, which
 // does the same in Python; the tests hold both to the same examples. The loss has the end of the forward lane to itself.
 
+import { sum } from "../format.js";
 import { bandStarts, Drawing, ranksOf, TURN } from "./layered-layout.js";
 
 /**
@@ -59,7 +60,7 @@ export function outermostOf({ boxes, frames }) {
 }
 
 /**
- * What is kept of each forward box for the backward pass, most first.
+ * What is kept of each forward box for the backward pass, most first: each value once, although several gradients may read it.
  * @typedef {{forward: string, backward: string, bytes: number}} Saved
  * @param {Picture} picture @returns {Saved[]}
  */
@@ -67,13 +68,13 @@ export function saved(picture) {
   const lanes = lanesOf(picture);
   if (!lanes) return [];
   const root = outermostOf(picture);
-  /** @type {Map<string, number>} */
+  /** @type {Map<string, Map<string, number>>} */
   const kept = new Map();
-  for (const { source, target, bytes = 0 } of picture.edges.values()) {
+  for (const [key, { source, target }] of picture.edges) {
     const [from, to] = [root(source), root(target)];
-    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, (kept.get(from) ?? 0) + bytes);
+    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, new Map([...(kept.get(from) ?? []), ...(picture.carried?.get(key) ?? [])]));
   }
-  const pairs = [...lanes.partners].map(([backward, forward]) => ({ forward, backward, bytes: kept.get(forward) ?? 0 }));
+  const pairs = [...lanes.partners].map(([backward, forward]) => ({ forward, backward, bytes: sum([...(kept.get(forward)?.values() ?? [])]) }));
   return pairs.filter(({ bytes }) => bytes).sort((a, b) => b.bytes - a.bytes);
 }
 
@@ -179,7 +180,7 @@ function ranksInLanes(drawn, edges, lanes, partners, updates, losses) {
     if (lanes[box] !== 2) continue;
     const from = sources.get(box) ?? [];
     const given = backwards.filter(([a, b]) => b === box && a < box).map(([a]) => ranks[a] - 0.5);
-    ranks[box] = given.length ? Math.min(...given) : from.length ? from.reduce((/** @type {number} */ x, /** @type {number} */ y) => x + y) / from.length : 0;
+    ranks[box] = given.length ? Math.min(...given) : from.length ? sum(from) / from.length : 0;
     ranks[box] = Math.round(ranks[box] * 2) / 2;
   }
   const distinct = [...new Set(ranks)].sort((a, b) => a - b);

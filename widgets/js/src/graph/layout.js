@@ -51,7 +51,7 @@ export class Layouts {
   async compute(picture, sizes, manner, signal) {
     if (picture.boxes.length > MOST_AT_ONCE) {
       try {
-        return await (await this.worker())(picture, sizes, manner, signal);
+        return await (await this.worker())({ ...picture, carried: undefined }, sizes, manner, signal);
       } catch (error) {
         this.reason = String(error);
         if (signal.aborted) throw error;

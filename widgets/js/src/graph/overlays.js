@@ -2,7 +2,7 @@
 // figures/overlays.py, which does the same; the tests hold both to the same examples.
 
 import { s } from "../dom.js";
-import { bytes, counted, seconds } from "../format.js";
+import { bytes, counted, seconds, sum } from "../format.js";
 import { nodesOf } from "./kept-tensors.js";
 import { bytesOf } from "./visible-boxes.js";
 
@@ -18,8 +18,8 @@ export const OVERLAYS = {
   time: ["Time", "seconds of each op, run by itself: the least of three runs"],
   bytes: ["Bytes", "bytes of what each op gives"],
   device: ["Device", "where each op was asked to run"],
-  nan: ["NaN, infinity", "numbers that are NaN or infinite in what each op gave"],
-  grad: ["Gradient norm", "L2 norm of what each op of the backward pass gave"],
+  nan: ["NaN, ∞", "numbers that are NaN or infinite in what each op gave"],
+  grad: ["Gradients", "L2 norm of what each op of the backward pass gave"],
 };
 const MEASURED = ["time", "nan", "grad"];
 const NOT_MEASURED = "not measured";
@@ -60,19 +60,18 @@ function valueOf(state, box, overlay) {
 
 /** The sum over some nodes, null where nothing was measured; for norms the root of the sum of squares. @param {GraphNode[]} nodes @param {string} overlay */
 function sumOf(nodes, overlay) {
-  if (overlay === "bytes") return nodes.flatMap(({ inline, out }) => (inline ? [] : (out ?? []))).reduce((sum, spec) => sum + bytesOf(spec), 0);
+  if (overlay === "bytes") return sum(nodes.flatMap(({ inline, out }) => (inline ? [] : (out ?? []))).map(bytesOf));
   const costs = nodes.flatMap(({ cost, lane }) => (cost ? [{ cost, lane }] : []));
-  if (overlay === "time") return costs.length ? costs.reduce((sum, { cost }) => sum + cost[0], 0) : null;
-  if (overlay === "nan") return costs.length ? costs.reduce((sum, { cost }) => sum + cost[1] + cost[2], 0) : null;
+  if (overlay !== "grad") return costs.length ? sum(costs.map(({ cost }) => (overlay === "time" ? cost[0] : cost[1] + cost[2]))) : null;
   /** @type {(number | string | null)[]} */
   const norms = costs.flatMap(({ cost, lane }) => (lane === "backward" && cost[3] !== null ? [cost[3]] : []));
   if (norms.some((norm) => typeof norm === "string")) return Infinity;
-  return norms.length ? Math.sqrt(norms.map(Number).reduce((sum, norm) => sum + norm * norm, 0)) : null;
+  return norms.length ? Math.sqrt(sum(norms.map((norm) => Number(norm) ** 2))) : null;
 }
 
 /** @param {string} overlay @param {number | string | null} value */
 function textOf(overlay, value) {
-  if (value === null) return overlay === "grad" ? "no gradient" : NOT_MEASURED;
+  if (value === null) return overlay === "grad" ? "–" : NOT_MEASURED;
   const number = Number(value);
   if (overlay === "time") return seconds(number);
   if (overlay === "bytes") return bytes(number);

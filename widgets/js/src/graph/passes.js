@@ -1,5 +1,6 @@
 // What the passes did to a graph, all in all.
 
+import { sum } from "../format.js";
 import { places } from "./box-paths.js";
 
 /** @typedef {import("./box-text.js").GraphState} GraphState */
@@ -12,7 +13,7 @@ import { places } from "./box-paths.js";
 export function passSummary({ passes = [], graphs }, root) {
   const busy = passes.filter(({ removed, added, changed }) => removed || added || changed);
   const called = [...places(graphs, root).keys()].filter((one) => one !== root);
-  const inside = called.reduce((sum, one) => sum + (graphs[one].fusions?.length ?? 0), 0);
+  const inside = sum(called.map((one) => graphs[one].fusions?.length ?? 0));
   const fuses = inside || graphs[root].fusions?.length;
   const names = new Set(passes.filter((one) => !busy.includes(one)).map(({ name }) => name));
   const others = [...names].filter((name) => !busy.some((one) => one.name === name) && !(name === "fuse" && fuses));

@@ -58,12 +58,15 @@ export async function scene(picture, drawing, words, actions, arrow, breathe) {
 
 /** In which strip a box lies; all in none where there are no lanes. @param {Picture} picture @param {Drawing} drawing */
 function laneNumbers(picture, { strips, boxes }) {
-  if (!strips) return () => "";
   return (/** @type {string} */ name) => {
-    const { x = 0, y = 0 } = boxes.get(name) ?? {};
-    const lane = strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height)?.lane ?? "";
+    const lane = stripAt(boxes.get(name) ?? { x: 0, y: 0 }, strips)?.lane ?? "";
     return lane === "loss" ? "forward" : lane; // the end of the forward lane
   };
+}
+
+/** The strip that a place is in. @param {{x: number, y: number}} place @param {import("./layered-layout.js").Strip[]} [strips] */
+function stripAt({ x, y }, strips = []) {
+  return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height);
 }
 
 /** Whether the update stands in the lane of the backward pass. @param {import("./layered-layout.js").Strip} strip @param {import("./layered-layout.js").Strip[]} strips @param {Picture} picture */
@@ -102,9 +105,8 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
 }
 
 /** The middle of the gap before the lane that a place is in, where the lanes stand side by side. @param {Rectangle} place @param {Drawing} drawing */
-function gapBefore({ x, y }, { strips = [] }) {
-  const holds = (/** @type {import("./layered-layout.js").Strip} */ one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height;
-  const strip = strips.find(holds);
+function gapBefore(place, { strips = [] }) {
+  const strip = stripAt(place, strips);
   const before = strips.filter((one) => strip && one.x + one.width <= strip.x);
   return strip && before.length ? (Math.max(...before.map((one) => one.x + one.width)) + strip.x) / 2 : null;
 }

@@ -1,7 +1,7 @@
 // The graph view: keeps what is open, chosen and sought, and draws it.
 
 import { button, h, replaceKeepingFocus, s, uniqueId } from "../dom.js";
-import { counted, number } from "../format.js";
+import { counted, number, sum } from "../format.js";
 import { arrive, deep, prepare } from "./at-first.js";
 import { OffscreenCounts } from "./offscreen-counts.js";
 import { Camera, MARGIN } from "./camera.js";
@@ -370,7 +370,7 @@ export class GraphView {
   drawCount(state, graph) {
     const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
     const own = state.graphs[graph].nodes.length;
-    const all = [...places(state.graphs, graph).keys()].reduce((sum, one) => sum + state.graphs[one].nodes.length, 0);
+    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length));
     const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
     const text = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
     if (this.bar) [this.bar.count.textContent, this.bar.count.title] = [text, text];
@@ -574,7 +574,7 @@ export class GraphView {
 
 /** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
 function countOutputs({ nodes }, before) {
-  return nodes.slice(0, before).reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+  return sum(nodes.slice(0, before).map(({ out }) => out?.length ?? 0));
 }
 
 /** Puts the focus on the chosen box, or on the first. @param {GraphView} view */

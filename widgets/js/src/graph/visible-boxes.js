@@ -54,7 +54,7 @@ import { columnsOf, isRead } from "./columns.js";
  *
  * @typedef {object} Picture
  * @property {Box[]} boxes @property {Frame[]} frames
- * @property {Map<string, Edge>} edges
+ * @property {Map<string, Edge>} edges @property {Map<string, Map<string, number>>} [carried] by edge, the bytes of each value
  *
  * @typedef {object} Edge
  * @property {string} source @property {string} target @property {number} count values that it carries
@@ -100,11 +100,9 @@ class Builder {
     this.folded = folded;
     /** @type {Map<string, Set<string>>} for each box the variables that are told on it */
     this.tags = new Map();
-    /** @type {Map<string, Set<string>>} for each edge the values that it carries */
-    this.carried = new Map();
     this.isOpen = isOpen;
     /** @type {Picture} */
-    this.picture = { boxes: [], frames: [], edges: new Map() };
+    this.picture = { boxes: [], frames: [], edges: new Map(), carried: new Map() };
     /** @type {Instance[]} */
     this.instances = [];
   }
@@ -347,14 +345,15 @@ class Builder {
   /** Adds the bytes of a value to an edge, once. @param {Instance} instance @param {number} value @param {string} key */
   weigh({ path, graph }, value, key) {
     const edge = this.picture.edges.get(key);
-    const values = this.carried.get(key) ?? new Set();
+    const values = this.picture.carried?.get(key) ?? new Map();
     const name = `${path}${value}`;
     if (!edge || values.has(name)) return;
-    this.carried.set(key, values.add(name));
     const { inputs, nodes } = this.graphs[graph];
     const { makers, places } = columnsOf(this.graphs[graph]);
     const [index, output] = [makers[value], places[value]];
-    edge.bytes = (edge.bytes ?? 0) + bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
+    const size = bytesOf(index < 0 ? inputs[output].spec : (nodes[index].out?.[output] ?? ""));
+    this.picture.carried?.set(key, values.set(name, size));
+    edge.bytes = (edge.bytes ?? 0) + size;
   }
 
   /** Tells an output of the graph on the box that it comes from. @param {Instance} root @param {number} value @param {number} k */

@@ -1,7 +1,7 @@
 // The devices view: live bytes against the peak, their recent history, ops that ran, and every kind of copy.
 
 import { h, s } from "../dom.js";
-import { bytes, counted, number, seconds } from "../format.js";
+import { bytes, counted, number, seconds, sum } from "../format.js";
 import { lent } from "../lent.js";
 import { atLine } from "../selection.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
@@ -30,7 +30,7 @@ function build(root) {
     const focused = /** @type {HTMLElement | null} */ (cards.contains(document.activeElement) ? document.activeElement : null)?.closest(".ll-card")?.getAttribute("aria-label");
     const point = (/** @type {string} */ name, /** @type {number} */ share) => (pointed.set(name, Math.min(Math.max(share, 0), 1)), draw(state));
     const most = Math.max(1, ...state.devices.map((/** @type {Device} */ device) => device.peak));
-    const live = state.devices.reduce((/** @type {number} */ sum, /** @type {Device} */ device) => sum + device.live, 0);
+    const live = sum(state.devices.map((/** @type {Device} */ device) => device.live));
     const words = `${counted(state.devices.length, "device")}, ${bytes(live)} live`;
     title.replaceChildren(h("b", {}, "Devices"), " ", h("span", { class: "ll-quiet" }, words));
     cards.replaceChildren(...state.devices.map((/** @type {Device} */ device) => card(device, most, pointed.get(device.name), point)));
@@ -79,13 +79,13 @@ function figure(name, value) {
  * Live bytes of late; a click, or the arrow keys, ask for a moment of it.
  * @param {Device} device @param {number | undefined} pointed @param {Point} point
  */
-function timeline({ name, history, history_seconds }, pointed, point) {
+function timeline({ name, live, history, history_seconds }, pointed, point) {
   const most = history.reduce((a, b) => Math.max(a, b), 1);
   const label = `Live bytes on ${name} during the last ${seconds(history_seconds)}, at most ${bytes(most)}`;
   const last = Math.max(history.length - 1, 0);
   const at = Math.round((pointed ?? 1) * last);
   const ago = last ? (1 - at / last) * history_seconds : 0;
-  const words = `${at === last ? "now" : `${seconds(ago)} ago`}: ${bytes(history[at] ?? 0)}`;
+  const words = at === last ? `now: ${bytes(live)}` : `${seconds(ago)} ago: ${bytes(history[at])}`; // a step has the most that there was in it
   const x = ((at + 0.5) * WIDTH) / (last + 1);
   const picture = s(
     "svg",

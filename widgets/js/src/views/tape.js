@@ -12,7 +12,8 @@ import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 const CHARACTER = 7.8; // pixels: of a digit, with some room
 const OTHERS = 54 + 64 + 86 + 120 + 76; // pixels of the other columns and the gaps, at least
 const ROW = 26; // pixels; the style sheet says the same
-const COLUMNS = ["#", "op", "line", "inputs", "output", "saved", "gradient rule"];
+const LEAST = 80; // pixels of a column of shapes
+const COLUMNS = ["#", "op", "line", "saved", "inputs", "output", "gradient rule"]; // shapes may be long: bytes come first
 
 /** @typedef {import("../tables/tape-rows.js").Row} Row */
 
@@ -55,13 +56,11 @@ class TapeTable {
     const grew = this.state && state.rows.length > this.state.rows.length;
     this.state = state;
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
-    const longest = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[1].length), 0);
-    const opWidth = Math.min(Math.max(longest * 7.8, 70), 190);
-    this.grid.style.setProperty("--ll-longest-op", `${opWidth}px`);
-    const widths = { inputs: widthOf(state.rows.map((/** @type {Row} */ row) => row[3])), output: widthOf(state.rows.map((/** @type {Row} */ row) => row[4])) };
-    for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-longest-${name}`, `${Math.max(width, 80)}px`);
-    const least = OTHERS + opWidth + Math.max(widths.inputs, 80) + Math.max(widths.output, 80);
-    this.grid.style.setProperty("--ll-tape-least", `${least}px`);
+    const widest = (/** @type {number} */ at) => widthOf(state.rows.map((/** @type {Row} */ row) => row[at]));
+    const op = Math.min(Math.max(widest(1), 70), 190);
+    const [inputs, output] = [Math.max(widest(3), LEAST), Math.max(widest(4), LEAST)];
+    const widths = { "longest-op": op, "longest-inputs": inputs, "longest-output": output, "tape-least": OTHERS + op + inputs + output };
+    for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-${name}`, `${width}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(
@@ -106,9 +105,9 @@ class TapeTable {
       cell(`${chosen ? "▸" : ""}${number_}`, "ll-numeric"),
       cell(h("b", {}, op)),
       cell(lineText(line)),
+      cell(bar(saved / this.most, bytes(saved)), "ll-numeric"),
       cell(inputs.join(", ")),
       cell(outputs.join(", ")),
-      cell(bar(saved / this.most, bytes(saved)), "ll-numeric"),
       cell(h("code", {}, rule)),
     );
   }
@@ -169,9 +168,9 @@ function nameOf(text) {
   return text.includes(" ") ? text.split(" ")[0] : "";
 }
 
-/** Pixels for the longest text, so that no shape is cut. @param {string[][]} texts */
+/** Pixels for the longest text, so that no shape is cut. @param {(string | string[])[]} texts */
 function widthOf(texts) {
-  return texts.reduce((most, parts) => Math.max(most, parts.join(", ").length), 0) * CHARACTER;
+  return texts.reduce((most, text) => Math.max(most, [text].flat().join(", ").length), 0) * CHARACTER;
 }
 
 /** @param {HTMLElement} root */

@@ -1,7 +1,7 @@
 // The trace-cache view: a table of entries for each function, the newest marked.
 
 import { button, h } from "../dom.js";
-import { bytes, counted, number, seconds, shortened } from "../format.js";
+import { bytes, counted, number, seconds, shortened, sum } from "../format.js";
 import { lent } from "../lent.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
 import { moved } from "../tables/virtual-list.js";
@@ -45,9 +45,9 @@ function build(root, tell) {
   const unfolded = new Set();
   let last = "";
   const draw = (/** @type {any} */ state) => {
-    const traces = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.entries.length + f.hidden, 0);
+    const traces = sum(state.functions.map((/** @type {Cached} */ f) => f.entries.length + f.hidden));
     const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
-    const hits = state.functions.reduce((/** @type {number} */ sum, /** @type {Cached} */ f) => sum + f.hits, 0);
+    const hits = sum(state.functions.map((/** @type {Cached} */ f) => f.hits));
     const words = `${counted(traces, "trace")}, ${counted(hits, "hit")}`;
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, words));
     empty.say(state.empty);
