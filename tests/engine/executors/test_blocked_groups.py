@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import limelight as ll  # noqa: F401  # registers the ops
+from limelight.core import cores
 from limelight.executors import step
 from limelight.executors.plan import blocked_groups, plan
 from limelight.executors.plan.kernel_calls import KernelCalls
@@ -132,3 +133,13 @@ def test_operands_of_every_layout() -> None:
     plain = marked(*chain(3), "return %3")
     for x in (np.asfortranarray(RANDOM), wide[:, ::2], RANDOM[::-1]):
         same(plain, x)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_blocks_shared_out_among_threads(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "WORTH", 0)
+    monkeypatch.setattr(cores, "threads", lambda: count)
+    same(marked(*chain(3), "%4: f32[6,5] = multiply(%3, %2)", "%5: f32[6,5] = add(%4, %0)", "return %5"), RANDOM)
+    many = np.tile(RANDOM, (50, 1))
+    wide = X.replace("6", "300")
+    same(marked(*chain(4, shape="f32[300,5]"), "return %4", inputs=wide), many)

@@ -7,11 +7,13 @@ numbers there is nothing to gain (0.47 ms either way), and smaller blocks lose.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from limelight.core.cores import for_each
 from limelight.core.op import Op
 from limelight.core.shapes import is_static
 from limelight.core.spec import TensorSpec
@@ -124,6 +126,13 @@ def _with_buffers(
     return steps, scratch
 
 
+class _Scratch(threading.local):
+    """The buffers of each thread that works on blocks."""
+
+    def __init__(self, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]) -> None:
+        self.buffers = [np.empty(shape, dtype) for dtype in dtypes]
+
+
 class _Blocks:
     """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis.
 
@@ -149,14 +158,17 @@ class _Blocks:
         rows = out.reshape(-1) if flat else out
         xs = [x.reshape(-1) if flat and x.shape else x for x in arrays]
         size = max(1, BLOCK * rows.shape[0] // rows.size)
-        scratch = [np.empty((size, *rows.shape[1:]), dtype) for dtype in self._scratch]
         sliced = [getattr(x, "ndim", 0) == rows.ndim and x.shape[0] == rows.shape[0] > 1 for x in xs]
-        for start in range(0, rows.shape[0], size):
+        scratch = _Scratch((size, *rows.shape[1:]), self._scratch)
+
+        def compute(start: int) -> None:
             stop = min(start + size, rows.shape[0])
             here = [x[start:stop] if cut else x for x, cut in zip(xs, sliced, strict=True)]
-            places = [*here, *self._extra, *[buffer[: stop - start] for buffer in scratch], rows[start:stop]]
+            places = [*here, *self._extra, *[buffer[: stop - start] for buffer in scratch.buffers], rows[start:stop]]
             for ufunc, operands, result in self._steps:
                 ufunc(*[places[i] for i in operands], out=places[result])
+
+        for_each(compute, range(0, rows.shape[0], size), rows.size)
         return out
 
     def _one_by_one(self, arrays: Sequence[Any]) -> Any:

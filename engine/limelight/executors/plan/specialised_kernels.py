@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
+from limelight.core.cores import WORTH, for_each
 from limelight.core.index_expression import native
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
@@ -25,6 +26,7 @@ from limelight.ops.shape.broadcast import MOST_REPEATED
 
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _BLAS: Final = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
+_PIECE: Final = 1 << 16  # elements that stay in a core's cache
 _OPERAND_ITSELF: Final = KernelCall(params=())  # another name for the operand
 
 
@@ -189,7 +191,16 @@ def _relu_grad(node: Node) -> KernelCall | None:
 
 
 def _masked_gradient(g: Any, y: Any, zero: Any, dtype: Any) -> Any:
-    return np.multiply(g, np.greater(y, zero).astype(dtype))
+    if g.size < WORTH or not (g.flags.c_contiguous and y.flags.c_contiguous):
+        return np.multiply(g, np.greater(y, zero).astype(dtype))
+    out = np.empty(g.shape, dtype)
+    gradient, seen, product = g.reshape(-1), y.reshape(-1), out.reshape(-1)
+
+    def mask(piece: slice) -> None:
+        np.multiply(gradient[piece], np.greater(seen[piece], zero).astype(dtype), out=product[piece])
+
+    for_each(mask, [slice(i, i + _PIECE) for i in range(0, g.size, _PIECE)], g.size)
+    return out
 
 
 def _concat(node: Node) -> KernelCall | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 from math import gcd, prod
 from typing import Any, Final
 
 import numpy as np
 
 from limelight.core import native_package
+from limelight.core.cores import threads
 from limelight.ops.nn._windows import Ints, Windows
 
 Array = Any
@@ -26,14 +26,6 @@ def is_usable() -> bool:
     """Whether the package is there, and was built by a compiler that knows vectors."""
     native = native_package.native_if_usable()
     return native is not None and native.convolves
-
-
-@functools.cache
-def threads() -> int:
-    """As many as this process may use: as the BLAS of NumPy, which is set by the environment."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
-    return min(cores, int(wanted)) if wanted.isdigit() and int(wanted) else cores
 
 
 def _three(numbers: Ints, fill: int) -> Ints:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from limelight.core import shapes
+from limelight.core.cores import for_each
 from limelight.core.dtypes import DType
 from limelight.core.eager import EntryPoint, entry_point, entry_point_of_many
 from limelight.core.op import defop
@@ -42,16 +43,34 @@ def _kernel(xp: Any, x: Any, axes: Axes, epsilon: float) -> tuple[Any, Any, Any]
     return y.astype(dtype, copy=False), mean.astype(dtype, copy=False), variance.astype(dtype, copy=False)
 
 
-# NumPy walks over large arrays in pieces that stay in a cache and allocates the result alone: about half the time.
+# NumPy walks over large arrays in pieces that stay in a cache and allocates the result alone: about half the time. The
+# cores share out the pieces, or parts of several where sums of columns are added up.
 
 PIECE: Final = 1 << 16
 """Elements of a piece."""
+PARTS: Final = 16
+"""Of which each has sums of columns of its own: so many at most, so that few are added up in the end."""
+ROWS: Final = 16
+"""Of a part, at least: the sums are to be less than what is summed."""
 
 
-def _pieces(rows: int, width: int) -> Iterator[slice]:
+def _pieces(rows: int, width: int) -> list[slice]:
     step = max(PIECE // max(width, 1), 1)
-    for start in range(0, rows, step):
-        yield slice(start, start + step)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def _sums_of_columns(of_piece: Callable[[slice], Any], rows: int, width: int, dtype: Any, sums: int = 1) -> Any:
+    """As many sums as `of_piece` gives for a piece of the rows, in an order that the shape alone decides."""
+    pieces = _pieces(rows, width)
+    count = max(min(PARTS, len(pieces), rows // ROWS), 1)
+    parts = np.zeros((count, sums, width), dtype)
+
+    def add_up(part: int) -> None:
+        for piece in pieces[len(pieces) * part // count : len(pieces) * (part + 1) // count]:
+            parts[part] += of_piece(piece)
+
+    for_each(add_up, range(count), rows * width)
+    return add_reduce(parts, 0)
 
 
 def _flat(x: Any, axes: Axes) -> tuple[Any, bool] | None:
@@ -70,25 +89,39 @@ def _kernel_numpy(xp: Any, x: Any, axes: Axes, epsilon: float) -> Any:
         return _kernel(xp, x, axes, epsilon)
     flat, columns = flattened
     y = np.empty_like(flat)
-    moments = np.empty((2, flat.shape[1] if columns else flat.shape[0]), flat.dtype)
-    if columns:
-        np.divide(add_reduce(flat, 0), len(flat), out=moments[0])
-        moments[1] = 0
-    for piece in _pieces(*flat.shape):
-        if columns:
-            apart = np.subtract(flat[piece], moments[0], out=y[piece])
-            moments[1] += add_reduce(apart * apart, 0)
-        else:
-            mean, variance = moments[0, piece], moments[1, piece]
-            np.divide(add_reduce(flat[piece], 1), flat.shape[1], out=mean)
-            apart = np.subtract(flat[piece], mean[:, None], out=y[piece])
-            np.divide(add_reduce(apart * apart, 1), flat.shape[1], out=variance)
-            apart *= (1.0 / np.sqrt(variance + epsilon))[:, None]
-    if columns:
-        moments[1] /= len(flat)
-        y *= 1.0 / np.sqrt(moments[1] + epsilon)
+    mean, variance = _standardise_columns(flat, epsilon, y) if columns else _standardise_rows(flat, epsilon, y)
     kept = shapes.reduce(x.shape, axes, True)
-    return y.reshape(x.shape), moments[0].reshape(kept), moments[1].reshape(kept)
+    return y.reshape(x.shape), mean.reshape(kept), variance.reshape(kept)
+
+
+def _standardise_columns(x: Any, epsilon: float, y: Any) -> tuple[Any, Any]:
+    """Writes the scores into `y`; mean and variance."""
+    rows, width = x.shape
+    mean = _sums_of_columns(lambda piece: add_reduce(x[piece], 0), rows, width, x.dtype)[0] / rows
+
+    def squares(piece: slice) -> Any:
+        apart = np.subtract(x[piece], mean, out=y[piece])
+        return add_reduce(apart * apart, 0)
+
+    variance = _sums_of_columns(squares, rows, width, x.dtype)[0] / rows
+    scale = 1.0 / np.sqrt(variance + epsilon)
+    for_each(lambda piece: np.multiply(y[piece], scale, out=y[piece]), _pieces(rows, width), x.size)
+    return mean, variance
+
+
+def _standardise_rows(x: Any, epsilon: float, y: Any) -> tuple[Any, Any]:
+    """Writes the scores into `y`; mean and variance."""
+    moments = np.empty((2, len(x)), x.dtype)
+
+    def compute(piece: slice) -> None:
+        mean, variance = moments[0, piece], moments[1, piece]
+        np.divide(add_reduce(x[piece], 1), x.shape[1], out=mean)
+        apart = np.subtract(x[piece], mean[:, None], out=y[piece])
+        np.divide(add_reduce(apart * apart, 1), x.shape[1], out=variance)
+        apart *= (1.0 / np.sqrt(variance + epsilon))[:, None]
+
+    for_each(compute, _pieces(*x.shape), x.size)
+    return moments[0], moments[1]
 
 
 def _gradient(
@@ -138,24 +171,27 @@ def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon:
     flat, columns = flattened
     scores, out = y.reshape(flat.shape), np.empty_like(flat)
     scale = (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
-    means = np.zeros((2, flat.shape[1]), flat.dtype)
+    n, width = flat.shape
     if columns:
-        for piece in _pieces(*flat.shape):
-            means[0] += add_reduce(flat[piece], 0)
-            means[1] += add_reduce(flat[piece] * scores[piece], 0)
-        means /= len(flat)
-    for piece in _pieces(*flat.shape):
+
+        def both(piece: slice) -> tuple[Any, Any]:
+            return add_reduce(flat[piece], 0), add_reduce(flat[piece] * scores[piece], 0)
+
+        means = _sums_of_columns(both, n, width, flat.dtype, 2) / n
+
+    def compute(piece: slice) -> None:
         part, score, out_part = flat[piece], scores[piece], out[piece]
         if columns:
             mean, common, factor = means[0], means[1], scale
         else:
-            n = flat.shape[1]
-            mean, common = (add_reduce(z, 1, None, None, True) / n for z in (part, part * score))
+            mean, common = (add_reduce(z, 1, None, None, True) / width for z in (part, part * score))
             factor = scale[piece, None]
         np.multiply(score, common, out=out_part)
         out_part += mean
         np.subtract(part, out_part, out=out_part)
         out_part *= factor
+
+    for_each(compute, _pieces(n, width), flat.size)
     return out.reshape(g.shape)
 
 
