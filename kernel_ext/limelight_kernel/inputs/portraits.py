@@ -47,6 +47,7 @@ _SAMPLES: Final = 1 << 16
 _MOST_FOREIGN: Final = 2000  # objects of other libraries that one leads to: what has more is a world of its own
 _WRAPPERS: Final = (collections.UserList, collections.UserString)
 _ENVIRONMENT: Final = type(os.environ)
+_ARRAYS: Final = (np.ndarray, np.memmap)
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
 
 
@@ -124,7 +125,7 @@ def _alike_or_lent(lends: Lends, one: object, other: object) -> bool:
 
 def is_lent(x: Any, lends: Lends) -> bool:
     """Whether `x` is of one of the types, and a tensor can stand for it."""
-    return isinstance(x, lends) and (not isinstance(x, np.ndarray) or is_tensor_dtype(x.dtype))
+    return isinstance(x, lends) and (not isinstance(x, np.ndarray) or becomes_tensor(x))
 
 
 def _step_to(value: Any, index: int) -> tuple[str, Any]:
@@ -179,9 +180,13 @@ def _portrait(value: object, around: tuple[object, ...], lends: Lends, foreign: 
     return Portrait(type(value), tells, items, tuple(inner), own)
 
 
+def becomes_tensor(array: np.ndarray[Any, Any]) -> bool:
+    """Whether a tensor can stand for an array; not for one of strings, or of a class that computes its own way."""
+    return type(array) in _ARRAYS and _is_tensor_dtype(array.dtype)
+
+
 @functools.lru_cache(maxsize=256)
-def is_tensor_dtype(dtype: Any) -> bool:
-    """Whether an array of this dtype can be a tensor; one of strings, dates or objects cannot."""
+def _is_tensor_dtype(dtype: Any) -> bool:
     try:
         dtypes.dtype(dtype)
     except (LimelightError, TypeError):
@@ -277,7 +282,7 @@ def _of_buffer(value: Any) -> tuple[Any, ...] | None:
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    head = (array.dtype.str, *array.shape)
+    head = (array.dtype.str, *array.shape, *(() if type(array) in _ARRAYS else _attributes(array)))
     if array.dtype.hasobject:
         return (*head, *array.ravel().tolist())
     return (*head, contents(array))
