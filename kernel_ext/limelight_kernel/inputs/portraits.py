@@ -69,9 +69,10 @@ class Portrait:
         items: what it holds.
         inner: portraits of those that can change, by their index.
         lends: the types of what another may stand for.
+        lent: the indices of such.
     """
 
-    __slots__ = ("_inner", "_items", "_kind", "_lends", "_tells")
+    __slots__ = ("_inner", "_items", "_kind", "_lends", "_lent", "_tells", "leads_to_lent")
 
     def __init__(
         self,
@@ -80,22 +81,27 @@ class Portrait:
         items: tuple[Any, ...],
         inner: tuple[tuple[int, Portrait], ...],
         lends: Lends = (),
+        lent: tuple[int, ...] = (),
     ) -> None:
         self._kind = kind
         self._tells = tells
         self._items = items
         self._inner = inner
         self._lends = lends
+        self._lent = lent
+        self.leads_to_lent: bool = bool(lent) or any(one.leads_to_lent for _, one in inner)
 
     def tensors(self, value: object, path: str) -> Iterator[Lent]:
-        """The tensors that `value` leads to now, of those that the portrait leaves out."""
+        """The tensors that `value`, which still is what it was, leads to, of those that the portrait leaves out."""
+        if not self.leads_to_lent:  # most objects: a forest has hundreds
+            return
         items = self._tells(value) or ()
-        for index, x in enumerate(items):
-            if is_lent(x, self._lends):
-                step = _step_to(value, index)
-                yield Lent(_after(path, step), value, step, x)
+        for index in self._lent:
+            step = _step_to(value, index)
+            yield Lent(_after(path, step), value, step, items[index])
         for index, inner in self._inner:
-            yield from inner.tensors(items[index], _after(path, _step_to(value, index)))
+            if inner.leads_to_lent:
+                yield from inner.tensors(items[index], _after(path, _step_to(value, index)))
 
     def still(self, value: object) -> bool:
         """Whether `value` holds the same now."""
@@ -104,10 +110,13 @@ class Portrait:
         items = self._tells(value)
         if items is None or len(items) != len(self._items):
             return False
-        alike = functools.partial(_alike_or_lent, self._lends) if self._lends else _alike
+        alike = functools.partial(_alike_or_lent, self._lends) if self._lent else _alike
         if not all(map(operator.is_, items, self._items)) and not all(map(alike, items, self._items)):
             return False
-        return all(inner.still(items[index]) for index, inner in self._inner)
+        for index, inner in self._inner:  # noqa: SIM110  # a generator expression would take a quarter longer
+            if not inner.still(items[index]):
+                return False
+        return True
 
 
 def _alike(one: object, other: object) -> bool:
@@ -177,7 +186,8 @@ def _portrait(value: object, around: tuple[object, ...], lends: Lends, foreign: 
         for i, x in enumerate(items)
         if type(x) not in _LEAVES and not is_lent(x, own) and (one := _portrait(x, inside, lends, foreign))
     ]
-    return Portrait(type(value), tells, items, tuple(inner), own)
+    lent = tuple([i for i, x in enumerate(items) if is_lent(x, own)]) if own else ()
+    return Portrait(type(value), tells, items, tuple(inner), own, lent)
 
 
 def becomes_tensor(array: np.ndarray[Any, Any]) -> bool:
