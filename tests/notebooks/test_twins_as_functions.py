@@ -17,6 +17,7 @@ from twin import TWINS, differences, read
 
 UNSAID = {
     "part_of_a_computed_array_added_to": "an array is a tensor in the function, and `row += 1.0` makes a new one",
+    "kinds_of_inputs_asked": "an array is a tensor in the function, which `isinstance` tells of it",
 }
 """Twins whose cells are refused, and which differ as functions without a word, with the reason."""
 

@@ -43,7 +43,7 @@ def _isinstance(x: Any, kinds: Any) -> Any:
 
 @in_place_of_python
 def _hasattr(x: Any, name: str) -> Any:
-    return by_kind(x, lambda one: hasattr(one, name)) if _stands_for_number((x,)) else hasattr(x, name)
+    return by_kind(x, lambda one: hasattr(one, name)) if _stands_for_number((x,)) else hasattr(_meant(x), name)
 
 
 @in_place_of_python

@@ -19,7 +19,7 @@ from limelight.core.variable import Resource
 from limelight.errors import SignatureError
 from limelight.staging.key_parts import bare_part
 from limelight_kernel.inputs.pins import Pinned, Pins, by_value
-from limelight_kernel.inputs.portraits import is_tensor_dtype
+from limelight_kernel.inputs.portraits import becomes_tensor
 
 _NUMBERS = (bool, int, float, complex)
 PLAIN = frozenset([bool, int, float, complex, str, bytes, type(None)])
@@ -37,7 +37,7 @@ def goes_into_graph(value: object) -> bool:
 
 def _travels(leaf: object) -> bool:
     if isinstance(leaf, np.ndarray):
-        return is_tensor_dtype(leaf.dtype)
+        return becomes_tensor(leaf)
     return isinstance(leaf, (Tensor, Resource))
 
 
@@ -51,7 +51,7 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
         closed_over: ids of variables that are no arguments, although variables are, by type: helpers mean these very
             ones, so the graph captures them, and the cell must mean them too.
     """
-    if type(value) in _AT_ONCE or (type(value) is np.ndarray and is_tensor_dtype(value.dtype)):
+    if type(value) in _AT_ONCE or (type(value) is np.ndarray and becomes_tensor(value)):
         return value
     if isinstance(value, _LARGE) and len(value) >= MANY and (whole := pins.known(name, value)) is not None:
         return whole
@@ -65,7 +65,7 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
 def _leaf(name: str, leaf: Any, pins: Pins, closed_over: Collection[int]) -> Any:
     if isinstance(leaf, np.generic):
         return leaf if isinstance(leaf, (np.str_, np.bytes_)) else by_value(leaf)
-    if isinstance(leaf, np.ndarray) and not is_tensor_dtype(leaf.dtype):
+    if isinstance(leaf, np.ndarray) and not becomes_tensor(leaf):
         return pins.pin(name, leaf) if leaf.dtype.hasobject or leaf.nbytes > _SMALL else by_value(leaf)
     return leaf if id(leaf) not in closed_over and _keyable(leaf) else pins.pin(name, leaf)
 

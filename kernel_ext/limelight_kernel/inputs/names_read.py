@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -33,7 +34,7 @@ class NamesRead:
         self._met: dict[str, tuple[object, frozenset[str]]] = {}
         self._names: Names | None = None
         self._by_helpers: frozenset[str] = frozenset()
-        self._evaluates = any(isinstance(x, ast.Name) and x.id in ("eval", "exec") for x in ast.walk(cell.tree))
+        self._evaluates = any(map(_looks_names_up, ast.walk(cell.tree)))
 
     def __call__(self) -> Names:
         if self._names is None or not self._still_holds():
@@ -87,13 +88,16 @@ class NamesRead:
         return True
 
 
+def _looks_names_up(node: ast.AST) -> bool:
+    """Whether it is code by which text leads to names: `eval(text)`, `globals()[text]`, `text.format(**locals())`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id in ("eval", "exec") or (node.func.id in ("globals", "locals", "vars") and not node.args)
+
+
 def _names_in(text: str) -> frozenset[str]:
-    """The names that a string mentions, where it is code."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
+    """The words in a text that may be names."""
+    return frozenset(re.findall(r"[^\W\d]\w*", text))
 
 
 def _stands_for(value: object) -> object:

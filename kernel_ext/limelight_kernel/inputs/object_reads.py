@@ -173,6 +173,7 @@ class ObjectReads:
         self.lends: Lends = (Tensor,)  # what travels into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
+        self.asks_type = False  # whether the code calls `type(x)`
         self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
 
     @property
@@ -248,7 +249,7 @@ class ObjectReads:
     def _look(self, inputs: Mapping[str, Any], written: Collection[str]) -> None:
         """Reads the code."""
         self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
-        self.consumed = None
+        self.consumed, self.asks_type = None, False
         self._compared.clear()
         self._changed_by_runs.clear()
         ways: dict[str, Way] = {}
@@ -262,6 +263,7 @@ class ObjectReads:
         owners = {id(x): name for name, x in inputs.items() if not isinstance(x, _BY_VALUE)}
         found = list(reads(self._body, inputs, {**self._namespace, **inputs}))
         called = Counter((read.code, read.use.chain) for read in found if read.use.how == "call")
+        self.asks_type = any(read.value is type and read.use.how == "call" for read in found)
         for read in found:
             if read.use.how != "read" or read.value is MISSING:
                 continue
@@ -290,10 +292,17 @@ class ObjectReads:
                 yield changed
             if is_users_object(read.value) and _is_descriptor(read.value):  # which may keep values itself
                 yield Way(f"{read.use.chain} by its {type(read.value).__name__}", None, read.value, ())
+        yield from self._of_inputs(inputs, written)
+
+    def _of_inputs(self, inputs: Mapping[str, Any], written: Collection[str]) -> Iterator[Way]:
+        """What the reader of code takes no notice of."""
         for name, value in inputs.items():
             yield from _of_class(name, value)
             yield from _of_base_classes(value)
-        for name in written:  # of which the reader of code takes no notice
+            if isinstance(vars(type(value)).get("__getattribute__"), types.FunctionType):  # each read runs it
+                self._changed_by_runs.add(f"{name}[...]")
+                yield Way(f"{name}[...]", name, None, ())
+        for name in written:
             if name in inputs and (way := _of_input(Chain("global", name), inputs[name])) is not None:
                 yield way
 

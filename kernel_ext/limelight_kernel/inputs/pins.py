@@ -66,7 +66,10 @@ def by_value(value: Any) -> ByValue:
         number = value.item() if value.dtype.kind in "biu" else str(value)
         return _by_value_of(f"numpy.{value.dtype.name}")(value, number)
     words = " ".join(np.array2string(value, threshold=4, edgeitems=2).split())[:_SHORT]
-    return _by_value_of(f"array of {value.dtype.name}")(value, (value.shape, words, contents(value).hex()[:16]))
+    key: tuple[Any, ...] = (value.shape, words, contents(value).hex()[:16])
+    if type(value) is not np.ndarray:  # a unit, a mask
+        key = (*key, type(value).__qualname__, repr(vars(value)))
+    return _by_value_of(f"array of {value.dtype.name}")(value, key)
 
 
 class HeldPin(NamedTuple):

@@ -47,6 +47,7 @@ _SAMPLES: Final = 1 << 16
 _MOST_FOREIGN: Final = 2000  # objects of other libraries that one leads to: what has more is a world of its own
 _WRAPPERS: Final = (collections.UserList, collections.UserString)
 _ENVIRONMENT: Final = type(os.environ)
+_ARRAYS: Final = (np.ndarray, np.memmap)
 _LEAVES: Final = frozenset([*PLAIN, Tensor, types.FunctionType])
 
 
@@ -68,9 +69,10 @@ class Portrait:
         items: what it holds.
         inner: portraits of those that can change, by their index.
         lends: the types of what another may stand for.
+        lent: the indices of such.
     """
 
-    __slots__ = ("_inner", "_items", "_kind", "_lends", "_tells")
+    __slots__ = ("_inner", "_items", "_kind", "_lends", "_lent", "_tells", "leads_to_lent")
 
     def __init__(
         self,
@@ -79,22 +81,27 @@ class Portrait:
         items: tuple[Any, ...],
         inner: tuple[tuple[int, Portrait], ...],
         lends: Lends = (),
+        lent: tuple[int, ...] = (),
     ) -> None:
         self._kind = kind
         self._tells = tells
         self._items = items
         self._inner = inner
         self._lends = lends
+        self._lent = lent
+        self.leads_to_lent: bool = bool(lent) or any(one.leads_to_lent for _, one in inner)
 
     def tensors(self, value: object, path: str) -> Iterator[Lent]:
-        """The tensors that `value` leads to now, of those that the portrait leaves out."""
+        """The tensors that `value`, which still is what it was, leads to, of those that the portrait leaves out."""
+        if not self.leads_to_lent:  # most objects: a forest has hundreds
+            return
         items = self._tells(value) or ()
-        for index, x in enumerate(items):
-            if is_lent(x, self._lends):
-                step = _step_to(value, index)
-                yield Lent(_after(path, step), value, step, x)
+        for index in self._lent:
+            step = _step_to(value, index)
+            yield Lent(_after(path, step), value, step, items[index])
         for index, inner in self._inner:
-            yield from inner.tensors(items[index], _after(path, _step_to(value, index)))
+            if inner.leads_to_lent:
+                yield from inner.tensors(items[index], _after(path, _step_to(value, index)))
 
     def still(self, value: object) -> bool:
         """Whether `value` holds the same now."""
@@ -103,10 +110,13 @@ class Portrait:
         items = self._tells(value)
         if items is None or len(items) != len(self._items):
             return False
-        alike = functools.partial(_alike_or_lent, self._lends) if self._lends else _alike
+        alike = functools.partial(_alike_or_lent, self._lends) if self._lent else _alike
         if not all(map(operator.is_, items, self._items)) and not all(map(alike, items, self._items)):
             return False
-        return all(inner.still(items[index]) for index, inner in self._inner)
+        for index, inner in self._inner:  # noqa: SIM110  # a generator expression would take a quarter longer
+            if not inner.still(items[index]):
+                return False
+        return True
 
 
 def _alike(one: object, other: object) -> bool:
@@ -124,7 +134,7 @@ def _alike_or_lent(lends: Lends, one: object, other: object) -> bool:
 
 def is_lent(x: Any, lends: Lends) -> bool:
     """Whether `x` is of one of the types, and a tensor can stand for it."""
-    return isinstance(x, lends) and (not isinstance(x, np.ndarray) or is_tensor_dtype(x.dtype))
+    return isinstance(x, lends) and (not isinstance(x, np.ndarray) or becomes_tensor(x))
 
 
 def _step_to(value: Any, index: int) -> tuple[str, Any]:
@@ -176,12 +186,17 @@ def _portrait(value: object, around: tuple[object, ...], lends: Lends, foreign: 
         for i, x in enumerate(items)
         if type(x) not in _LEAVES and not is_lent(x, own) and (one := _portrait(x, inside, lends, foreign))
     ]
-    return Portrait(type(value), tells, items, tuple(inner), own)
+    lent = tuple([i for i, x in enumerate(items) if is_lent(x, own)]) if own else ()
+    return Portrait(type(value), tells, items, tuple(inner), own, lent)
+
+
+def becomes_tensor(array: np.ndarray[Any, Any]) -> bool:
+    """Whether a tensor can stand for an array; not for one of strings, or of a class that computes its own way."""
+    return type(array) in _ARRAYS and _is_tensor_dtype(array.dtype)
 
 
 @functools.lru_cache(maxsize=256)
-def is_tensor_dtype(dtype: Any) -> bool:
-    """Whether an array of this dtype can be a tensor; one of strings, dates or objects cannot."""
+def _is_tensor_dtype(dtype: Any) -> bool:
     try:
         dtypes.dtype(dtype)
     except (LimelightError, TypeError):
@@ -277,7 +292,7 @@ def _of_buffer(value: Any) -> tuple[Any, ...] | None:
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    head = (array.dtype.str, *array.shape)
+    head = (array.dtype.str, *array.shape, *(() if type(array) in _ARRAYS else _attributes(array)))
     if array.dtype.hasobject:
         return (*head, *array.ravel().tolist())
     return (*head, contents(array))

@@ -24,7 +24,7 @@ from limelight.core.tensor import Tensor, as_tensor, constant
 from limelight.core.variable import Variable
 from limelight.staging.function import Function
 from limelight.staging.key_parts import VariablePart
-from limelight_kernel.inputs.portraits import is_tensor_dtype
+from limelight_kernel.inputs.portraits import becomes_tensor
 from limelight_kernel.inputs.variable_names import name_variables
 from limelight_kernel.line.arguments import did_you_mean
 from limelight_kernel.report.listing import wrapped
@@ -239,7 +239,7 @@ def _has_array(value: object) -> bool:
 
 
 def _is_array(leaf: object) -> bool:
-    return isinstance(leaf, np.ndarray) and is_tensor_dtype(leaf.dtype)
+    return isinstance(leaf, np.ndarray) and becomes_tensor(leaf)
 
 
 def _as_tensors(value: object) -> object:

@@ -207,7 +207,7 @@ class Body(threading.local):
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
-        self._answers = {} if converted else answers(cell.tree)  # converted code asks functions of its own
+        self.asks_type = False  # whether the code asks what type something is
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
             cell.tree.body, cell.filename, "cell", shell.user_ns, converted is not None
@@ -245,9 +245,8 @@ class Body(threading.local):
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
-                made = execute(
-                    self._shell, self._cell, values, self.writes, self.deletes, self._converted, self._answers
-                )
+                asked = {} if self._converted else answers(self.asks_type)  # converted code asks functions of its own
+                made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, asked)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             self._refuse_aliases(template, state)
             refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)

@@ -347,7 +347,7 @@ class StagedCell(Function):
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
-        self._body.lent = self._object_reads.lent
+        self._body.lent, self._body.asks_type = self._object_reads.lent, self._object_reads.asks_type
         refuse_consumed(self._object_reads.consumed)
         parts = self._parts_read(values)
         same, shared = sharing(values, parts)

@@ -12,6 +12,7 @@ from limelight.explain import SideEffect
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.statements import line_of_binding, line_of_mention, line_of_step
 from limelight_kernel.staged.cell_body import OutputTemplate
+from limelight_kernel.staged.type_questions import unanswered
 
 VARIABLES_MADE: Final = (
     "the first run of this cell has made the weights of a model, or other variables",
@@ -42,6 +43,7 @@ class TraceWarnings:
         self._tell_of_counters(template, inputs, compared)
         self._tell_of_lost_names(template)
         self._tell_of_numbers(template)
+        self._tell_of_kinds(inputs)
 
     def tell_of_forgotten(self, paths: Iterable[str], through: Mapping[str, str]) -> None:
         """Warns of functions that remember tensors in a plain cell, and not in this one; `through` has helpers."""
@@ -95,6 +97,16 @@ class TraceWarnings:
                 f"`{path}` is a Python number that a tensor decides; the graph computes it {limits}. Instead: begin "
                 "with a tensor of the dtype that it needs, as ll.constant(...), which both cells compute alike",
                 line,
+            )
+
+    def _tell_of_kinds(self, inputs: Mapping[str, Any]) -> None:
+        """Questions for the class of what a symbolic tensor stands for."""
+        for asks, of, line in unanswered(self._tree, inputs):
+            self._warnings.warn_once(
+                ("kind", asks),
+                f"`{asks}` asks for the class of what may be {of}, for which a symbolic tensor stands while this cell "
+                "is traced. Instead: ask isinstance(x, np.ndarray) or type(x), which answer as in a plain cell",
+                line or line_of_mention(self._tree, asks.partition("(")[0]),
             )
 
     def _tell_of_lost_names(self, template: OutputTemplate) -> None:

@@ -1,14 +1,19 @@
-"""`isinstance` and `type` as a cell's code finds them while it is traced: stand-ins are what they stand for.
+"""`isinstance`, `hasattr`, `type` as a cell's code finds them while it is traced: stand-ins are what they stand for.
 
 An array of NumPy's among the inputs is a tensor in the trace, and a helper that asks `isinstance(x, np.ndarray)` would
-go the other way. The two names stand in the notebook for the time of a trace, where helpers find them as well.
+go the other way. These names stand in the notebook for the time of a trace, where helpers find them as well.
 """
 
 from __future__ import annotations
 
 import ast
+import types
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import numpy as np
+
+from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.staging.symbolic import SymbolicTensor
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
@@ -17,6 +22,11 @@ from limelight_kernel.staged.array_stand_ins import SymbolicArray
 def is_instance(x: Any, kinds: Any) -> bool:
     """As `isinstance`, of what a stand-in for an array means."""
     return isinstance(x.meant if type(x) is SymbolicArray else x, kinds)
+
+
+def has_attribute(x: Any, name: str) -> bool:
+    """As `hasattr`, of what a stand-in for an array means."""
+    return hasattr(x.meant if type(x) is SymbolicArray else x, name)
 
 
 def type_of(x: Any) -> type:
@@ -63,17 +73,22 @@ class _Type:
 _TYPE: Final = _Type()
 
 
-def answers(tree: ast.Module) -> dict[str, Any]:
-    """The names that stand in the notebook while a cell is traced; `type` only where the cell itself asks it.
+def answers(asks_type: bool) -> dict[str, Any]:
+    """The names that stand in the notebook while a cell is traced; `type` only where code asks it."""
+    asked = {"isinstance": is_instance, "hasattr": has_attribute}
+    return {**asked, "type": _TYPE} if asks_type else asked
 
-    >>> list(answers(ast.parse("kind = type(x)"))), list(answers(ast.parse("class A(type): pass")))
-    (['isinstance', 'type'], ['isinstance'])
-    """
-    asks = any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "type"
-        and len(node.args) == 1
-        for node in ast.walk(tree)
-    )
-    return {"isinstance": is_instance, "type": _TYPE} if asks else {"isinstance": is_instance}
+
+def unanswered(tree: ast.Module, inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Code that is answered of a stand-in, as it asks in other ways: what asks, what of, and the line, 0 for none."""
+    arrays = any(isinstance(leaf, np.ndarray) for x in inputs.values() for leaf in nest.leaves_of(x))
+    for node in ast.walk(tree):
+        of = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
+        if isinstance(of, ast.Name) and isinstance(inputs.get(of.id), Tensor | np.ndarray):
+            yield f"{of.id}.__class__", "a tensor or an array", of.lineno
+        if arrays and isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in ("np.ndarray", "ll.Tensor"):
+            yield f"case {ast.unparse(node)}", "an array", node.lineno
+    for name, x in inputs.items():
+        registered = getattr(x, "registry", None) if isinstance(x, types.FunctionType) else None
+        if arrays and registered and not {np.ndarray, Tensor}.isdisjoint(registered):
+            yield f"{name}(...)", "an array", 0
