@@ -161,6 +161,11 @@ def _steps(graph: State, group: int) -> Sequence[int]:
     return [] if descent else members
 
 
+def _says_it_all(graph: State, group: int) -> bool:
+    """Whether a group is a repeat of what is alike."""
+    return "repeat" in graph["groups"][group] and not _steps(graph, group)
+
+
 def _nameless(graph: State, steps: Sequence[int]) -> list[int]:
     """Those of the members that are rounds of a loop: a frame around one would say less than what is in it."""
     return [step for step in steps if graph["groups"][step]["kind"] == "step"]
@@ -176,7 +181,7 @@ def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list
         group = graph["groups"][box.index]
         if group.get("ops", group["size"]) < 2 or group["kind"] in {"optimiser", "block"}:
             continue
-        if "repeat" in group and not _steps(graph, box.index):
+        if _says_it_all(graph, box.index):
             continue
         worth = group["size"] * (1 + log2(1 + group.get("bytes", 0)))
         if worth > most:
@@ -187,7 +192,8 @@ def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list
 def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str], list[str]]:
     both = [best]
     if best.path:
-        both += [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+        others = [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+        both += [b for b in others if not _says_it_all(state["graphs"][b.graph], b.index)]
     both.sort(key=lambda box: box.lane == "backward")
     dissolved: list[str] = []
     for box in both:
