@@ -148,7 +148,7 @@ def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
 def _steps(graph: State, group: int) -> Sequence[int]:
     """The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all say more.
 
-    Rounds that hold a gradient each are steps of a descent, and one of them says it all.
+    Rounds that hold a gradient each are steps of a descent: one says it all, and so does the gradient of one.
     """
     repeat = graph["groups"][group].get("repeat", {})
     members: Sequence[int] = repeat.get("members", [])
@@ -157,7 +157,8 @@ def _steps(graph: State, group: int) -> Sequence[int]:
     unlike = all(member["kind"] == "step" for member in inside) or len(names) == len(inside) > 1
     if not unlike or repeat.get("count", 0) > FEW:
         return []
-    descent = any(one["kind"] == "gradient" and one["parent"] in members for one in graph["groups"])
+    back = graph["groups"][group].get("lane") == "backward"
+    descent = any(one["kind"] == "gradient" and (back or one["parent"] in members) for one in graph["groups"])
     return [] if descent else members
 
 

@@ -179,14 +179,14 @@ function allSteps(graph, wrappers) {
 
 /**
  * The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all of them say more. Rounds
- * that hold a gradient each are steps of a descent, and one of them says it all.
+ * that hold a gradient each are steps of a descent, and one of them says it all; so does one of their gradients.
  * @param {import("./visible-boxes.js").Graph} graph @param {number} group @returns {number[]}
  */
 function steps({ groups }, group) {
   const { count = 0, members = [] } = groups[group].repeat ?? {};
   const names = new Set(members.map((member) => (groups[member].title ?? "").replace(/\d+/g, "")));
   const unlike = members.every((member) => groups[member].kind === "step") || (members.length > 1 && names.size === members.length);
-  return count > FEW || !unlike || groups.some(({ kind, parent }) => kind === "gradient" && members.includes(parent)) ? [] : members;
+  return count > FEW || !unlike || groups.some(({ kind, parent }) => kind === "gradient" && (groups[group].lane === "backward" || members.includes(parent))) ? [] : members;
 }
 
 /** Those of the members that are rounds of a loop: a frame around one would say less than what is in it. @param {import("./visible-boxes.js").Graph} graph @param {number[]} steps */

@@ -141,6 +141,7 @@ export class GraphView {
       Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
+    if (this.state?.running) this.variant = ""; // a trace that runs has but one
     const line = this.state && this.line ? placeOfKey(this.state, this.line) : null;
     if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
     this.state = state;
