@@ -21,6 +21,7 @@ from harness.page import (
     set_theme,
     wait_idle,
 )
+from harness.sight import settle
 
 PROGRAM = """\
 %load_ext limelight
@@ -139,6 +140,10 @@ def test_everything_by_keyboard(open_cells):
     run_all(page)
     view = graph(page)
     view.locator(".ll-box[tabindex='0']").focus()
+    for large in (True, False):  # all is drawn anew
+        page.keyboard.press("p")
+        assert ("ll-projector" in (settle(view).get_attribute("class") or "")) is large
+        expect(view.locator(".ll-box:focus")).to_have_count(1)
     page.keyboard.press("/")
     page.keyboard.type("call dense")
     expect(view.get_by_role("status")).to_have_text("1 match")

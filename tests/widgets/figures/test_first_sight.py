@@ -172,3 +172,31 @@ def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
     assert drawn
     assert max(len(picture.edges) for picture in drawn) <= FOLLOWED
     assert sight.scale == 1
+
+
+def test_of_the_rounds_of_a_descent_that_is_differentiated_one_is_drawn():
+    w, adam = ll.Variable(ll.ones((2, 3))), ll.optim.Adam(1e-3)
+
+    def error(w, x):
+        return ll.mean(ll.tanh(x @ w) ** 2)
+
+    @ll.function
+    def step(x):
+        total = 0.0
+        with ll.GradientTape() as outer:
+            for i in range(4):
+                u = w.read_value()
+                with ll.GradientTape() as inner:
+                    inner.watch(u)
+                    loss = error(u, x[i])
+                g = inner.gradient(loss, u)
+                total = total + error(u - 0.1 * g, x[i])
+        adam.apply(outer.gradient(total, [w]), [w])
+        return total
+
+    step(ll.ones((4, 5, 2)))
+    state = GraphFold(step).state()
+    for room in ((840.0, 460.0), (1090.0, 520.0), (1400.0, 900.0)):
+        _, labels = seen(state, room)
+        assert "error + ∇ g + error ×4" in labels
+        assert not [label for label in labels if " of " in label]

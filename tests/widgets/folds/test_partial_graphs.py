@@ -12,6 +12,7 @@ import pytest
 import limelight as ll
 import limelight_widgets as views
 from limelight.staging import partial_trace
+from limelight.staging.tracer import Tracer
 from limelight_widgets.folds.graph import GraphFold
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -106,6 +107,27 @@ def test_a_live_view_grows_with_a_slow_trace_and_ends_with_the_whole_graph():
     thread.join(300)
     assert not fold.grow()
     assert partial_trace.of(slow.id) is None
+
+
+def test_a_trace_on_the_side_ends_with_the_last_whole_one():
+    """As that of `%steps`, which goes into no cache: it ends without an event."""
+
+    @ll.function
+    def double(x):
+        return x + x
+
+    double(ll.ones(2))
+    fold = GraphFold(double)
+    with Tracer("double", owner=double.id):
+        ll.tanh(ll.ones(2) + 1.0)
+        running = fold.grow()
+        shown = fold.state()["label"]
+    assert running
+    assert shown.startswith("tracing")
+    assert fold.runs  # so that it is looked at again
+    assert not fold.grow()
+    assert fold.state()["label"] == "trace #1 of 1"
+    assert not fold.runs
 
 
 def test_an_open_view_looks_at_a_trace_while_it_runs(monkeypatch):

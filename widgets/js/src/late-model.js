@@ -21,7 +21,8 @@ function itself(lent) {
   const told = (/** @type {any} */ whose) => (model = whose);
   const theme = lent.get("theme");
   lent.on("change:theme", told);
-  for (const value of [`${theme} `, theme]) lent.set("theme", value);
+  lent.set("theme", "");
+  lent.set("theme", theme);
   lent.off("change:theme", told);
   return model;
 }

@@ -26,8 +26,8 @@ export function linkRowsByLine(root) {
   let tensor = "";
   const mark = () => {
     for (const row of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-at]"))) {
-      const named = Boolean(tensor) && (row.dataset.tensors ?? "").split("\n").includes(tensor);
-      row.classList.toggle("ll-linked", (Boolean(line) && row.dataset.at === line) || named);
+      const named = !!tensor && (row.dataset.tensors ?? "").split("\n").includes(tensor);
+      row.classList.toggle("ll-linked", named || (!!line && row.dataset.at === line));
     }
   };
   new MutationObserver(mark).observe(root, { childList: true, subtree: true });

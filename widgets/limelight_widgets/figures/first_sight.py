@@ -148,7 +148,7 @@ def _all_steps(graph: State, wrappers: Set[str]) -> set[str]:
 def _steps(graph: State, group: int) -> Sequence[int]:
     """The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all say more.
 
-    Rounds that hold a gradient each are steps of a descent, and one of them says it all.
+    Rounds that hold a gradient each are steps of a descent: one says it all, and so does the gradient of one.
     """
     repeat = graph["groups"][group].get("repeat", {})
     members: Sequence[int] = repeat.get("members", [])
@@ -157,8 +157,14 @@ def _steps(graph: State, group: int) -> Sequence[int]:
     unlike = all(member["kind"] == "step" for member in inside) or len(names) == len(inside) > 1
     if not unlike or repeat.get("count", 0) > FEW:
         return []
-    descent = any(one["kind"] == "gradient" and one["parent"] in members for one in graph["groups"])
+    back = graph["groups"][group].get("lane") == "backward"
+    descent = any(one["kind"] == "gradient" and (back or one["parent"] in members) for one in graph["groups"])
     return [] if descent else members
+
+
+def _says_it_all(graph: State, group: int) -> bool:
+    """Whether a group is a repeat of what is alike."""
+    return "repeat" in graph["groups"][group] and not _steps(graph, group)
 
 
 def _nameless(graph: State, steps: Sequence[int]) -> list[int]:
@@ -176,7 +182,7 @@ def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list
         group = graph["groups"][box.index]
         if group.get("ops", group["size"]) < 2 or group["kind"] in {"optimiser", "block"}:
             continue
-        if "repeat" in group and not _steps(graph, box.index):
+        if _says_it_all(graph, box.index):
             continue
         worth = group["size"] * (1 + log2(1 + group.get("bytes", 0)))
         if worth > most:
@@ -187,7 +193,8 @@ def _worth_most(state: State, picture: Picture, refused: Set[str]) -> tuple[list
 def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str], list[str]]:
     both = [best]
     if best.path:
-        both += [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+        others = [b for b in picture.boxes if b.kind == "group" and b.path == best.path and b.lane != best.lane]
+        both += [b for b in others if not _says_it_all(state["graphs"][b.graph], b.index)]
     both.sort(key=lambda box: box.lane == "backward")
     dissolved: list[str] = []
     for box in both:

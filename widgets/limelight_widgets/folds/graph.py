@@ -103,14 +103,19 @@ class GraphFold:
 
     @property
     def runs(self) -> bool:
-        """Whether the function is being traced."""
-        return self._function_id is not None and partial_trace.size(self._function_id) is not None
+        """Whether the function is being traced, or was when its trace was last shown."""
+        return bool(self._grown) or (
+            self._function_id is not None and partial_trace.size(self._function_id) is not None
+        )
 
     def grow(self) -> bool:
-        """Shows what a trace that runs has written since it was last shown; whether one runs."""
+        """Shows what a trace that runs has written since it was last shown; whether one runs.
+
+        One that was made on the side, as for steps, ends without a word: then the last whole one is shown again.
+        """
         size = None if self._function_id is None else partial_trace.size(self._function_id)
-        if size is not None and size > self._grown:
-            self._grown = size
+        if (size or 0) > self._grown or (size is None and self._grown):
+            self._grown = size or 0
             self._version += 1
             self._stale = True
         return size is not None
@@ -131,6 +136,8 @@ class GraphFold:
             self._version += 1
 
     def catch_up(self) -> None:
+        if self._grown:
+            self.grow()
         function = self._function() if self._function is not None else None
         if function is not None and len(function.trace_cache) != self._state.get("traces"):
             self._version += 1

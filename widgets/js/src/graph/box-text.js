@@ -21,7 +21,7 @@ import { callLabel } from "./visible-boxes.js";
  * @property {Pass[]} [passes]
  * @property {import("./pass-slider.js").History} [history] the graph through the passes
  * @property {string} [revision] the same for the same state, when it is sent again
- * @property {string} [overlay] what is told on the boxes at first
+ * @property {string} [overlay] what is told on the boxes at first @property {boolean} [running] whether it is of a trace that runs
  * @property {import("./at-first.js").Begin} [begin] what else the view begins with
  * @property {{node: number, error: string}} [failed] the node that stands for what failed, of a trace that did
  *

@@ -175,7 +175,7 @@ function spread(parts) {
 
 /** @param {Box} box @param {Links} links */
 function opener({ name }, links) {
-  return button("Open", () => links.toggle(name), { class: "ll-button" }, "⊞ Open");
+  return button("Open", () => links.toggle(name), {}, "⊞ Open");
 }
 
 /** What is shown while nothing is chosen: what the optimiser did, what is kept, and a hint. @param {GraphState} state @param {string} variant @param {Links} links */

@@ -147,16 +147,16 @@ function butGradients({ groups }, names) {
  */
 function worthMost({ graphs }, { boxes }, refused) {
   let [most, best] = [0, /** @type {import("./visible-boxes.js").Box | null} */ (null)];
-  for (const box of boxes) {
-    if (box.kind !== "group" || box.more || refused.has(box.name)) continue;
-    const { size, ops = size, bytes = 0, repeat, kind } = graphs[box.graph].groups[box.index];
-    if (ops < 2 || kind === "optimiser" || kind === "block" || (repeat && !steps(graphs[box.graph], box.index).length)) continue;
+  const groups = boxes.filter(({ kind, graph, index }) => kind === "group" && !(graphs[graph].groups[index].repeat && !steps(graphs[graph], index).length)); // of what is alike one says it all
+  for (const box of groups) {
+    const { size, ops = size, bytes = 0, kind } = graphs[box.graph].groups[box.index];
+    if (box.more || refused.has(box.name) || ops < 2 || kind === "optimiser" || kind === "block") continue;
     const worth = size * (1 + Math.log2(1 + bytes));
     if (worth > most) [most, best] = [worth, box];
   }
   if (!best) return null;
   const { path, lane } = best;
-  const both = [best, ...boxes.filter((box) => box.kind === "group" && path && box.path === path && box.lane !== lane)];
+  const both = [best, ...groups.filter((box) => path && box.path === path && box.lane !== lane)];
   both.sort((a, b) => Number(a.lane === "backward") - Number(b.lane === "backward"));
   const dissolved = both.flatMap((box) => {
     const inside = steps(graphs[box.graph], box.index);
@@ -179,14 +179,14 @@ function allSteps(graph, wrappers) {
 
 /**
  * The members of a repeat of a few that are not alike, as layers that differ in width, or heads: all of them say more. Rounds
- * that hold a gradient each are steps of a descent, and one of them says it all.
+ * that hold a gradient each are steps of a descent, and one of them says it all; so does one of their gradients.
  * @param {import("./visible-boxes.js").Graph} graph @param {number} group @returns {number[]}
  */
 function steps({ groups }, group) {
   const { count = 0, members = [] } = groups[group].repeat ?? {};
   const names = new Set(members.map((member) => (groups[member].title ?? "").replace(/\d+/g, "")));
   const unlike = members.every((member) => groups[member].kind === "step") || (members.length > 1 && names.size === members.length);
-  return count > FEW || !unlike || groups.some(({ kind, parent }) => kind === "gradient" && members.includes(parent)) ? [] : members;
+  return count > FEW || !unlike || groups.some(({ kind, parent }) => kind === "gradient" && (groups[group].lane === "backward" || members.includes(parent))) ? [] : members;
 }
 
 /** Those of the members that are rounds of a loop: a frame around one would say less than what is in it. @param {import("./visible-boxes.js").Graph} graph @param {number[]} steps */

@@ -72,7 +72,8 @@ export function saved(picture) {
   const kept = new Map();
   for (const [key, { source, target }] of picture.edges) {
     const [from, to] = [root(source), root(target)];
-    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, new Map([...(kept.get(from) ?? []), ...(picture.carried?.get(key) ?? [])]));
+    const values = picture.carried?.get(key) ?? [];
+    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, new Map([...(kept.get(from) ?? []), ...values]));
   }
   const pairs = [...lanes.partners].map(([backward, forward]) => ({ forward, backward, bytes: sum([...(kept.get(forward)?.values() ?? [])]) }));
   return pairs.filter(({ bytes }) => bytes).sort((a, b) => b.bytes - a.bytes);

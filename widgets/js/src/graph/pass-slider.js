@@ -72,12 +72,12 @@ export class PassSlider {
     this.changes = h("ul", { class: "ll-changes" });
     this.text = h("pre", { class: "ll-diff", hidden: true, tabindex: 0, "aria-label": "Text of the change" });
     const step = (/** @type {string} */ label, /** @type {number} */ by, /** @type {string} */ sign) =>
-      button(label, () => this.go(this.stop + by), { class: "ll-button" }, sign);
+      button(label, () => this.go(this.stop + by), {}, sign);
     this.element = h(
       "div",
       { class: "ll-history", role: "group", "aria-label": "From version to version", hidden: true },
       h("div", { class: "ll-history-bar" }, step("The version before ( [ )", -1, "◂"), this.range, step("The next version ( ] )", 1, "▸"), this.said,
-        button("The change as text ( t )", () => this.turn(), { class: "ll-button" }, "± text")),
+        button("The change as text ( t )", () => this.turn(), {}, "± text")),
       this.changes,
       this.text,
     );

@@ -15,7 +15,7 @@ const KINDS = /** @type {const} */ ([
 export function saveMenu(view) {
   const options = KINDS.map(([ending, label]) => h("option", { value: ending }, label));
   const select = /** @type {HTMLSelectElement} */ (
-    h("select", { class: "ll-button ll-save", "aria-label": "Save the graph as a file", title: "Save the graph as a file" }, h("option", { value: "" }, "Save"), ...options)
+    h("select", { class: "ll-save", "aria-label": "Save the graph as a file", title: "Save the graph as a file" }, h("option", { value: "" }, "Save"), ...options)
   );
   select.addEventListener("change", () => {
     const ending = select.value;

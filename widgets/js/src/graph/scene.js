@@ -59,13 +59,13 @@ export async function scene(picture, drawing, words, actions, arrow, breathe) {
 /** In which strip a box lies; all in none where there are no lanes. @param {Picture} picture @param {Drawing} drawing */
 function laneNumbers(picture, { strips, boxes }) {
   return (/** @type {string} */ name) => {
-    const lane = stripAt(boxes.get(name) ?? { x: 0, y: 0 }, strips)?.lane ?? "";
+    const lane = stripAt(boxes.get(name) ?? {}, strips)?.lane ?? "";
     return lane === "loss" ? "forward" : lane; // the end of the forward lane
   };
 }
 
-/** The strip that a place is in. @param {{x: number, y: number}} place @param {import("./layered-layout.js").Strip[]} [strips] */
-function stripAt({ x, y }, strips = []) {
+/** The strip that a place is in. @param {{x?: number, y?: number}} place @param {import("./layered-layout.js").Strip[]} [strips] */
+function stripAt({ x = 0, y = 0 }, strips = []) {
   return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height);
 }
 

@@ -50,7 +50,7 @@ export class SourcePane {
       if (said) this.makeChoosable(row, key, `${label} line ${first + i}, ${said}: ${code.trim()}`);
       return row;
     });
-    return [h("div", { class: "ll-file" }, label), h("div", { class: "ll-lines" }, ...rows)];
+    return [h("div", { class: "ll-file" }, label), h("div", {}, ...rows)];
   }
 
   /** @param {HTMLElement} row @param {string} key @param {string} label */
@@ -111,6 +111,6 @@ function badges(count) {
   const [own, inside] = [short(count, "own"), short(count, "inside")];
   return [
     own && h("span", { class: "ll-badge" }, own),
-    inside && h("span", { class: "ll-badge ll-inside" }, `ƒ ${inside}`),
+    inside && h("span", { class: "ll-badge" }, `ƒ ${inside}`),
   ];
 }

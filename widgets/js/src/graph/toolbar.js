@@ -16,7 +16,7 @@ export function toolbar(view) {
   search.addEventListener("input", () => view.results.seek());
   search.addEventListener("keydown", (event) => view.results.onKey(event));
   const tool = (/** @type {string} */ label, /** @type {() => void} */ action, /** @type {string} */ sign) =>
-    button(label, action, { class: "ll-button" }, sign);
+    button(label, action, {}, sign);
   const tools = [
     tool("Open all groups and functions", () => view.openAll(true), "⊞"),
     tool("Close all groups and functions", () => view.openAll(false), "⊟"),
@@ -29,7 +29,7 @@ export function toolbar(view) {
   ];
   const options = Object.entries(OVERLAYS).map(([name, [label]]) => h("option", { value: name }, label));
   const overlays = /** @type {HTMLSelectElement} */ (
-    h("select", { class: "ll-button ll-overlays", "aria-label": "Told on the boxes", title: "Told on the boxes" }, h("option", { value: "" }, "Overlay"), ...options)
+    h("select", { class: "ll-overlays", "aria-label": "Told on the boxes", title: "Told on the boxes" }, h("option", { value: "" }, "Overlay"), ...options)
   );
   overlays.addEventListener("change", () => view.tell(overlays.value));
   const heading = h("span", { class: "ll-heading" }, title, variants, count);

@@ -141,6 +141,7 @@ export class GraphView {
       Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
+    if (this.state?.running) this.variant = ""; // a trace that runs has but one
     const line = this.state && this.line ? placeOfKey(this.state, this.line) : null;
     if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
     this.state = state;
@@ -271,6 +272,7 @@ export class GraphView {
     [this.picture, this.drawing] = [picture, drawing];
     const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
     if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
+    const focused = this.stage?.contains(document.activeElement); // the keyboard stays in the picture, whatever is drawn anew
     this.stage?.replaceChildren(made);
     if (this.stage) drawShares(this.stage, drawing, overlaid);
     this.slider?.draw();
@@ -285,6 +287,7 @@ export class GraphView {
     this.labels?.draw(this.camera?.scale ?? 1, true);
     this.drawCount(state, graph);
     this.highlight();
+    if (focused) this.highlights?.focus();
     if (anew) this.refit(); // the room may have become another one: code that is there for what is chosen takes some of it
     this.outline?.restoreFocus();
   }
@@ -509,7 +512,7 @@ export class GraphView {
     this.camera?.settle(this.placeOf(name));
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name, Boolean(focused), false); // with the mouse, nothing else moves
-    if (focused) focusPicture(this);
+    if (focused) this.highlights?.focus();
   }
 
   /**
@@ -575,9 +578,4 @@ export class GraphView {
 /** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
 function countOutputs({ nodes }, before) {
   return sum(nodes.slice(0, before).map(({ out }) => out?.length ?? 0));
-}
-
-/** Puts the focus on the chosen box, or on the first. @param {GraphView} view */
-export function focusPicture(view) {
-  view.highlights?.focus();
 }

@@ -35,9 +35,9 @@ export function whatIf(tell) {
       shown = key;
       form.removeAttribute("aria-busy");
       if (!input.value) input.value = answer.call;
-      if (answer.error) say(h("p", { class: "ll-wrong" }, h("b", {}, "No answer: "), ...marked(answer.error)));
+      if (answer.error) say(h("p", {}, h("b", {}, "No answer: "), ...marked(answer.error)));
       else {
-        const verdict = h("p", {}, h("b", { class: "ll-verdict" }, answer.hit ? "✓ hit" : "✗ miss"), " ", h("code", {}, answer.call));
+        const verdict = h("p", {}, h("b", {}, answer.hit ? "✓ hit" : "✗ miss"), " ", h("code", {}, answer.call));
         say(verdict, ...(answer.stories ?? []).map((story) => card(story, () => undefined)));
       }
     },

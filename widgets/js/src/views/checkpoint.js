@@ -27,7 +27,7 @@ class SavedTable {
     );
     this.kinds = h("div", { class: "ll-bar", role: "group", "aria-label": "Show only" });
     this.rowsElement = h("div", { class: "ll-rows", role: "presentation" });
-    this.spacer = h("div", { class: "ll-spacer" }, this.rowsElement);
+    this.spacer = h("div", {}, this.rowsElement);
     this.window = h("div", { class: "ll-window", tabindex: 0, role: "rowgroup", "aria-label": "Values; arrows move" }, this.spacer);
     this.header = h("div", { class: "ll-grid ll-header", role: "row" });
     this.grid = h("div", { class: "ll-tape", role: "table", "aria-label": "Saved values" }, h("div", { role: "rowgroup" }, this.header), this.window);

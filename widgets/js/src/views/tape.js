@@ -26,7 +26,7 @@ class TapeTable {
       h("input", { type: "search", placeholder: "Find ( / )", "aria-label": "Find entries", size: 14, spellcheck: "false" })
     );
     this.rowsElement = h("div", { class: "ll-rows", role: "presentation" });
-    this.spacer = h("div", { class: "ll-spacer" }, this.rowsElement);
+    this.spacer = h("div", {}, this.rowsElement);
     this.window = h("div", { class: "ll-window", tabindex: 0, role: "rowgroup", "aria-label": "Entries; arrows move" }, this.spacer);
     const header = h("div", { class: "ll-grid ll-header", role: "row" }, ...COLUMNS.map((name) => h("span", { role: "columnheader" }, name)));
     this.grid = h("div", { class: "ll-tape", role: "table", "aria-label": "Entries of the tape" }, h("div", { role: "rowgroup" }, header), this.window);
@@ -58,7 +58,7 @@ class TapeTable {
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
     const widest = (/** @type {number} */ at) => widthOf(state.rows.map((/** @type {Row} */ row) => row[at]));
     const op = Math.min(Math.max(widest(1), 70), 190);
-    const [inputs, output] = [Math.max(widest(3), LEAST), Math.max(widest(4), LEAST)];
+    const [inputs, output] = [3, 4].map((at) => Math.max(widest(at), LEAST));
     const widths = { "longest-op": op, "longest-inputs": inputs, "longest-output": output, "tape-least": OTHERS + op + inputs + output };
     for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-${name}`, `${width}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;

@@ -1,0 +1,26 @@
+// What a graph view does with the states that it gets, without a page.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { GraphView } from "../src/graph/view.js";
+
+/** A view that has shown nothing yet, and draws nothing. */
+function unseen() {
+  const view = Object.create(GraphView.prototype);
+  const nothing = { given: null, state: null, variant: "", wanted: "", overlay: "", line: null };
+  return Object.assign(view, nothing, { forget() {}, say() {}, drawHead() {}, placed: () => new Promise(() => {}) });
+}
+
+test("a trace that runs is seen as it is traced, and once it is whole as was asked for", () => {
+  const view = unseen();
+  const common = { title: "f", which: "optimised", graphs: [], sources: [], rules: {} };
+  view.show({ ...common, variants: [{ key: "traced", graph: 0 }], running: true });
+  assert.equal(view.variant, "traced");
+  const whole = { ...common, variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }] };
+  view.show(whole);
+  assert.equal(view.variant, "optimised");
+  view.variant = "traced"; // the reader's choice
+  view.show({ ...whole });
+  assert.equal(view.variant, "traced");
+});
