@@ -6,7 +6,6 @@ numbers there is nothing to gain (0.47 ms either way), and smaller blocks lose.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from limelight.core.cores import for_each
 from limelight.core.op import Op
 from limelight.core.shapes import is_static
 from limelight.core.spec import TensorSpec
+from limelight.executors.plan.array_rows import in_rows
 from limelight.executors.plan.kernel_calls import KernelCalls
 from limelight.graph.build import Rewriter
 from limelight.graph.ir import Graph, Group, Node, Value
@@ -134,7 +134,7 @@ class _Scratch(threading.local):
 
 
 class _Blocks:
-    """Runs the steps over blocks of rows: of the flat arrays where all have the same shape, else of the first axis.
+    """Runs the steps over blocks of rows, which all cores share.
 
     Args:
         made: the spec of the result.
@@ -151,24 +151,21 @@ class _Blocks:
         self._steps = steps
 
     def __call__(self, *arrays: Any) -> Any:
-        if not all(map(_lies_in_c_order, arrays)):
+        rows = in_rows(arrays, self._shape)
+        if rows is None:
             return self._one_by_one(arrays)
         out = np.empty(self._shape, self._dtype)
-        flat = all(x.shape in (self._shape, ()) and x.flags.c_contiguous for x in arrays if hasattr(x, "flags"))
-        rows = out.reshape(-1) if flat else out
-        xs = [x.reshape(-1) if flat and x.shape else x for x in arrays]
-        size = max(1, BLOCK * rows.shape[0] // rows.size)
-        sliced = [getattr(x, "ndim", 0) == rows.ndim and x.shape[0] == rows.shape[0] > 1 for x in xs]
-        scratch = _Scratch((size, *rows.shape[1:]), self._scratch)
+        result = out.reshape(rows.shape)
+        pieces = rows.pieces(BLOCK)
+        scratch = _Scratch((pieces[0].stop, *rows.shape[1:]), self._scratch)
 
-        def compute(start: int) -> None:
-            stop = min(start + size, rows.shape[0])
-            here = [x[start:stop] if cut else x for x, cut in zip(xs, sliced, strict=True)]
-            places = [*here, *self._extra, *[buffer[: stop - start] for buffer in scratch.buffers], rows[start:stop]]
-            for ufunc, operands, result in self._steps:
-                ufunc(*[places[i] for i in operands], out=places[result])
+        def compute(piece: slice) -> None:
+            buffers = [buffer[: piece.stop - piece.start] for buffer in scratch.buffers]
+            places = [*rows.of(piece), *self._extra, *buffers, result[piece]]
+            for ufunc, operands, at in self._steps:
+                ufunc(*[places[i] for i in operands], out=places[at])
 
-        for_each(compute, range(0, rows.shape[0], size), rows.size)
+        for_each(compute, pieces, out.size)
         return out
 
     def _one_by_one(self, arrays: Sequence[Any]) -> Any:
@@ -180,12 +177,3 @@ class _Blocks:
                 return made
             places[result] = made
         raise AssertionError("the last step makes the result")
-
-
-def _lies_in_c_order(x: Any) -> bool:
-    """Whether the axes of an array are in memory one inside the other, the last one innermost, and run forwards."""
-    flags = getattr(x, "flags", None)
-    if flags is None or flags.c_contiguous:
-        return True
-    strides = [stride for n, stride in zip(x.shape, x.strides, strict=True) if n != 1]
-    return strides[-1] > 0 and all(a > b for a, b in itertools.pairwise(strides))

@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 from limelight.core.devices import CPU0
 from limelight.executors.plan.buffer_reuse import Buffers
 from limelight.executors.plan.kernel_calls import KernelCall, KernelCalls
+from limelight.executors.plan.shared_ufuncs import on_all_cores
 from limelight.executors.plan.specialised_kernels import specialised
 from limelight.graph.ir import Graph, Node, Value
 from limelight.ops.create.literal import constant_op
@@ -176,7 +177,7 @@ class FunctionWriter:
             self.line("pass")
 
     def _node(self, i: int, node: Node) -> None:
-        call = self._plan.kernel_calls.of(node, (node.device or CPU0).backend)
+        call = on_all_cores(self._plan.kernel_calls.of(node, (node.device or CPU0).backend), node)
         loads = "".join(self._loads(i, node)) if self._plan.parked else ""
         operands = [self.variable(value, call.scalar) for value in node.inputs]
         dead = self._dead(i, node)

@@ -18,6 +18,7 @@ from limelight.core.index_expression import native
 from limelight.core.op import Op
 from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec
+from limelight.executors.plan.array_rows import PIECE, in_rows
 from limelight.executors.plan.kernel_calls import KernelCall, Specialisation, kernel_call
 from limelight.graph.ir import Node
 from limelight.ops._kernel_parts import MOST_SUMMED, ones
@@ -26,7 +27,6 @@ from limelight.ops.shape.broadcast import MOST_REPEATED
 
 _FLOATS: Final = frozenset([dtypes.float32, dtypes.float64])
 _BLAS: Final = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
-_PIECE: Final = 1 << 16  # elements that stay in a core's cache
 _OPERAND_ITSELF: Final = KernelCall(params=())  # another name for the operand
 
 
@@ -191,15 +191,17 @@ def _relu_grad(node: Node) -> KernelCall | None:
 
 
 def _masked_gradient(g: Any, y: Any, zero: Any, dtype: Any) -> Any:
-    if g.size < WORTH or not (g.flags.c_contiguous and y.flags.c_contiguous):
+    rows = in_rows((g, y), g.shape) if isinstance(g, np.ndarray) and g.size >= WORTH else None  # no stand-in of a table
+    if rows is None:
         return np.multiply(g, np.greater(y, zero).astype(dtype))
     out = np.empty(g.shape, dtype)
-    gradient, seen, product = g.reshape(-1), y.reshape(-1), out.reshape(-1)
+    product = out.reshape(rows.shape)
 
     def mask(piece: slice) -> None:
-        np.multiply(gradient[piece], np.greater(seen[piece], zero).astype(dtype), out=product[piece])
+        gradient, seen = rows.of(piece)
+        np.multiply(gradient, np.greater(seen, zero).astype(dtype), out=product[piece])
 
-    for_each(mask, [slice(i, i + _PIECE) for i in range(0, g.size, _PIECE)], g.size)
+    for_each(mask, rows.pieces(PIECE), g.size)
     return out
 
 
