@@ -19,10 +19,10 @@ def on_all_cores(call: KernelCall, node: Node) -> KernelCall:
 
     Complex numbers are left out: how NumPy rounds their products depends on where in an array they are.
     """
-    spec = node.outputs[0].spec
-    if not (call.elementwise and isinstance(call.kernel, np.ufunc) and isinstance(spec, TensorSpec)):
+    if not (call.elementwise and isinstance(call.kernel, np.ufunc)):
         return call
-    if not is_static(spec.shape) or (spec.size or 0) < WORTH or threads() == 1:
+    spec = node.outputs[0].spec
+    if not isinstance(spec, TensorSpec) or not is_static(spec.shape) or (spec.size or 0) < WORTH or threads() == 1:
         return call
     if any(not isinstance(x.spec, TensorSpec) or x.spec.dtype.kind == "c" for x in node.inputs):
         return call
