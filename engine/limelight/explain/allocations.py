@@ -91,8 +91,8 @@ def live_tensors(
     """The largest buffers that live, each with its names and the line that made it.
 
     A line is known of what was made while somebody listened to `ll.events.Allocated`, as an open devices view does.
-    Names are those in `scope` (the notebook's, in `%devices --live`), variables' own, and else a way from one of the
-    user's names, which is looked for during two seconds at most.
+    Names are those in `scope` (the notebook's, in `%devices --live`), the paths of variables, and else a way from one
+    of the user's names, which is looked for during two seconds at most.
 
     Args:
         device: one device; None: all.
@@ -132,7 +132,7 @@ def live_tensors(
         since, gone = _then(watch, at, present, place, sum(_size(handles) for handles in found.values()))
         found = {key: handles for key, handles in found.items() if key not in since}
     saved = _saved_by_tapes(scope or {})
-    owners = _owners()
+    owners = _owners(scope or {})
     sizes = {key: _size(handles) for key, handles in found.items()}
     largest = sorted(found, key=lambda key: -sizes[key])[:top]
     end = time.perf_counter() + _IN_ALL
@@ -142,11 +142,19 @@ def live_tensors(
     return LiveTensors(tuple(records), count, nbytes)
 
 
-def _owners() -> dict[int, str]:
-    """What variables are called, by the id of their storage: by their path, else by name."""
+def _owners(scope: Mapping[str, Any]) -> dict[int, str]:
+    """What variables are called, by the id of their storage.
+
+    That is their path from a module or optimiser with a name in the scope, since two models may have layers of one
+    name; else their own path, else their name.
+    """
     variables = list(heap.living({Variable: "_data"}))
     paths = paths_of(variables)
-    return {id(v._data): paths.get(v._uid) or v.name for v in variables if v._uid in paths or v.name}
+    owners = {id(v._data): paths.get(v._uid) or v.name for v in variables if v._uid in paths or v.name}
+    for name, value in reversed(list(scope.items())):  # the first name is the one that stays
+        if hasattr(type(value), "named_variables") and not isinstance(value, type) and not name.startswith("_"):
+            owners |= {id(v._data): f"{name}.{path.replace('/', '.')}" for path, v in value.named_variables()}
+    return owners
 
 
 def _then(

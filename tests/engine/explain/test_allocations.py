@@ -29,6 +29,19 @@ def test_buffers_are_told_once_by_their_names_with_the_line_that_made_them():
     assert v.shape == (301, 300)
 
 
+def test_variables_of_two_models_are_told_apart_by_the_names_of_these():
+    actor, critic = ll.nn.Dense(307), ll.nn.Dense(307)
+    adam, x = ll.optim.Adam(1e-3), ll.ones((2, 311))
+    with ll.GradientTape() as tape:
+        loss = ll.sum(actor(x) * critic(x))
+    adam.apply(tape.gradient(loss, actor.trainable_variables), actor.trainable_variables)
+    scope = {"actor": actor, "critic": critic, "adam": adam, "again": actor, "Dense": ll.nn.Dense}
+    found = ll.explain.live_tensors(top=10_000, scope=scope)
+    kernels = {one.names[0] for one in found.records if one.spec == "f32[311,307]" and "." in one.names[0]}
+    assert {"actor.kernel", "critic.kernel"} <= kernels
+    assert len([name for name in kernels if name.startswith("adam.slots.")]) == 2
+
+
 def test_the_line_goes_with_the_buffer_and_is_unknown_where_nobody_listened():
     kept = ll.ones((77, 1024))
     (record,) = [

@@ -24,3 +24,12 @@ test("a trace that runs is seen as it is traced, and once it is whole as was ask
   view.show({ ...whole });
   assert.equal(view.variant, "traced");
 });
+
+test("the box of an error is no op", () => {
+  const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: {} } });
+  const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [{ op: "exp", kind: "op", names: ["%1"] }, { op: "matmul", kind: "error", names: [] }] };
+  view.drawCount({ graphs: [graph] }, 0);
+  assert.equal(view.bar.count.textContent, "2 ops");
+  view.drawCount({ graphs: [graph], failed: { node: 1, error: "ShapeError" } }, 0);
+  assert.equal(view.bar.count.textContent, "1 op");
+});

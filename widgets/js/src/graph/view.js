@@ -372,8 +372,9 @@ export class GraphView {
   /** @param {GraphState} state @param {number} graph */
   drawCount(state, graph) {
     const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
-    const own = state.graphs[graph].nodes.length;
-    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length));
+    const error = state.failed ? 1 : 0; // its box is no op
+    const own = state.graphs[graph].nodes.length - error;
+    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length)) - error;
     const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
     const text = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
     if (this.bar) [this.bar.count.textContent, this.bar.count.title] = [text, text];
