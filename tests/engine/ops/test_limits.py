@@ -50,6 +50,29 @@ def test_far_out(name: str, dtype: str) -> None:
     np.testing.assert_allclose(derivatives(name, [-far, far], dtype), LIMITS[name], **tolerance)
 
 
+@pytest.mark.parametrize("name", ["huber", "log_cosh"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_losses_that_are_linear_far_out_stay_so_wherever_squares_leave_the_range(name: str, dtype: str) -> None:
+    far = float(np.finfo(dtype).max)
+    x = ll.constant(np.array([-inf, -far, far, inf], dtype))
+
+    def loss(x: ll.Tensor) -> ll.Tensor:
+        return getattr(ll.nn, name)(x, ll.zeros_like(x))  # type: ignore[no-any-return]
+
+    slope = ll.grad(lambda x: ll.sum(loss(x)))
+    np.testing.assert_allclose(loss(x).numpy(), [inf, far, far, inf], rtol=1e-3)
+    np.testing.assert_array_equal(slope(x).numpy(), [-1.0, -1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(ll.jvp(slope, (x,), (ll.ones_like(x),))[1].numpy(), np.zeros(4))
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_a_divergence_from_targets_that_are_nan_is_nan(stage: Any) -> None:
+    divergence = stage(ll.nn.kl_divergence)
+    predicted = ll.constant([[-inf, -0.5], [math.nan, -0.5], [-0.5, -0.5], [-0.5, -0.5]])
+    targets = ll.constant([[0.0, 1.0], [0.0, 1.0], [math.nan, 1.0], [-1.0, 2.0]])
+    np.testing.assert_array_equal(np.isnan(divergence(predicted, targets).numpy()), [False, False, True, True])
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_acosh_is_flat_at_infinity_and_beyond_its_domain_at_the_other(dtype: str) -> None:
     np.testing.assert_array_equal(derivatives("acosh", [inf, -inf], dtype), [[0.0, math.nan]] * 3)

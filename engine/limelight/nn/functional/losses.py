@@ -16,12 +16,12 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.nn.functional._operands import check_alike, choice, floating
 from limelight.ops.elementwise.extremes import maximum
-from limelight.ops.elementwise.logarithms import log
+from limelight.ops.elementwise.logarithms import log, logaddexp
 from limelight.ops.elementwise.powers import rsqrt
 from limelight.ops.elementwise.where import where
 from limelight.ops.index.along_axis import take_along_axis
 from limelight.ops.nn import activations, softmax
-from limelight.ops.nn.activations import relu, softplus
+from limelight.ops.nn.activations import relu
 
 __all__ = [
     "cosine_similarity",
@@ -131,7 +131,8 @@ def huber(x: TensorLike, targets: TensorLike, /, delta: float = 1.0, reduction: 
 
     def each(difference: Tensor) -> Tensor:
         size = abs(difference)
-        return where(size < delta, 0.5 * difference.square(), delta * (size - 0.5 * delta))
+        near = where(size < delta, size, delta)  # a square of all would leave the range, and its slope there be NaN
+        return near * (size - 0.5 * near)
 
     return _loss_of_differences("huber", each, x, targets, reduction)
 
@@ -149,7 +150,7 @@ def log_cosh(x: TensorLike, targets: TensorLike, /, reduction: Reduction = "none
     """
 
     def each(d: Tensor) -> Tensor:
-        return d + softplus(-2.0 * d) - math.log(2.0)
+        return logaddexp(d, -d) - math.log(2.0)
 
     return _loss_of_differences("log_cosh", each, x, targets, reduction)
 
@@ -296,7 +297,7 @@ def kl_divergence(
     """
     x, targets = floating("kl_divergence", log_probabilities), floating("kl_divergence", targets)
     check_alike("kl_divergence", x, targets, "log-probabilities and targets")
-    there = targets > 0
+    there = targets != 0  # NaN is, so that it is not hidden
     each = where(there, targets * (log(where(there, targets, 1.0)) - where(there, x, 0.0)), 0.0)
     return _reduce(
         "kl_divergence", each.sum(shapes.one_axis("kl_divergence", x.ndim, _axis("kl_divergence", axis))), reduction
