@@ -201,6 +201,11 @@ class ObjectReads:
         """What each run changes while it is traced, as code: then none finds the trace of another."""
         return tuple([way.label for way in self._ways if way.label in self._changed_by_runs])
 
+    def settings(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The plain values that are read of modules, which no run sets again, by paths."""
+        of_modules = [way for way in self._ways if isinstance(inputs.get(way.name or ""), types.ModuleType)]
+        return {way.label: x for way in of_modules if type(x := way.value(inputs)) in PLAIN}
+
     def as_they_are(self) -> list[HeldPin]:
         """The pins of what is read that hold now; see `Pins.as_they_are`."""
         return self._pins.as_they_are()

@@ -497,7 +497,8 @@ class StagedCell(Function):
         before = self._key_now()
         if creation.again:  # since the first one has made variables
             self._tell_of_repeated(VARIABLES_MADE)
-        with self._besides.noted(lines=not self.options.strict and bool(warned_of(self.effects()))):
+        notes_lines = not self.options.strict and bool(warned_of(self.effects()))
+        with self._besides.noted(self._body.originals, notes_lines):
             entry = super()._trace_body(call, creation)
         if not creation.variables and self._key_now() != before:
             entry.serves_once = "changed what it reads, as no run of its graph does,"
@@ -508,9 +509,10 @@ class StagedCell(Function):
         return self._call((), self._sent(self._body.originals), abstract=True).key
 
     def _serves_once(self, created: Sequence[Any]) -> str:
-        """Where the notebook keeps them, and the code has done besides what the plain cell does at each run."""
-        if self._has_effects() and lead_to(self._body.originals.values(), created):
-            return "created variables beside effects of Python's, such as print,"
+        """Where the notebook keeps them, and the code has had effects or counted: a second trace makes none."""
+        counts = self._body.last is not None and self._body.last.counters(self._body.originals)
+        if (counts or self._has_effects()) and lead_to(self._body.originals.values(), created):
+            return "created variables beside effects of Python's, such as print or a count,"
         return ""
 
     def _has_effects(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from limelight.explain import SideEffect, SideEffects
@@ -27,15 +27,17 @@ class TraceEffects:
         self.ran: Collection[int] | None = None  # the lines that ran, where they were noted
 
     @contextlib.contextmanager
-    def noted(self, lines: bool) -> Iterator[None]:
-        """A block in which the code runs to be traced; `lines`: whether those that run are noted."""
+    def noted(self, inputs: Mapping[str, Any], lines: bool) -> Iterator[None]:
+        """A block in which the code runs to be traced with these inputs; `lines`: whether those that run are noted."""
+        settings = self._object_reads.settings(inputs)
         pins = [*self._pins.as_they_are(), *self._object_reads.as_they_are()]
         try:
             with lines_run(self._filename) if lines else contextlib.nullcontext(self.ran) as self.ran:
                 yield
         finally:
             changed = [one for one in pins if not one.holds]
-            self._changed = [one.name for one in changed]
+            now = self._object_reads.settings(inputs)
+            self._changed = [*[one.name for one in changed], *[x for x in settings if now.get(x) != settings[x]]]
             for one in changed:  # nothing puts it back, nor does a run do it: the next one is to be traced, too
                 one.forget()
 
