@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 Piece = TypeVar("Piece")
 
 WORTH: Final = 1 << 20
-"""Elements from which on two threads were quicker: 0.6 to 1.0 of the time of one at 4 million, 0.7 to 1.5 at 800,000."""
+"""Elements from which on two threads were quicker: 0.6 to 1.0 of one's time at 4 million, 0.7 to 1.5 at 800,000."""
 
 
 @functools.cache
