@@ -28,6 +28,9 @@ NEWEST = (3, 14)
 CONTAINS = {"test": ("test", "workshop")}
 """Extras that bring other extras along: these are marked as installed too."""
 
+TESTS = r"[\\/]tests?[\\/]"
+"""Of packages, in their paths."""
+
 NO_PYTHON = """No Python {oldest} or newer was found. Looked at: {tried}.
 Install one, or name it: make {goal} PYTHON=/path/to/python"""
 NO_VENV = """{python} cannot create a virtual environment:
@@ -88,9 +91,9 @@ def install(venv: Path, extra: str) -> None:
         python = python_of(venv)
         built = beside.submit(native.build, python, Path(wheels)) if native.has_compiler() else None
         _install_with_pip(python, extra)
-        # pip compiles one module after the other, a third of its time. Some never compile, such as parsers' tests.
+        # pip compiles one module after the other, a third of its time. Tests need not be, and some never compile.
         modules = str(venv / ("Lib" if os.name == "nt" else "lib"))
-        with subprocess.Popen([str(python), "-m", "compileall", "-qq", "-j", "0", modules]):
+        with subprocess.Popen([str(python), "-m", "compileall", "-qq", "-j", "0", "-x", TESTS, modules]):
             reason = built.result() or native.install_built(python, Path(wheels)) if built else native.install(python)
     if reason:
         print(native.WITHOUT.format(reason=reason), flush=True)

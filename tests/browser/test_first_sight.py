@@ -46,9 +46,9 @@ def views(open_cells):
 def test_models_open_in_sight(views, picture) -> None:
     page, view = views
     wrong = {}
-    for theme in (LIGHT, DARK):
+    for theme, windows in ((LIGHT, WINDOWS), (DARK, WINDOWS[:1])):  # a theme changes nothing of where boxes are
         set_theme(page, theme)
-        for width, height in WINDOWS:
+        for width, height in windows:
             page.set_viewport_size({"width": width, "height": height})
             for name in PROGRAMS:
                 found = seen(page, view(name))

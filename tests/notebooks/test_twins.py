@@ -59,18 +59,18 @@ BY_AUTOGRAPH = {
 """What a staged cell refuses, with the advice to write --autograph, with which it agrees."""
 
 
-def is_third(path: Path) -> bool:
-    """Whether the twin is one of the third, by the hashes of their names, that run in further ways, too."""
-    return crc32(path.stem.encode()) % 3 == 0
+def is_fifth(path: Path) -> bool:
+    """Whether the twin is one of the fifth, by the hashes of their names, that run in further ways, too."""
+    return crc32(path.stem.encode()) % 5 == 0
 
 
 def is_converted(path: Path) -> bool:
-    return path.stem in BY_AUTOGRAPH or "LIMELIGHT_ALL_TWINS" in os.environ or is_third(path)
+    return path.stem in BY_AUTOGRAPH or "LIMELIGHT_ALL_TWINS" in os.environ or is_fifth(path)
 
 
 @pytest.mark.parametrize("path", [case(path) for path in TWINS])
 def test_a_staged_notebook_is_its_plain_twin(path: Path, shell: Any) -> None:
-    """With `%%stage`, and a third of them, in a shorter order, with `%%stage --autograph`."""
+    """With `%%stage`, and a fifth of them, in a shorter order, with `%%stage --autograph`."""
     twin = read(path)
     for order in twin.orders:
         plain = run(twin.cells, order, shell, staged=False)
