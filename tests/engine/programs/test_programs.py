@@ -27,7 +27,7 @@ from drawn import DTYPES, programs  # beside this file
 from programs import HALVES, Program
 from running import Ways, allows_unknown_sizes
 
-N = int(os.environ.get("LIMELIGHT_PROGRAMS", "90"))
+N = int(os.environ.get("LIMELIGHT_PROGRAMS", "120"))
 """Programs for each of the two tests below: a hundred as a rule, thousands when somebody asks for them."""
 EXECUTORS = {name: base.get(name) for name in base.names() if name != "xla"}
 """But for the one that compiles for a while, on which test_programs_compiled.py has some run."""
@@ -72,7 +72,7 @@ def compare(program: Program) -> None:
         assert found["step", level].bits() == found["step", 0].bits(), f"level {level} is exact"
 
 
-@settings(max_examples=N * 3 // 5, suppress_health_check=SLOW)
+@settings(max_examples=N // 2, suppress_health_check=SLOW)
 @given(programs())
 def differentiate(program: Program) -> None:
     if not program.differentiable():
