@@ -155,7 +155,7 @@ def small(open_cells: Callable[..., Page]) -> Callable[..., Page]:
 def picture() -> Callable[[Page | Locator, str], None]:
     """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`, if asked for.
 
-    A picture takes seconds where a browser draws without a GPU, and all of them a third of the time of these tests.
+    A picture takes seconds where a browser draws without a GPU, and all of them a fifth of the time of these tests.
     """
 
     def keep(target: Page | Locator, name: str) -> None:
