@@ -109,25 +109,9 @@ def lanes_of(step: ll.function) -> dict[str, list[str]]:
     return found
 
 
-def test_a_loss_of_inner_gradients_is_no_update():
+def test_a_loss_of_inner_gradients_is_no_update(equation_step):
     """As of a differential equation: the loss is made of gradients, and no gradient reads its last ops."""
-    net = nn.Sequential(nn.Dense(4, activation="tanh"), nn.Dense(1))
-    adam, x = ll.optim.Adam(1e-3), ll.ones((3, 1))
-    net(x)
-
-    @ll.function
-    def step(x):
-        with ll.GradientTape() as outer:
-            with ll.GradientTape() as inner:
-                inner.watch(x)
-                value = net(x)
-            slope = inner.gradient(value, x)
-            loss = ll.mean((slope - value) ** 2) + ll.max(value)
-        adam.apply(outer.gradient(loss, net.trainable_variables), net.trainable_variables)
-        return loss
-
-    step(x)
-    found = lanes_of(step)
+    found = lanes_of(equation_step)
     assert not {"mean", "max"} & set(found["update"])
     assert "mean" in found["forward"] + found["loss"]
 
