@@ -22,6 +22,7 @@ from limelight.batching.rules import einsum as einsum
 from limelight.batching.rules import indexing as indexing
 from limelight.batching.rules import linalg as linalg
 from limelight.batching.rules import matmul as matmul
+from limelight.batching.rules import normalisation as normalisation
 from limelight.batching.rules import random as random
 from limelight.batching.rules import reshape as reshape
 from limelight.batching.rules import scatter as scatter

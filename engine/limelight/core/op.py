@@ -405,10 +405,15 @@ def _parameters(rule: Rule) -> tuple[str, ...]:
     return tuple(inspect.signature(rule).parameters)
 
 
+_OUTPUTS: Final = ("out_0", "out_1", "out_2", "out_3")
+"""How the rule of an op with several outputs asks for one of them."""
+
+
 def _rule_names(op: Op) -> set[str]:
     operands = {operand.name for operand in op.operands}
     facts = {f"{name}_{fact}" for name in operands for fact in ("shape", "dtype", "device")}
-    return {"g", "needed", "saved", "out"} | operands | facts | set(op.attrs)
+    outputs = set(_OUTPUTS) if op.multiple else set()
+    return {"g", "needed", "saved", "out"} | outputs | operands | facts | set(op.attrs)
 
 
 def _check_rule(op: Op, target: str, rule: Rule) -> None:
@@ -482,6 +487,8 @@ def _wanted_rules(op: Op, mask: int) -> list[Rule | None]:
 def _saved_expression(op: Op, name: str) -> str:
     if name == "out":
         return "out"
+    if op.multiple and name in _OUTPUTS:
+        return f"out[{_OUTPUTS.index(name)}]"
     if name in op.attrs:
         return f"attrs[{op.attrs.index(name)}]"
     for i, operand in enumerate(op.operands):

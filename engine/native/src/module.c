@@ -1,5 +1,6 @@
-/* The module limelight_native: loops, tables that call them, and convolutions. */
+/* The module limelight_native: loops, tables that call them, convolutions and normalisation. */
 #define LIMELIGHT_IMPORTS_NUMPY
+#include "columns.h"
 #include "convolution.h"
 #include "loop.h"
 #include "storage.h"
@@ -24,6 +25,12 @@ static PyMethodDef functions[] = {
     {"convolve_filters", convolve_filters, METH_VARARGS,
      "convolve_filters(x, w, y, stride, dilation, pads, threads): writes into w the gradient of the filters, where y is "
      "that of the convolution."},
+    {"column_sums", column_sums, METH_VARARGS,
+     "column_sums(x, h, centre, out, threads): writes into out (parts, 2, width) the sums of the columns of parts of x "
+     "(rows, width): of x; with a centre, second, of (x - centre) ** 2; with h, of h and of h * (x - centre). float32."},
+    {"column_scores", column_scores, METH_VARARGS,
+     "column_scores(x, h, centre, slope, level, factor, out, threads): writes (x - centre) * slope + level into out, "
+     "or with h and a factor (h - that) * factor. float32."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from limelight.core import shapes
+from limelight.core.dtypes import DType
 from limelight.core.tensor import Tensor, TensorLike
 from limelight.errors import ArgumentError, ShapeError
 from limelight.nn.functional._operands import floating, wide, widened
 from limelight.ops.elementwise.powers import rsqrt
+from limelight.ops.nn import batch_norm as ops
 from limelight.ops.nn.standardise import standardise
 from limelight.ops.reduce.statistics import var
 
@@ -99,9 +101,13 @@ def batch_norm_training(
     ([[-1.0], [1.0]], [2.0], [1.0])
     """
     x = floating("batch_norm_training", x)
-    axes = tuple(range(x.ndim - 1))
-    z, mean, variance = standardise(wide(x), axes, epsilon)
-    return _scaled("batch_norm_training", x, z, scale, offset), mean.squeeze(axes), variance.squeeze(axes)
+    z, axes = wide(x), tuple(range(x.ndim - 1))
+    factor, shift = _factor_and_shift("batch_norm_training", x, z.dtype, scale, offset)
+    if factor is not None and shift is not None and axes and factor.shape == shift.shape == x.shape[-1:] != (None,):
+        y, mean, variance = ops.batch_norm_training((z, factor, shift), epsilon)
+        return y.astype(x.dtype), mean, variance
+    z, mean, variance = standardise(z, axes, epsilon)
+    return _scaled(x, z, factor, shift), mean.squeeze(axes), variance.squeeze(axes)
 
 
 def layer_norm(
@@ -134,7 +140,7 @@ def layer_norm(
     """
     x = floating("layer_norm", x)
     z = _standard_scores(wide(x), shapes.axes("layer_norm", x.ndim, axis), epsilon)
-    return _scaled("layer_norm", x, z, scale, offset)
+    return _scaled(x, z, *_factor_and_shift("layer_norm", x, z.dtype, scale, offset))
 
 
 def rms_norm(
@@ -162,7 +168,7 @@ def rms_norm(
     x = floating("rms_norm", x)
     z = wide(x)
     z = z * rsqrt(z.square().mean(shapes.axes("rms_norm", x.ndim, axis), True) + epsilon)
-    return _scaled("rms_norm", x, z, scale, None)
+    return _scaled(x, z, *_factor_and_shift("rms_norm", x, z.dtype, scale, None))
 
 
 def group_norm(
@@ -203,7 +209,7 @@ def group_norm(
         apart = sizes[[0, 0, 0, 0]] * np.array([1, 0, 0, 0]) + sizes[1:-1].prod() * np.array([0, 1, 0, 0])
         apart = apart + np.array([0, 0, groups, channels // groups])  # not -1: there may be no examples
     z = _standard_scores(wide(x).reshape(apart), (1, 3), epsilon).reshape(sizes)
-    return _scaled("group_norm", x, z, scale, offset)
+    return _scaled(x, z, *_factor_and_shift("group_norm", x, z.dtype, scale, offset))
 
 
 def _shape_to_restore(x: Tensor) -> Any:
@@ -216,8 +222,19 @@ def _standard_scores(x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor
     return standardise(x, axes, epsilon)[0]
 
 
-def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: TensorLike | None) -> Tensor:
-    """The normalised `z`, scaled and shifted, in the dtype of `x`.
+def _scaled(x: Tensor, z: Tensor, factor: Tensor | None, shift: Tensor | None) -> Tensor:
+    """The normalised `z`, scaled and shifted, in the dtype of `x`."""
+    if factor is not None:
+        z = z * factor
+    if shift is not None:
+        z = z + shift
+    return z.astype(x.dtype)
+
+
+def _factor_and_shift(
+    name: str, x: Tensor, dtype: DType, scale: TensorLike | None, offset: TensorLike | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Scale and offset in the dtype that is computed in.
 
     Raises ArgumentError for whole numbers in the place of a scale: elsewhere a shape stands there.
     """
@@ -226,14 +243,11 @@ def _scaled(name: str, x: Tensor, z: Tensor, scale: TensorLike | None, offset: T
             f"{name}: the second argument is the scale, a floating tensor or None, got {scale!r}; if that is the shape "
             "that is normalised, leave it out: the last axis is, or those that axis= says"
         )
-    factor, shift = widened(name, scale, z.dtype), widened(name, offset, z.dtype)
-    if factor is not None:
-        _check_broadcasts(name, x, factor)
-        z = z * factor
-    if shift is not None:
-        _check_broadcasts(name, x, shift)
-        z = z + shift
-    return z.astype(x.dtype)
+    parts = widened(name, scale, dtype), widened(name, offset, dtype)
+    for part in parts:
+        if part is not None:
+            _check_broadcasts(name, x, part)
+    return parts
 
 
 def _check_broadcasts(name: str, x: Tensor, part: Tensor) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count
 from limelight.ops._kernel_parts import add_reduce, sum_over, wide
-from limelight.ops._shape_rules import SHORT
+from limelight.ops.nn._columns import is_large, mean_and_variance, row_pieces, scores, sums_of_products
 
 __all__ = ["standardise"]
 
@@ -43,36 +43,6 @@ def _kernel(xp: Any, x: Any, axes: Axes, epsilon: float) -> tuple[Any, Any, Any]
     return y.astype(dtype, copy=False), mean.astype(dtype, copy=False), variance.astype(dtype, copy=False)
 
 
-# NumPy walks over large arrays in pieces that stay in a cache and allocates the result alone: about half the time. The
-# cores share out the pieces, or parts of several where sums of columns are added up.
-
-PIECE: Final = 1 << 16
-"""Elements of a piece."""
-PARTS: Final = 16
-"""Of which each has sums of columns of its own: so many at most, so that few are added up in the end."""
-ROWS: Final = 16
-"""Of a part, at least: the sums are to be less than what is summed."""
-
-
-def _pieces(rows: int, width: int) -> list[slice]:
-    step = max(PIECE // max(width, 1), 1)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
-
-
-def _sums_of_columns(of_piece: Callable[[slice], Any], rows: int, width: int, dtype: Any, sums: int = 1) -> Any:
-    """As many sums as `of_piece` gives for a piece of the rows, in an order that the shape alone decides."""
-    pieces = _pieces(rows, width)
-    count = max(min(PARTS, len(pieces), rows // ROWS), 1)
-    parts = np.zeros((count, sums, width), dtype)
-
-    def add_up(part: int) -> None:
-        for piece in pieces[len(pieces) * part // count : len(pieces) * (part + 1) // count]:
-            parts[part] += of_piece(piece)
-
-    for_each(add_up, range(count), rows * width)
-    return add_reduce(parts, 0)
-
-
 def _flat(x: Any, axes: Axes) -> tuple[Any, bool] | None:
     """`x` as a matrix, and whether its columns are to be standardised, else its rows; None for axes in the middle."""
     n = len(axes)
@@ -84,34 +54,22 @@ def _flat(x: Any, axes: Axes) -> tuple[Any, bool] | None:
 
 
 def _kernel_numpy(xp: Any, x: Any, axes: Axes, epsilon: float) -> Any:
-    flattened = _flat(x, axes) if x.size > PIECE and x.dtype not in SHORT else None
+    flattened = _flat(x, axes) if is_large(x) else None
     if flattened is None:
         return _kernel(xp, x, axes, epsilon)
     flat, columns = flattened
-    y = np.empty_like(flat)
-    mean, variance = _standardise_columns(flat, epsilon, y) if columns else _standardise_rows(flat, epsilon, y)
+    y, mean, variance = _standardise_columns(flat, epsilon) if columns else _standardise_rows(flat, epsilon)
     kept = shapes.reduce(x.shape, axes, True)
     return y.reshape(x.shape), mean.reshape(kept), variance.reshape(kept)
 
 
-def _standardise_columns(x: Any, epsilon: float, y: Any) -> tuple[Any, Any]:
-    """Writes the scores into `y`; mean and variance."""
-    rows, width = x.shape
-    mean = _sums_of_columns(lambda piece: add_reduce(x[piece], 0), rows, width, x.dtype)[0] / rows
-
-    def squares(piece: slice) -> Any:
-        apart = np.subtract(x[piece], mean, out=y[piece])
-        return add_reduce(apart * apart, 0)
-
-    variance = _sums_of_columns(squares, rows, width, x.dtype)[0] / rows
-    scale = 1.0 / np.sqrt(variance + epsilon)
-    for_each(lambda piece: np.multiply(y[piece], scale, out=y[piece]), _pieces(rows, width), x.size)
-    return mean, variance
+def _standardise_columns(x: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    mean, variance = mean_and_variance(x)
+    return scores(x, mean, 1.0 / np.sqrt(variance + epsilon), np.zeros_like(mean)), mean, variance
 
 
-def _standardise_rows(x: Any, epsilon: float, y: Any) -> tuple[Any, Any]:
-    """Writes the scores into `y`; mean and variance."""
-    moments = np.empty((2, len(x)), x.dtype)
+def _standardise_rows(x: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    y, moments = np.empty_like(x), np.empty((2, len(x)), x.dtype)
 
     def compute(piece: slice) -> None:
         mean, variance = moments[0, piece], moments[1, piece]
@@ -120,8 +78,8 @@ def _standardise_rows(x: Any, epsilon: float, y: Any) -> tuple[Any, Any]:
         np.divide(add_reduce(apart * apart, 1), x.shape[1], out=variance)
         apart *= (1.0 / np.sqrt(variance + epsilon))[:, None]
 
-    for_each(compute, _pieces(*x.shape), x.size)
-    return moments[0], moments[1]
+    for_each(compute, row_pieces(*x.shape), x.size)
+    return y, moments[0], moments[1]
 
 
 def _gradient(
@@ -165,34 +123,34 @@ def _backward_kernel(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon
 
 
 def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon: float) -> Any:
-    flattened = _flat(g, axes) if g.size > PIECE and g.dtype not in SHORT else None
+    flattened = _flat(g, axes) if is_large(g) else None
     if flattened is None:
         return _backward_kernel(xp, g, y, variance, axes, epsilon)
     flat, columns = flattened
-    scores, out = y.reshape(flat.shape), np.empty_like(flat)
-    scale = (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
-    n, width = flat.shape
-    if columns:
+    seen, factor = y.reshape(flat.shape), (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
+    gradient = _columns_backward if columns else _rows_backward
+    return gradient(flat, seen, factor).reshape(g.shape)
 
-        def both(piece: slice) -> tuple[Any, Any]:
-            return add_reduce(flat[piece], 0), add_reduce(flat[piece] * scores[piece], 0)
 
-        means = _sums_of_columns(both, n, width, flat.dtype, 2) / n
+def _columns_backward(g: Any, y: Any, factor: Any) -> Any:
+    none = np.zeros_like(factor)
+    total, common = sums_of_products(y, none, g)
+    return scores(y, none, common / len(y), total / len(y), (g, factor))
+
+
+def _rows_backward(g: Any, y: Any, factor: Any) -> Any:
+    out, width = np.empty_like(g), g.shape[1]
 
     def compute(piece: slice) -> None:
-        part, score, out_part = flat[piece], scores[piece], out[piece]
-        if columns:
-            mean, common, factor = means[0], means[1], scale
-        else:
-            mean, common = (add_reduce(z, 1, None, None, True) / width for z in (part, part * score))
-            factor = scale[piece, None]
+        part, score, out_part = g[piece], y[piece], out[piece]
+        mean, common = (add_reduce(z, 1, None, None, True) / width for z in (part, part * score))
         np.multiply(score, common, out=out_part)
         out_part += mean
         np.subtract(part, out_part, out=out_part)
-        out_part *= factor
+        out_part *= factor[piece, None]
 
-    for_each(compute, _pieces(n, width), flat.size)
-    return out.reshape(g.shape)
+    for_each(compute, row_pieces(*g.shape), g.size)
+    return out
 
 
 def _backward_of_scores(g: Tensor, h: Tensor, y: Tensor, variance: Tensor, axes: Axes, epsilon: float) -> Tensor:
