@@ -25,6 +25,7 @@ SOURCE = ROOT / "engine" / "native"
 TABLES = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "stateful_loops", "assignments")
 TESTS = (
     *[f"tests/engine/executors/loops/test_{name}.py" for name in TABLES],
+    "tests/engine/ops/test_native_columns.py",
     "tests/engine/ops/test_native_convolution.py",
 )
 COMPILERS = ("cc", "gcc", "clang", "cl")

@@ -13,9 +13,10 @@ needs no other edit, and a family added needs one line below. The families of `n
 What holds for all blocks (`limelight.core.op` has the fields):
 
 - A gradient rule says by its parameter names what it needs: `g` (the gradient of the output, a tuple where there are
-  several), any input's name, `out`, `<input>_shape`, `<input>_dtype`, any static parameter's name. A tape saves exactly
-  that, and only for inputs that are watched. An op with inputs `"*xs"` has one rule for all, which returns a tuple. A
-  rule may return None for "not connected"; an op without a gradient says why in `why_no_gradient`.
+  several), any input's name, `out` (`out_0`, `out_1`: one of several), `<input>_shape`, `<input>_dtype`, any static
+  parameter's name. A tape saves exactly that, and only for inputs that are watched. An op with inputs `"*xs"` has one
+  rule for all, which returns a tuple. A rule may return None for "not connected"; an op without a gradient says why in
+  `why_no_gradient`.
 - Gradient rules are written with operators and methods of tensors alone. That is why families need not import one
   another; a method whose name begins with an underscore is there for rules of other families.
 - `<input>_shape` is a tuple of ints where all sizes are known, and else a symbolic vector (the op `shape_of`);

@@ -13,7 +13,7 @@ import pytest
 
 from limelight.core import cores
 from limelight.executors.plan import specialised_kernels
-from limelight.ops.nn import standardise
+from limelight.ops.nn import _columns, standardise
 
 
 @pytest.fixture(autouse=True)
@@ -154,14 +154,18 @@ def numbers(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
+@pytest.mark.parametrize("native", [True, False], ids=["native", "NumPy"])
 @pytest.mark.parametrize("axes", [(0,), (1,)], ids=["columns", "rows"])
 @pytest.mark.parametrize("shape", [(9000, 64), (40, 15_000)])
-def test_standard_scores_are_the_same_on_any_number_of_threads(shape, axes, monkeypatch):
+def test_standard_scores_are_the_same_on_any_number_of_threads(shape, axes, native, monkeypatch):
 
+    if not native:
+        monkeypatch.setattr(_columns, "_is_native", lambda x: False)
     x, g = numbers(*shape), numbers(*shape)[::-1]
     found = {}
     for count in (1, 2, 3):
         monkeypatch.setattr(cores, "threads", lambda n=count: n)
+        monkeypatch.setattr(_columns, "threads", lambda n=count: n)
         y, mean, variance = standardise._kernel_numpy(np, x, axes, 1e-5)
         found[count] = (y, mean, variance, standardise._backward_numpy(np, g, y, variance, axes, 1e-5))
     for count in (2, 3):
@@ -173,17 +177,13 @@ def test_standard_scores_are_the_same_on_any_number_of_threads(shape, axes, monk
         np.testing.assert_allclose(mine, true, rtol=2e-6, atol=2e-6)
 
 
-def test_the_sums_of_wide_columns_take_a_small_part_of_the_memory():
-
-    shapes = []
-
-    def sums(piece):
-        shapes.append(piece)
-        return np.ones(100_000, np.float32)
-
-    whole = standardise._sums_of_columns(sums, 8, 100_000, np.float32)
-    assert shapes == [slice(i, i + 1) for i in range(8)]
-    np.testing.assert_array_equal(whole, np.full((1, 100_000), 8))
+def test_the_sums_of_wide_columns_take_a_small_part_of_the_memory(monkeypatch):
+    shapes, zeros = [], np.zeros
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "zeros", lambda shape, dtype: shapes.append(shape) or zeros(shape, dtype))
+        mean, variance = _columns.mean_and_variance(np.ones((40, 100_000), np.float32))
+    assert shapes == [(2, 2, 100_000)] * 2
+    np.testing.assert_array_equal((mean, variance), [np.ones(100_000), np.zeros(100_000)])
 
 
 def test_the_gradient_of_relu_is_the_same_on_any_number_of_threads(monkeypatch):

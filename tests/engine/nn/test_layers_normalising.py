@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -165,3 +167,39 @@ def test_second_derivatives_pass_through_layers_eager_and_staged():
         found.append(outer.gradient(slope, x).numpy())
     assert found[0].any()
     assert np.allclose(*found, rtol=1e-3, atol=1e-4 * np.abs(found[0]).max())
+
+
+def test_a_tape_keeps_of_batch_norm_what_its_gradient_needs_and_no_result() -> None:
+    x, scale, offset = ll.ones((8, 5)), ll.ones(5), ll.ones(5)
+    with ll.GradientTape() as tape:
+        tape.watch([x, scale, offset])
+        ll.nn.batch_norm_training(x, scale, offset)
+    (entry,) = tape.entries
+    assert (entry.op, entry.saved) == ("batch_norm_training", ("xs", "xs_shape", "out_1", "out_2", "epsilon"))
+    assert entry.saved_bytes == 4 * (8 * 5 + 4 * 5)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_gradients_of_batch_norm_are_those_of_standard_scores(order) -> None:
+    rng = np.random.default_rng(0)
+    given = [ll.constant(rng.normal(size=shape)) for shape in ((4, 3, 5), (5,), (5,))]
+
+    def whole(f, order):
+        for _ in range(order - 1):
+            f = functools.partial(lambda f, *z: sum(ll.sum(g * g) for g in ll.grad(f, argnums=(0, 1, 2))(*z)), f)
+        return ll.grad(f, argnums=(0, 1, 2))(*given)
+
+    def as_one(x, scale, offset):
+        y, mean, variance = ll.nn.batch_norm_training(x, scale, offset)
+        return ll.sum(y * y * x) + ll.sum(mean * variance)
+
+    def composed(x, scale, offset):
+        z, mean, variance = ll.nn.standardise(x, (0, 1), 1e-5)
+        return ll.sum((z * scale + offset) ** 2 * x) + ll.sum(mean * variance)
+
+    for one, wanted in zip(whole(as_one, order), whole(composed, order), strict=True):
+        np.testing.assert_allclose(one.numpy(), wanted.numpy(), rtol=1e-7, atol=1e-8)
+    one = ll.vectorize(ll.grad(as_one), in_axes=(0, 0, None))
+    found = one(ll.stack([given[0]] * 2), ll.stack(given[1:]), given[2]).numpy()
+    apart = [ll.grad(composed)(given[0], scale, given[2]).numpy() for scale in given[1:]]
+    np.testing.assert_allclose(found, apart, rtol=1e-7, atol=1e-8)

@@ -135,6 +135,12 @@ def _trained(x, s, o):
     return _standard(x, (0, 1)) * s + o, x.mean((0, 1)), x.var((0, 1))
 
 
+def _trained_gradient(h, x, m, v, s):
+    y = (x - m) / np.sqrt(v + 0.5)
+    inner = h - h.mean((0, 1)) - y * (h * y).mean((0, 1))
+    return inner * s / np.sqrt(v + 0.5), (h * y).sum((0, 1)), h.sum((0, 1))
+
+
 _VARIANCE = Input((2, 1), "positive")
 NORMALISATIONS = [
     Case(
@@ -157,12 +163,28 @@ NORMALISATIONS = [
         lambda h, y, v: (h - h.mean(1, keepdims=True) - y * (h * y).mean(1, keepdims=True)) / np.sqrt(v + 0.5),
         (Input((2, 3)), Input((2, 3)), _VARIANCE),
     ),
-    composed(
+    Case(
+        "batch_norm_training",
         ll.nn.batch_norm_training,
         _trained,
-        Input((2, 2, 3), "distinct"),
-        *(Input((3,)),) * 2,
+        (Input((2, 2, 3), "distinct"), *(Input((3,)),) * 2),
         dtypes=WIDE,
+        note="batch_norm_training",
+    ),
+    Case(
+        "batch_norm_gradient",
+        raw("batch_norm_gradient", 0.5),
+        _trained_gradient,
+        (*(Input((2, 2, 3)),) * 2, Input((3,)), *(CHANNELS,) * 2),
+        dtypes=WIDE,
+    ),
+    composed(
+        lambda x, o: ll.nn.batch_norm_training(x, None, o),
+        lambda x, o: _trained(x, 1.0, o),
+        Input((2, 2, 3), "distinct"),
+        Input((3,)),
+        dtypes=WIDE,
+        name="batch_norm_training",
     ),
     composed(lambda x: ll.nn.moments(x, (0, 1)), lambda x: (x.mean((0, 1)), x.var((0, 1))), X, name="moments"),
     composed(

@@ -232,6 +232,7 @@ _conv: EntryPoint = entry_point(defop(
 
 _transpose: EntryPoint = defop_with_shape(
     "conv_transpose",
+    fresh=True,
     inputs="y w",
     attrs=ATTRS,
     infer=_transpose_infer,
@@ -251,6 +252,7 @@ _transpose: EntryPoint = defop_with_shape(
 
 _filter_gradient: EntryPoint = defop_with_shape(
     "conv_filter_gradient",
+    fresh=True,
     inputs="x y",
     attrs=ATTRS,
     infer=_filter_gradient_infer,

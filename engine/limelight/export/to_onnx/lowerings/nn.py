@@ -108,6 +108,24 @@ def _standardise_gradient(site: Site, g: Var, y: Var, variance: Var, axes: Any, 
     return inner * (like(g, 1) / unary("Sqrt", variance + epsilon))
 
 
+@lowers("batch_norm_training")
+def _batch_norm(site: Site, x: Var, scale: Var, offset: Var, epsilon: float) -> list[Var]:
+    axes = tuple(range(x.ndim - 1))
+    y, centre, variance = _standardise(site, x, axes, epsilon)
+    return [y * scale + offset, squeeze(centre, axes), squeeze(variance, axes)]
+
+
+@lowers("batch_norm_gradient")
+def _batch_norm_gradient(
+    site: Site, g: Var, x: Var, centre: Var, variance: Var, scale: Var, epsilon: float
+) -> list[Var]:
+    axes = tuple(range(x.ndim - 1))
+    root = like(x, 1) / unary("Sqrt", variance + epsilon)
+    y = (x - centre) * root
+    inner = g - (y * mean(g * y, axes, True) + mean(g, axes, True))
+    return [inner * (scale * root), total(g * y, axes, False), total(g, axes, False)]
+
+
 # --- windows
 
 
