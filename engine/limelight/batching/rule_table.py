@@ -249,8 +249,9 @@ def stacked_examples(op: str, rows: Sequence[Tensor]) -> Tensor:
     other = next((x for x in rows if x.shape != shape), None)
     if other is not None:
         raise ShapeError(
-            f"vectorize: {op} gives {shapes.show(shape)} for one example and {shapes.show(other.shape)} for "
-            "another; a batch needs one shape (pad the results), or write a Python loop"
+            f"vectorize: {op} gives {shapes.show(shape)} for one example and {shapes.show(other.shape)} for another, "
+            "and a batch needs one shape: compute as many elements for each, and mask those beyond its own, as in "
+            "ll.where(ll.arange(LARGEST) < n, x, 0); or write a Python loop over the examples"
         )
     stack: Tensor = dispatch.apply(get("stack"), tuple(rows), (0,))
     return stack

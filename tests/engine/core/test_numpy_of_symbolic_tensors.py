@@ -1,4 +1,4 @@
-"""NumPy's functions of symbolic tensors: each works, or says at the user's line what to write.
+"""NumPy's functions of symbolic tensors, and of one example's: each works, or says at the user's line what to write.
 
 Some of them here, all with LIMELIGHT_NUMPY=all.
 """
@@ -51,14 +51,14 @@ OPERANDS = (
 """Ways to call one with a tensor."""
 
 
-def outcome(function: Any, give: Any) -> str:
-    """What becomes of a call in a trace: "" where it works or NumPy refuses arrays, too; else what is wrong."""
+def outcome(function: Any, give: Any, stage: Any) -> str:
+    """What becomes of a call while tracing: "" where it works or NumPy refuses arrays, too; else what is wrong."""
     try:
         function(*give(VALUES))
     except Exception:  # noqa: BLE001  # whatever NumPy says of arrays
         return ""
     try:
-        ll.function(lambda x: (function(*give(x)), x)[1])(ll.constant(VALUES))
+        stage(lambda x: (function(*give(x)), x)[1])(ll.constant(VALUES))
     except LimelightError as error:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
         if ".py line" in error.bare and "test_numpy_of_symbolic_tensors.py line" not in error.bare:
@@ -68,19 +68,28 @@ def outcome(function: Any, give: Any) -> str:
             for word in ("write ", "use ", "give ", "Compute with ll", "with known = ", "sort by ll.")
         ):
             return f"says not what to write: {error.bare}"
-        return "" if frames[-1].filename == __file__ else f"its last line is {frames[-1]}"
+        at_the_line = stage is batched or frames[-1].filename == __file__  # what runs eagerly shows frames to programs
+        return "" if at_the_line else f"its last line is {frames[-1]}"
     except Exception as error:  # noqa: BLE001  # that is what is looked for
         return f"{type(error).__name__}: {str(error)[:200]}"
     return ""
 
 
+def batched(function: Any) -> Any:
+    """A function of one example, called with a batch of one."""
+    return lambda x: ll.vectorize(function)(x[None])
+
+
 @pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
-def test_each_works_or_says_what_to_write() -> None:
+@pytest.mark.parametrize("stage", [ll.function, batched])
+def test_each_works_or_says_what_to_write(stage: Any) -> None:
     wrong = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, function in list(FUNCTIONS.items())[::EVERY]:
-            wrong += [f"{name} {i}: {said}" for i, give in enumerate(OPERANDS) if (said := outcome(function, give))]
+            wrong += [
+                f"{name} {i}: {said}" for i, give in enumerate(OPERANDS) if (said := outcome(function, give, stage))
+            ]
     assert not wrong, "\n".join(wrong)
     assert len(FUNCTIONS) > 300
 
@@ -95,7 +104,22 @@ def test_each_works_or_says_what_to_write() -> None:
         (np.histogram, "write ll.histogram(x)"),
     ],
 )
-def test_what_the_usual_ones_say(call: Any, words: str) -> None:
+@pytest.mark.parametrize("stage", [ll.function, batched])
+def test_what_the_usual_ones_say(stage: Any, call: Any, words: str) -> None:
     with pytest.raises(LimelightError) as caught:
-        ll.function(call)(ll.constant(VALUES))
-    assert words in caught.value.bare  # without the line, which has the words as well
+        stage(call)(ll.constant(VALUES))
+    assert (
+        words.replace("a symbolic tensor", "one example's tensor" if stage is batched else "a symbolic tensor")
+        in caught.value.bare
+    )  # without the line, which has the words as well
+
+
+def test_shapes_and_dtypes_of_one_example_are_known() -> None:
+    def seen(x: ll.Tensor) -> tuple[Any, ...]:
+        known.append((np.ndim(x), np.shape(x), np.size(x), np.result_type(x), np.iscomplexobj(x)))
+        return x * np.size(x, 1)
+
+    known: list[Any] = []
+    for f in (ll.vectorize(seen), ll.function(ll.vectorize(seen)), ll.vectorize(ll.grad(lambda x: ll.sum(seen(x))))):
+        f(ll.constant(VALUES[None]))
+    assert known == [(2, (3, 3), 9, np.float32, False)] * 3

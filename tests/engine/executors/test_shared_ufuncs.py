@@ -125,3 +125,27 @@ def test_tables_take_the_gradient_of_relu_over_large_arrays():
     lines = ["graph g", f"  input %0: {large}  g", f"  input %1: {large}  y", f"  %2: {large} = relu_grad(%0, %1)"]
     graph = parse("\n".join([*lines, f"  %3: {large} = exp(%2)", "  return %3", ""]))
     assert "raises" not in str([line for _, line in loops.code(graph)])
+
+
+OVERLAPPING = {
+    "row": lambda y: y + y[0:1],
+    "last row": lambda y: y[11:] - y,
+    "column": lambda y: y * y[:, 0:1],
+    "shifted": lambda y: y[1:] - y[:-1],
+    "turned": lambda y: y[:10].T + y[:10],
+    "reversed": lambda y: y[::-1] * y,
+    "reshaped": lambda y: y.reshape((10, 12)) * y.reshape((-1,))[:12],
+    "chain": lambda y: ll.tanh(y - y[5]) * y[7] + y,
+}
+
+
+@pytest.mark.parametrize("executor", ["plan", "loops"])
+@pytest.mark.parametrize("program", OVERLAPPING)
+def test_what_overlaps_with_what_is_written_in_place(executor, program, pieces):
+    """NumPy copies such an operand first, but sees a piece of it alone."""
+    x = ll.constant(numbers(12, 10))
+    wanted = OVERLAPPING[program](ll.exp(x)).numpy()
+    with base.chosen.override(executor):
+        found = ll.function(lambda x: OVERLAPPING[program](ll.exp(x)))(x).numpy()
+    assert (found.dtype, found.shape, found.tobytes()) == (wanted.dtype, wanted.shape, wanted.tobytes())
+    assert executor == "loops" or pieces

@@ -98,8 +98,14 @@ SHARES = [
     for shape, axis in (((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2)), ((2, 3), (0, 1)), ((0, 3), (1,)), ((), ()))
 ]
 
+PARTS = [
+    Case("quantile_parts", raw("quantile_parts", "quantile", 4), lambda q: q / 4, (Input(shape, "positive"),))
+    for shape in ((3,), (0,))
+]
+
 CASES = [
     *SHARES,
+    *PARTS,
     *_reduce("sum", ll.sum, np.sum, out="total"),
     *_reduce("prod", ll.prod, np.prod, "positive", out="total"),
     *_reduce("prod", ll.prod, np.prod, "zeros", out="total"),

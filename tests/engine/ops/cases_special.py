@@ -147,6 +147,7 @@ LOGS = [
     *_one("entr", ll.entr, special.entr, "positive"),
     *_two("xlogy", ll.xlogy, special.xlogy, ("zeros", "positive")),
     *_two("xlog1py", ll.xlog1py, special.xlog1py, ("zeros", "positive")),
+    *_two("zero_times", raw("zero_times"), np.multiply, ("zeros", "any"))[:3],
     *_two("zero_over", raw("zero_over"), np.divide, ("zeros", "positive"))[:3],
 ]
 

@@ -31,7 +31,7 @@ WITHIN_THE_STANDARD = (
     "less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum mean minimum "
     "multiply negative nextafter not_equal pack_indices positive reciprocal relu remainder rfft rsqrt sigmoid "
     "sigmoid_cross_entropy sign signbit sin sinh slogdet split sqrt square stack stop_gradient subtract tan tile "
-    "uneven where zero_over "
+    "uneven where zero_over zero_times "
 )
 OPS = frozenset(WITHIN_THE_STANDARD.split())
 

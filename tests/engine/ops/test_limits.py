@@ -94,3 +94,75 @@ def test_logit_at_its_ends() -> None:
     p = 0.3
     slopes = [1 / p + 1 / (1 - p), -1 / p**2 + 1 / (1 - p) ** 2, 2 / p**3 + 2 / (1 - p) ** 3]
     np.testing.assert_allclose(np.ravel(derivatives("logit", [p], "float64")), slopes, rtol=1e-12)
+
+
+@pytest.mark.parametrize("executor", ["step", "plan", "loops"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_a_yes_or_no_that_is_certain_and_right_has_no_loss(dtype: str, executor: str) -> None:
+    logits = ll.constant(np.array([inf, -inf, inf, -inf, inf, -inf, 3.0, math.nan], dtype))
+    labels = ll.constant(np.array([1.0, 0.0, 0.0, 1.0, 0.5, 0.5, 0.25, 0.0], dtype))
+
+    def loss(logits: ll.Tensor, labels: ll.Tensor) -> ll.Tensor:
+        return ll.nn.sigmoid_cross_entropy(logits, labels)
+
+    with ll.config.executor(executor):
+        found = ll.function(loss)(logits, labels).numpy()
+        slopes = ll.function(ll.grad(lambda *given: ll.sum(loss(*given)), argnums=(0, 1)))(logits, labels)
+    np.testing.assert_array_equal(found[[0, 1, 2, 3, 4, 5, 7]], [0.0, 0.0, inf, inf, inf, inf, math.nan])
+    np.testing.assert_allclose(found[6], np.log1p(np.exp(3.0)) - 0.75, rtol=1e-3)
+    np.testing.assert_array_equal(slopes[0].numpy()[:6], [0.0, 0.0, 1.0, -1.0, 0.5, -0.5])
+    np.testing.assert_array_equal(slopes[1].numpy()[:7], np.negative(logits.numpy()[:7]))
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_a_class_that_cannot_be_and_is_not_adds_no_loss(stage: Any) -> None:
+    logits = ll.constant([[0.0, -inf, 1.0], [0.0, -inf, 1.0], [0.0, math.nan, 1.0]])
+    labels = ll.constant([[0.25, 0.0, 0.75], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    found = stage(ll.nn.softmax_cross_entropy)(logits, labels)
+    np.testing.assert_allclose(found.numpy(), [np.log1p(np.e) - 0.75, inf, math.nan], rtol=1e-6)
+    slopes = stage(ll.grad(lambda *given: ll.sum(ll.nn.softmax_cross_entropy(*given)), argnums=(0, 1)))(logits, labels)
+    p = 1 / (1 + np.e)
+    np.testing.assert_allclose(slopes[0].numpy()[:2], [[p - 0.25, 0, 0.25 - p], [p - 0.5, -0.5, 1 - p]], rtol=1e-5)
+    np.testing.assert_allclose(slopes[1].numpy()[:2], [[-np.log(p), inf, -np.log(p) - 1]] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("executor", ["step", "plan", "loops"])
+@pytest.mark.parametrize("order", [3, 1.5, 8, 0.5, -1, -2])
+@pytest.mark.parametrize(("dtype", "scale"), [("float32", 1e30), ("float32", 1e-30), ("float64", 1e200), ("c8", 1e-30)])
+def test_norms_of_numbers_whose_powers_leave_the_range(order: float, dtype: str, scale: float, executor: str) -> None:
+    x = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
+    wanted = np.linalg.norm(x, order, 1)
+    shares = np.sign(x) * (np.abs(x) / wanted[:, None]) ** (order - 1)
+    with ll.config.executor(executor):
+        norm = ll.function(lambda x: ll.linalg.vector_norm(x, axis=1, ord=order))
+        scaled = ll.constant((x * scale).astype(dtype))
+        np.testing.assert_allclose(norm(scaled).numpy() / scale, wanted, rtol=1e-5)
+        slope = ll.function(ll.grad(lambda x: ll.sum(norm(x))))
+        np.testing.assert_allclose(slope(scaled).numpy(), shares, rtol=1e-4)
+
+
+@pytest.mark.parametrize("order", [3, 0.5, -2])
+def test_norms_of_zeros_infinities_and_nothing(order: float) -> None:
+    x = np.array([[0.0, 0.0], [0.0, 1.0], [inf, 1.0], [-inf, inf], [math.nan, 1.0]])
+    with np.errstate(all="ignore"):
+        wanted = np.linalg.norm(x, order, 1)
+    np.testing.assert_array_equal(ll.linalg.vector_norm(x, axis=1, ord=order).numpy(), wanted)
+    assert ll.linalg.vector_norm(ll.zeros((0,)), ord=order).item() == (0.0 if order > 0 else inf)
+    assert ll.linalg.vector_norm(ll.zeros((0, 2)), axis=1, keepdims=True, ord=order).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "limits"),
+    [
+        ("acosh", 1.0, [inf, -inf, inf]),
+        ("atanh", 1.0, [inf, inf, inf]),
+        ("atanh", -1.0, [inf, -inf, inf]),
+        ("asin", 1.0, [inf, inf, inf]),
+        ("acos", -1.0, [-inf, inf, -inf]),
+        ("sqrt", 0.0, [inf, -inf, inf]),
+        ("log1p", -1.0, [inf, -inf, inf]),
+        ("erfinv", 1.0, [inf, inf, inf]),
+    ],
+)
+def test_at_the_ends_of_domains(name: str, at: float, limits: list[float]) -> None:
+    np.testing.assert_array_equal(derivatives(name, [at], "float64"), np.reshape(limits, (3, 1)))

@@ -132,3 +132,40 @@ def test_a_median_between_infinities_and_numbers():
     np.testing.assert_array_equal(ll.median(x, axis=0).numpy(), [*expected, 1.35e308])
     np.testing.assert_array_equal(ll.quantile(x, 0.25, axis=0).numpy(), [*expected, 1.175e308])
     np.testing.assert_array_equal(ll.grad(lambda x: ll.sum(ll.median(x, axis=0)[:2]))(x).numpy()[:, 0], [0.5, 0.5])
+
+
+Q = np.array([0.13, 0.55, 0.27])  # none is at an element
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize("method", ["linear", "midpoint", "hazen"])
+def test_the_parts_of_quantiles_have_gradients(method, axis):
+    """How steep the line between two elements is, times how many there are."""
+    x, q = ll.constant(X[0].astype("float64")), ll.constant(Q)
+
+    def slope(x, q):
+        return ll.grad(lambda q: ll.sum(ll.quantile(x, q, axis, method=method)))(q)
+
+    step = 1e-6
+    more, less = (np.quantile(x.numpy(), Q + d, axis=axis, method=method) for d in (step, -step))
+    wanted = ((more - less) / (2 * step)).reshape(3, -1).sum(-1)
+    staged = ll.function(
+        slope, input_signature=[ll.TensorSpec((None, None), "float64"), ll.TensorSpec((3,), "float64")]
+    )
+    for found in (slope(x, q), ll.function(slope)(x, q), staged(x, q)):
+        np.testing.assert_allclose(found.numpy(), wanted, atol=1e-7)
+    each = ll.vectorize(lambda q: ll.percentile(x, 100.0 * q, axis, method=method))
+    np.testing.assert_allclose(each(q).numpy(), np.quantile(x.numpy(), Q, axis=axis, method=method), rtol=1e-12)
+
+
+def test_a_quantile_at_an_element_is_flat_as_in_jax():
+    assert ll.grad(lambda q: ll.quantile(ll.constant([1.0, 2.0, 4.0]), q))(0.5).item() == 0.0
+    assert ll.grad(lambda q: ll.quantile(ll.constant([1.0, 2.0, 4.0]), [0.1, q])[1])(0.75).item() == 4.0
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+def test_parts_out_of_range_are_refused_when_they_are_known(stage):
+    with pytest.raises(ll.errors.ArgumentError, match=r"percentile: q must be a number from 0 to 100.*got \[101.0\]"):
+        stage(lambda q: ll.percentile(X, q))(ll.constant([101.0]))
+    with pytest.raises(ll.errors.ArgumentError, match=r"or a vector of such, got f32\[1,1\]"):
+        stage(lambda q: ll.quantile(X, q))(ll.ones((1, 1)))

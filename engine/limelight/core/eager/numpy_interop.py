@@ -166,9 +166,14 @@ def _numpy_name(func: Any) -> str:
 
 
 def is_symbolic(*xs: Any) -> bool:
-    """Whether one of them is a tensor of a trace, which has no value."""
+    """Whether one of them is a tensor of a trace, or one example's of a batch, which have no value."""
     symbolic = sys.modules["limelight.staging.symbolic"].SymbolicTensor  # which is built upon this
-    return any(isinstance(x, symbolic) or type(x) in structured for x in xs)
+    return any(isinstance(x, (symbolic, _one_examples())) or type(x) in structured for x in xs)
+
+
+def _one_examples() -> type[Tensor]:
+    handle: type[Tensor] = sys.modules["limelight.batching.batched_tensor"].Batched
+    return handle
 
 
 def _py_func_advice(name: str) -> str:
@@ -196,8 +201,11 @@ def _ours(func: Any) -> str:
 
 
 def _refusal(func: Callable[..., Any], x: Any, what: str = "does not take tensors") -> str:
-    of = f"{what} a symbolic tensor, which has none while it is traced" if what.startswith("needs") else what
-    return f"{_numpy_name(func)} {of}: {_advice(func, x)}"
+    if what.startswith("needs"):
+        batched = isinstance(x, _one_examples())
+        what += " one example's tensor" if batched else " a symbolic tensor, which has none while it is traced"
+        what += ", which are different for each" if batched else ""
+    return f"{_numpy_name(func)} {what}: {_advice(func, x)}"
 
 
 def _as_arrays(given: Any) -> Any:

@@ -157,7 +157,7 @@ def _acosh_gradient(g: Tensor, x: Tensor) -> Tensor:
         return g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()).conj()
     infinite = x == math.inf
     near = infinite.where(2.0, x)
-    return g * infinite.where(0.0, 1.0 / ((near - 1.0).sqrt() * (near + 1.0).sqrt()))
+    return g * infinite.where(0.0, (1.0 / (near - 1.0).sqrt()) * (1.0 / (near + 1.0).sqrt()))
 
 
 _acosh = entry_point(defop(

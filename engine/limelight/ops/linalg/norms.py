@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+import numpy as np
+
 from limelight.core import dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 from limelight.ops._gradient_terms import restore
-from limelight.ops._kernel_parts import sum_over
+from limelight.ops._kernel_parts import largest_over, maximum_reduce, minimum_reduce, sum_over
 from limelight.ops._shape_rules import COMPLEX, SHORT, Axis, axis_attr, reduction
 from limelight.ops.linalg._matrices import check_matrix, real_dtype
 
@@ -34,7 +36,19 @@ def _vector_norm_kernel(xp: Any, x: Any, axis: Axis, keepdims: bool, order: floa
     sizes = abs(x)
     if order == 1:
         return sum_over(xp, sizes, axis, keepdims).astype(dtype)
-    return (sum_over(xp, sizes**order, axis, keepdims) ** (1 / order)).astype(dtype)
+    unit = _unit(xp, sizes, axis, order)
+    norms = sum_over(xp, (sizes / unit) ** order, axis, keepdims) ** (1 / order)
+    return (norms * unit.reshape(norms.shape)).astype(dtype)
+
+
+def _unit(xp: Any, sizes: Any, axis: Axis, order: float) -> Any:
+    """The size that counts most, and 1 where that is 0 or not finite: measured by it, no power leaves the range."""
+    if xp is np:  # which tables know
+        reduce, start = (maximum_reduce, -np.inf) if order > 0 else (minimum_reduce, np.inf)
+        most = reduce(sizes, axis, None, None, True, start)
+    else:
+        most = largest_over(xp, sizes, axis) if order > 0 else -largest_over(xp, -sizes, axis)
+    return xp.where((most > 0) & (most < np.inf), most, 1)
 
 
 def _vector_norm_gradient(g: Tensor, x: Tensor, out: Tensor, axis: Axis, keepdims: bool, order: float) -> Tensor:

@@ -108,7 +108,9 @@ def gate(x: TensorLike, s: TensorLike, /) -> Tensor:
 
 
 def _sigmoid_cross_entropy_kernel(xp: Any, x: Any, z: Any) -> Any:
-    return xp.maximum(x, 0) - x * z + xp.log1p(xp.exp(-xp.abs(x)))
+    """log(1 + exp(-|x|)), and |x| by as much as the label disagrees: where that is 0, x may be infinite."""
+    size, apart = xp.abs(x), xp.where(x > 0, 1 - z, z)
+    return xp.where(apart == 0, 0, size * apart) + xp.log1p(xp.exp(-size))
 
 
 _sigmoid_cross_entropy = entry_point(defop(

@@ -13,7 +13,7 @@ from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._kernel_parts import maximum_reduce, ones, sum_over, wide
-from limelight.ops._shape_rules import SHORT
+from limelight.ops._shape_rules import SHORT, broadcast
 from limelight.ops.index._scatter_add import checked_places
 
 __all__ = ["log_softmax", "softmax", "softmax_cross_entropy"]
@@ -189,6 +189,21 @@ _residual: EntryPoint = entry_point(defop(
 ))  # fmt: skip
 
 
+_zero_times: EntryPoint = entry_point(defop(
+    "zero_times",
+    inputs="x y",
+    infer=broadcast("zero_times"),
+    kernel=lambda xp, x, y: xp.where((x == 0) & (y == y), 0, x * y),  # noqa: PLR0124  # unless y is NaN
+    accepts="floating",
+    vjp={
+        "x": lambda g, y, x_shape: _zero_times(g, y).sum_to(x_shape),
+        "y": lambda g, x, y_shape: _zero_times(x, g).sum_to(y_shape),
+    },
+    maths={"x": "x̄ = z̄ y", "y": "ȳ = x z̄"},
+))  # fmt: skip
+"""x y, and 0 where x is: a class without probability adds nothing to a loss, although its logit be -inf."""
+
+
 def _check_probabilities(logits: Tensor, labels: Tensor) -> None:
     """Raises ShapeError unless there is a probability for each score."""
     if len(labels.shape) != len(logits.shape):
@@ -219,7 +234,7 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, axis: int =
     logits, labels = as_tensor(logits), as_tensor(labels)
     if dtypes.kind(labels.dtype) != "integer":
         _check_probabilities(logits, labels)
-        return -(labels * _log_softmax(logits, axis)).sum(axis)
+        return -_zero_times(labels, _log_softmax(logits, axis)).sum(axis)
     last = shapes.one_axis("softmax_cross_entropy", logits.ndim, axis)
     if last != logits.ndim - 1:
         logits = logits.transpose([*(i for i in range(logits.ndim) if i != last), last])

@@ -9,18 +9,19 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes, shapes
-from limelight.core.op import get
+from limelight.core.eager import entry_point
+from limelight.core.op import defop, get
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops._sample_operands import samples
-from limelight.ops._shape_rules import axis_attr, check_keepdims
+from limelight.ops._shape_rules import axis_attr, check_keepdims, same
 
 __all__ = ["median", "percentile", "quantile"]
 
 
 def quantile(
     x: TensorLike,
-    q: float | Sequence[float],
+    q: float | Sequence[float] | TensorLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -31,7 +32,8 @@ def quantile(
 
     Args:
         x: real; integers and booleans count as float32.
-        q: a number from 0 to 1, or several.
+        q: a number from 0 to 1, or several; or a tensor of them, which has a gradient: how steep the line is between
+            the two elements, 0 on one and where the method takes one.
         axis: the axis, several, or None (the default) for all elements.
         keepdims: whether the axes stay in place with size 1. False.
         method: where a quantile lies that is between two elements: "linear" (the default): on the line between them,
@@ -59,7 +61,7 @@ def quantile(
 
 def percentile(
     x: TensorLike,
-    q: float | Sequence[float],
+    q: float | Sequence[float] | TensorLike,
     /,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
@@ -107,7 +109,9 @@ def median(x: TensorLike, /, axis: int | Sequence[int] | None = None, keepdims: 
 def _quantile(
     name: str, x: TensorLike, q: Any, axis: Any, keepdims: bool, whole: int = 1, method: str = "linear"
 ) -> Tensor:
-    (x,), parts = samples(name, x, accepts="floating"), _parts(name, q, whole)
+    if any(isinstance(one, Tensor) or hasattr(one, "__as_tensor__") for one in (q, *(q if type(q) in _LISTS else ()))):
+        q = as_tensor(q)
+    (x,), parts, rank = samples(name, x, accepts="floating"), _parts(name, q, whole), _rank(q)
     if method not in _METHODS:
         raise ArgumentError(f"{name}: method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}")
     over = shapes.axes(name, x.ndim, axis_attr(axis))
@@ -115,8 +119,8 @@ def _quantile(
     if any(x.shape[i] == 0 for i in over):
         raise ShapeError(f"{name}: {x.spec} has no elements along axis {axis}, and so no {name}")
     quantiles = _between(_joined(x, over).sort(axis=0), parts, method)
-    quantiles = quantiles[0] if np.ndim(q) == 0 else quantiles
-    return quantiles.expand_dims(tuple([np.ndim(q) + i for i in over])) if keepdims and over else quantiles
+    quantiles = quantiles if rank else quantiles[0]
+    return quantiles.expand_dims(tuple([rank + i for i in over])) if keepdims and over else quantiles
 
 
 def _joined(x: Tensor, over: Sequence[int]) -> Tensor:
@@ -133,14 +137,50 @@ def _joined(x: Tensor, over: Sequence[int]) -> Tensor:
     return moved.reshape(get("concat")(np.array([-1], symbolic.dtype), symbolic, axis=0))
 
 
-def _parts(name: str, q: Any, whole: int) -> np.ndarray[Any, Any]:
+_LISTS: Final = (list, tuple)
+
+
+def _rank(q: Any) -> int:
+    return q.ndim if isinstance(q, Tensor) else np.ndim(q)  # NumPy would read the numbers
+
+
+def _parts_numpy(xp: Any, q: Any, name: str, whole: int) -> Any:
+    _check_parts(name, q, whole, q.tolist())
+    return q / whole
+
+
+_tensor_parts = entry_point(defop(
+    "quantile_parts",
+    inputs="q",
+    attrs="name whole",
+    infer=same,
+    kernel=lambda xp, q, name, whole: q / whole,
+    special={"numpy": _parts_numpy},
+    accepts="floating",
+    vjp={"q": lambda g, name, whole: g / whole},
+    maths={"q": "q̄ = ȳ / whole"},
+))  # fmt: skip
+
+
+def _check_parts(name: str, parts: Any, whole: int, given: Any) -> None:
+    if not ((parts >= 0) & (parts <= whole)).all():
+        raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or a vector of such, got {given!r}")
+
+
+def _parts(name: str, q: Any, whole: int) -> Tensor:
+    """`q` as parts of one, a vector in float64."""
+    if isinstance(q, Tensor):
+        if q.ndim > 1 or dtypes.kind(q.dtype) == "complex":
+            raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or a vector of such, got {q.spec}")
+        return _tensor_parts(q.astype(dtypes.float64).reshape((-1,)), name, whole)
     try:
         parts = np.asarray(q, np.float64).reshape(-1)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or several, got {q!r}") from None
-    if np.ndim(q) > 1 or not ((parts >= 0) & (parts <= whole)).all():
+    if _rank(q) > 1:
         raise ArgumentError(f"{name}: q must be a number from 0 to {whole}, or a vector of such, got {q!r}")
-    return parts / whole
+    _check_parts(name, parts, whole, q)
+    return as_tensor(parts / whole)
 
 
 _METHODS: Final = {
@@ -164,12 +204,11 @@ def _weight(method: str, low: Any, weight: Any) -> Any:
     return weight
 
 
-def _between(ordered: Tensor, parts: np.ndarray[Any, Any], method: str) -> Tensor:
-    """The rows at `parts` of the way from the first to the last, in a new first axis."""
+def _between(ordered: Tensor, fractions: Tensor, method: str) -> Tensor:
+    """The rows at `fractions` of the way from the first to the last, in a new first axis."""
     n = ordered.shape[0]
     count: Any = n if n is not None else as_tensor(ordered.sizes()[0]).astype(dtypes.float64)
     alpha, beta = _METHODS[method]
-    fractions = as_tensor(parts)
     place = (
         fractions * (count - 1.0)
         if alpha == beta == 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from limelight.core import shapes
 from limelight.export.to_onnx.arrays import (
     INT64,
     arange,
@@ -23,6 +24,7 @@ from limelight.export.to_onnx.arrays import (
     reshape,
     size,
     sizes,
+    squeeze,
     stack,
     times,
     total,
@@ -247,5 +249,8 @@ def _vector_norm(site: Site, x: Var, axis: Any, keepdims: bool, order: float) ->
         return extreme(length, axis, keepdims, largest=order > 0)
     if order == 0:
         return total(cast(~equal(x, 0), x.dtype), axis, keepdims)
-    powers = site.builder.binary("Pow", length, like(x, order))
-    return site.builder.binary("Pow", total(powers, axis, keepdims), like(x, 1 / order))
+    most = extreme(length, axis, True, largest=order > 0)
+    unit = where((most > 0) & (most < math.inf), most, like(most, 1))
+    powers = site.builder.binary("Pow", length / unit, like(x, order))
+    norms = site.builder.binary("Pow", total(powers, axis, True), like(x, 1 / order)) * unit
+    return norms if keepdims else squeeze(norms, shapes.axes("vector_norm", x.ndim, axis))

@@ -18,6 +18,7 @@ from limelight.export.to_onnx.arrays import (
     equal,
     full,
     gather_elements,
+    is_nan,
     like,
     maximum,
     mean,
@@ -30,6 +31,7 @@ from limelight.export.to_onnx.arrays import (
     transpose,
     unary,
     unsqueeze,
+    where,
 )
 from limelight.export.to_onnx.builder import Var
 from limelight.export.to_onnx.lowerings.elementwise import log1p
@@ -60,7 +62,13 @@ def _gate(site: Site, x: Var, s: Var) -> Var:
 
 @lowers("sigmoid_cross_entropy")
 def _sigmoid_cross_entropy(site: Site, x: Var, z: Var) -> Var:
-    return maximum(x, like(x, 0)) - x * z + log1p(unary("Exp", -unary("Abs", x)))
+    length, apart = unary("Abs", x), where(x > 0, like(z, 1) - z, z)
+    return where(equal(apart, 0), like(x, 0), length * apart) + log1p(unary("Exp", -length))
+
+
+@lowers("zero_times")
+def _zero_times(site: Site, x: Var, y: Var) -> Var:
+    return where(equal(x, 0) & ~is_nan(y), like(x, 0), x * y)
 
 
 def log_softmax(x: Var, axis: int) -> Var:

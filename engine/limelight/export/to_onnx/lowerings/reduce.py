@@ -254,3 +254,8 @@ def _bincount(site: Site, x: Var, minlength: int) -> Var:
     n = reduce("Max", least, (0,)) + 1
     zeros = full(b, [n], 0, INT64)
     return scatter_elements(zeros, numbers, expand(b.constant(1, INT64), shape_of(x)), 0, "add")
+
+
+@lowers("quantile_parts")
+def _quantile_parts(site: Site, q: Var, name: str, whole: int) -> Var:
+    return q / like(q, whole)
