@@ -493,12 +493,12 @@ class _Visitor(ast.NodeVisitor):
                 self.visit(default)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        code = self._code_of(_COMPREHENSIONS[type(node)], node)  # it comes before those of one in `iter`
         self.visit(node.generators[0].iter)
         first, *others = node.generators
         head = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         body = [head, *others, *results]
-        code = self._code_of(_COMPREHENSIONS[type(node)], node)
         if code is not None:
             self.inner.append((code, (body, False)))
         else:

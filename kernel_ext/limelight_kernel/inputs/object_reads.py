@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import io
+import itertools
 import os
 import sys
 import types
@@ -28,6 +29,7 @@ from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, contents, is_users, reads, step
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
+from limelight_kernel.inputs.class_code import METHODS, ClassCode, classes_of
 from limelight_kernel.inputs.contents import CONTAINERS, attributes, is_opened
 from limelight_kernel.inputs.lru_caches import LRU_CACHE, LruCaches
 from limelight_kernel.inputs.pins import HeldPin, Pins, by_value
@@ -174,6 +176,8 @@ class ObjectReads:
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
         self.asks_type = False  # whether the code calls `type(x)`
+        self._classes: dict[type, ClassCode] = {}
+        self._versions = itertools.count(1)  # of their code
         self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
 
     @property
@@ -298,6 +302,16 @@ class ObjectReads:
             if is_users_object(read.value) and _is_descriptor(read.value):  # which may keep values itself
                 yield Way(f"{read.use.chain} by its {type(read.value).__name__}", None, read.value, ())
         yield from self._of_inputs(inputs, written)
+        yield from self._of_classes([*inputs.values(), *[read.value for read in found if read.use.how == "read"]])
+
+    def _of_classes(self, values: list[Any]) -> Iterator[Way]:
+        """The code of the user's classes."""
+        known = self._classes
+        self._classes = {kind: known.get(kind) or ClassCode(kind, self._versions) for kind in classes_of(values)}
+        names = Counter(kind.__name__ for kind in self._classes)
+        for kind, code in self._classes.items():
+            name = kind.__name__ if names[kind.__name__] == 1 else f"{kind.__name__} at {id(kind):#x}"
+            yield Way(f"{METHODS}{name}", None, Setting(code.now), ())
 
     def _of_inputs(self, inputs: Mapping[str, Any], written: Collection[str]) -> Iterator[Way]:
         """What the reader of code takes no notice of."""
