@@ -31,6 +31,7 @@ from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
 from limelight_kernel.inputs.class_code import METHODS, ClassCode, classes_of
 from limelight_kernel.inputs.contents import CONTAINERS, attributes, is_opened
+from limelight_kernel.inputs.kind_questions import KindQuestions, kind_questions
 from limelight_kernel.inputs.lru_caches import LRU_CACHE, LruCaches
 from limelight_kernel.inputs.pins import HeldPin, Pins, by_value
 from limelight_kernel.inputs.portraits import (
@@ -175,7 +176,7 @@ class ObjectReads:
         self.lends: Lends = (Tensor,)  # what travels into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
-        self.asks_type = False  # whether the code calls `type(x)`
+        self.kinds = KindQuestions()  # what the code asks for
         self._classes: dict[type, ClassCode] = {}
         self._versions = itertools.count(1)  # of their code
         self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
@@ -258,7 +259,7 @@ class ObjectReads:
     def _look(self, inputs: Mapping[str, Any], written: Collection[str]) -> None:
         """Reads the code."""
         self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
-        self.consumed, self.asks_type = None, False
+        self.consumed, self.kinds = None, KindQuestions()
         self._compared.clear()
         self._changed_by_runs.clear()
         ways: dict[str, Way] = {}
@@ -272,7 +273,7 @@ class ObjectReads:
         owners = {id(x): name for name, x in inputs.items() if not isinstance(x, _BY_VALUE)}
         found = list(reads(self._body, inputs, {**self._namespace, **inputs}))
         called = Counter((read.code, read.use.chain) for read in found if read.use.how == "call")
-        self.asks_type = any(read.value is type and read.use.how == "call" for read in found)
+        self.kinds = kind_questions(found, vars(self._body)["python_function"].__code__.co_filename)
         for read in found:
             if read.use.how != "read" or read.value is MISSING:
                 continue

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -84,6 +85,17 @@ def execute(
     lost = {name: x.why for name, x in doubtful.items() if name not in sometimes}
     flags = {name: x.assigned for name, x in sometimes.items()}
     return Made(assigned, deleted, result, flags, lost, frozenset(deletes))
+
+
+@contextlib.contextmanager
+def standing_in(modules: Iterable[dict[str, Any]], answers: Mapping[str, Any]) -> Iterator[None]:
+    """A block in which these stand for builtins in the globals of modules, too, but for names of their own."""
+    with contextlib.ExitStack() as stack:
+        for names in modules:
+            put = {name: x for name, x in answers.items() if name not in names}
+            stack.enter_context(_Borrowed(names, put))
+            names.update(put)
+        yield
 
 
 def _run(shell: InteractiveShell, cell: Cell) -> Any:

@@ -347,7 +347,7 @@ class StagedCell(Function):
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
-        self._body.lent, self._body.asks_type = self._object_reads.lent, self._object_reads.asks_type
+        self._body.lent, self._body.kinds = self._object_reads.lent, self._object_reads.kinds
         refuse_consumed(self._object_reads.consumed)
         parts = self._parts_read(values)
         same, shared = sharing(values, parts)
@@ -553,7 +553,7 @@ class StagedCell(Function):
             if not self._object_reads.changed_by_runs:  # else what tracing does, each run does
                 warn_of(self.effects(), self.warnings, self.cell.filename, self._besides.ran)
             if (template := self._templates.get(entry)) is not None:
-                self._trace_warnings.tell(template, self._body.originals, self.compared)
+                self._trace_warnings.tell(template, self._body.originals, self.compared, self._body.kinds)
             self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)
 
     def _describe(self, entry: Any) -> None:
