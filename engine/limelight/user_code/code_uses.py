@@ -21,6 +21,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 
 from limelight.user_code.definitions import current_stamp, definition_of, first_line, known_stamp
+from limelight.user_code.instruction_uses import mentions
 
 _RUN_EACH_TIME: Final = frozenset(["py_func", "deferred"])
 _MOST_KNOWN: Final = 4096
@@ -137,7 +138,16 @@ def _read(code: CodeType, body: Sequence[ast.stmt] | None) -> Uses:
             return uses
     except (_ChangedError, RecursionError):
         pass
-    return Uses((Use("unknown", Chain("local", code.co_name), code.co_firstlineno),))
+    return _by_instructions(code)
+
+
+def _by_instructions(code: CodeType) -> Uses:
+    """What can be told without a source: that it is not known, and the names that the code looks up."""
+    uses = [Use("unknown", Chain("local", code.co_name), code.co_firstlineno)]
+    for one in mentions(code):
+        chain = Chain(one.root, one.name, tuple([(".", name) for name in one.attributes]))
+        uses += [Use(how, chain, one.line) for how in ("read", "call") if how == "read" or one.is_called]
+    return Uses(tuple(uses), tuple([(inner, _by_instructions(inner)) for inner in _codes_in(code)]))
 
 
 def _check_globals(code: CodeType, nodes: Iterable[ast.AST], uses: Uses) -> None:

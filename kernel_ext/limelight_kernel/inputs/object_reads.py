@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 import io
 import itertools
+import operator
 import os
 import sys
 import types
@@ -172,6 +173,7 @@ class ObjectReads:
         self._ways: tuple[Way, ...] = ()
         self._types: tuple[type, ...] | None = None
         self._names: tuple[str, ...] = ()
+        self._objects: dict[str, Any] = {}  # inputs that lead on, but for containers
         self._last: dict[str, Any] = {}
         self.lends: Lends = (Tensor,)  # what travels into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
@@ -193,13 +195,27 @@ class ObjectReads:
 
     def __call__(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> dict[str, Any]:
         """Arguments that stand for what is read through `inputs`, by paths; the code assigns the names `written`."""
-        if self._types == tuple(map(type, inputs.values())) and self._names == tuple(inputs):
+        if (
+            self._types == tuple(map(type, inputs.values()))
+            and self._names == tuple(inputs)
+            and all(map(operator.is_, map(inputs.__getitem__, self._objects), self._objects.values()))
+        ):
             now = self._arguments(inputs)
             if _are_alike(now, self._last):
                 return now
         self._look(inputs, written)
         self._last = self._arguments(inputs)
         return self._last
+
+    def look_again(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> bool:
+        """Reads the code anew, before a trace; says whether it gets at other places now, in containers, say."""
+        before = self._ways
+        self._look(inputs, written)
+        pairs = zip(before, self._ways, strict=False)
+        if len(before) == len(self._ways) and all(x.label == y.label and x.start is y.start for x, y in pairs):
+            self._ways = before
+            return False
+        return True
 
     @property
     def changed_by_runs(self) -> tuple[str, ...]:
@@ -262,6 +278,11 @@ class ObjectReads:
         self.consumed, self.kinds = None, KindQuestions()
         self._compared.clear()
         self._changed_by_runs.clear()
+        self._objects = {
+            name: x
+            for name, x in inputs.items()
+            if _may_lead_on(x) and not isinstance(x, type) and nest.opened(x) is None
+        }
         ways: dict[str, Way] = {}
         if any(map(_may_lead_on, inputs.values())):
             for way in self._found(inputs, written):

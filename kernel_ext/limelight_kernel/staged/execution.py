@@ -36,6 +36,26 @@ class Made:
     deletable: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call of a staged cell.
+
+    `made` is what it made (None when it was only traced), `entry` the trace it used, `hit` whether the cache had it.
+    """
+
+    made: Made | None
+    entry: Any
+    hit: bool
+    seconds: float
+
+
+def converted(cell: Cell) -> Converted:
+    """What runs a cell with control flow on tensors staged."""
+    from limelight.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
+
+    return converted_cell(cell.tree, cell.filename)
+
+
 def execute(
     shell: InteractiveShell,
     cell: Cell,
