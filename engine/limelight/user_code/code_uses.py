@@ -21,6 +21,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 
 from limelight.user_code.definitions import current_stamp, definition_of, first_line, known_stamp
+from limelight.user_code.instruction_uses import mentions
 
 _RUN_EACH_TIME: Final = frozenset(["py_func", "deferred"])
 _MOST_KNOWN: Final = 4096
@@ -137,7 +138,16 @@ def _read(code: CodeType, body: Sequence[ast.stmt] | None) -> Uses:
             return uses
     except (_ChangedError, RecursionError):
         pass
-    return Uses((Use("unknown", Chain("local", code.co_name), code.co_firstlineno),))
+    return _by_instructions(code)
+
+
+def _by_instructions(code: CodeType) -> Uses:
+    """What can be told without a source: that it is not known, and the names that the code looks up."""
+    uses = [Use("unknown", Chain("local", code.co_name), code.co_firstlineno)]
+    for one in mentions(code):
+        chain = Chain(one.root, one.name, tuple([(".", name) for name in one.attributes]))
+        uses += [Use(how, chain, one.line) for how in ("read", "call") if how == "read" or one.is_called]
+    return Uses(tuple(uses), tuple([(inner, _by_instructions(inner)) for inner in _codes_in(code)]))
 
 
 def _check_globals(code: CodeType, nodes: Iterable[ast.AST], uses: Uses) -> None:
@@ -493,12 +503,12 @@ class _Visitor(ast.NodeVisitor):
                 self.visit(default)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        code = self._code_of(_COMPREHENSIONS[type(node)], node)  # it comes before those of one in `iter`
         self.visit(node.generators[0].iter)
         first, *others = node.generators
         head = ast.comprehension(first.target, ast.Constant(None), first.ifs, first.is_async)  # `iter` is read by now
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         body = [head, *others, *results]
-        code = self._code_of(_COMPREHENSIONS[type(node)], node)
         if code is not None:
             self.inner.append((code, (body, False)))
         else:

@@ -23,6 +23,7 @@ from limelight.explain.retracing.key_diff import Change
 from limelight.staging.key_parts import Part, TensorPart, ValuePart
 from limelight.user_code import source_line
 from limelight_kernel.explain.side_effects import base_name
+from limelight_kernel.inputs.class_code import METHODS
 from limelight_kernel.line.options import Options
 
 _CHANGING = frozenset(["mutation", "global write"])
@@ -65,7 +66,9 @@ def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callab
         if changed
         else []
     )
-    return dataclasses.replace(miss, fixes=fixes, advice=" ".join(map(_changed_by_cell, own)) or miss.advice)
+    edited = bool(miss.changes) and all(change.path.startswith(METHODS) for change in miss.changes)
+    advice = " ".join(map(_changed_by_cell, own)) or ("Other code needs a trace of its own." if edited else miss.advice)
+    return dataclasses.replace(miss, fixes=fixes, advice=advice)
 
 
 def _changed_by_cell(effect: Any) -> str:

@@ -14,6 +14,10 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Variable
 from limelight_kernel.inputs.input_keys import MANY, PLAIN
 from limelight_kernel.inputs.sharing import sharing
 
@@ -21,10 +25,12 @@ _OTHER_WAYS: Final = frozenset(["globals", "locals", "vars", "eval", "exec", "ge
 _SAME_ELEMENTS: Final = frozenset(["sorted", "reversed", "set", "list", "tuple"])
 _BUILTINS: Final = frozenset([*_SAME_ELEMENTS, "enumerate", "zip", "len"])
 _CONTAINERS: Final = frozenset([list, tuple, set, frozenset])
+_PARTS: Final = PLAIN | {Tensor, Variable, np.ndarray}
+"""What may stand there: nothing that leads on."""
 
 
 class Keys(NamedTuple):
-    """Where keys come from: written in the cell, inputs, the elements of inputs, by names that loops give them."""
+    """Where keys come from: written in the cell, inputs, the elements of inputs, by names that the cell binds."""
 
     written: tuple[Hashable, ...] = ()
     inputs: tuple[str, ...] = ()
@@ -69,13 +75,15 @@ def keys_read(tree: ast.Module) -> Mapping[str, Keys]:
 def parts_read(
     values: Mapping[str, Any], keys: Mapping[str, Keys], helpers: Collection[str] = ()
 ) -> dict[str, dict[Any, Any]]:
-    """What a cell finds in large dictionaries, of which it reads these keys, where plain values stand there.
+    """What a cell finds in large dictionaries, of which it reads these keys, where plain values or tensors stand there.
 
     Nothing of what helper functions read, nor of what takes its keys from containers that may change by another name.
 
     >>> reads = {"d": Keys((7, "other")), "e": Keys((1,)), "f": Keys(elements=("k",))}
     >>> parts_read({"d": dict.fromkeys(range(100), 0.5), "e": {1: 2}, "f": dict.fromkeys("ab" * 70), "k": ["a"]}, reads)
     {'d': {7: 0.5}}
+    >>> parts_read({"d": {i: np.ones(2) for i in range(100)}}, {"d": Keys((7,))})
+    {'d': {7: array([1., 1.])}}
     """
     keys = {name: x for name, x in keys.items() if not {name, *x.elements}.intersection(helpers)}
     large = {name: x for name in keys if type(x := values.get(name)) is dict and len(x) >= MANY}
@@ -85,7 +93,7 @@ def parts_read(
         if read is None or len(read) * 2 > len(x):
             continue
         part = {key: x[key] for key in read if key in x}
-        if PLAIN.issuperset(map(type, part.values())):
+        if _PARTS.issuperset(map(type, part.values())):
             parts[name] = part
     if any(keys[name].elements for name in parts):
         _, shared = sharing(values, parts)
@@ -113,6 +121,7 @@ class _Origins:
     mentions: Counter[str]
     bound: set[str] = field(default_factory=set)
     _loops: dict[str, list[ast.expr]] = field(default_factory=dict)  # what a name goes over, of names that only do that
+    _once: dict[str, ast.expr] = field(default_factory=dict)  # what the only assignment of a name gives it
     _harmless: Counter[str] = field(default_factory=Counter)  # mentions that leave a container as it is
 
     def __post_init__(self) -> None:
@@ -127,11 +136,14 @@ class _Origins:
                 self._harmless.update(_name(node.value))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
                 self._harmless.update(_name(node.args[0]) if node.args else ())
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1:
+                self._once[node.targets[0].id] = node.value
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 targets[node.id] += 1
             elif not isinstance(node, ast.Name):
                 targets.update(dict.fromkeys(_bound(node), 2))  # an argument, a definition: anything
         self._loops = {name: overs for name, overs in self._loops.items() if len(overs) == targets[name]}
+        self._once = {name: value for name, value in self._once.items() if targets[name] == 1}
 
     def of(self, node: ast.expr) -> Keys | None:
         """Where the value of an expression comes from; None where that is not known."""
@@ -145,6 +157,10 @@ class _Origins:
             return None
         if node.id in self._loops:
             keys = self._all(map(self._elements, self._loops[node.id]))
+            return keys and keys | Keys(loops=(node.id,))
+        if (value := self._once.pop(node.id, None)) is not None:  # not for `k = k`
+            keys = self.of(value)
+            self._once[node.id] = value
             return keys and keys | Keys(loops=(node.id,))
         return None if node.id in self.bound else Keys(inputs=(node.id,))
 

@@ -12,6 +12,7 @@ import dis
 import functools
 import inspect
 import itertools
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType, SimpleNamespace
@@ -24,6 +25,8 @@ from limelight.core.variable import Resource, Variable
 from limelight.staging.function import Function
 from limelight.user_code.names_read import contents
 
+EVALUATE = frozenset(["eval", "exec"])
+"""Builtins by which text leads to names, told with the names that are read."""
 MOST_OBJECTS = 200  # that one value is looked through for functions
 MOST_MEMBERS = 200  # a class with more of them is no helper written in a cell
 MOST_LAYERS = 20  # a wrapper that wraps itself must not hang the cell
@@ -49,17 +52,19 @@ def reads_of(value: object, namespace: Mapping[str, Any]) -> frozenset[str]:
             names |= set(getattr(x, "reads", ()))  # a staged cell's
         for function in _functions(x, namespace):
             names |= global_loads(function.__code__)
-    return frozenset(name for name in names if name in namespace)
+    return frozenset(name for name in names if name in namespace or name in EVALUATE)
 
 
 @functools.lru_cache(maxsize=1024)
 def global_loads(code: CodeType) -> frozenset[str]:
-    """The names that `code`, or a function or class inside it, looks up among its globals."""
+    """The names that `code`, or a function or class inside it, looks up among its globals, or may evaluate."""
     names = {
         instruction.argval
         for instruction in dis.get_instructions(code)
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
     }
+    if not EVALUATE.isdisjoint(names):
+        names.update(*[re.findall(r"[^\W\d]\w*", text) for text in code.co_consts if isinstance(text, str)])
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= global_loads(constant)

@@ -13,7 +13,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource, Variable
 from limelight_kernel.cell.compiled_cell import Cell
 from limelight_kernel.inputs.cell_names import Names, analyse
-from limelight_kernel.inputs.helper_reads import reads_of
+from limelight_kernel.inputs.helper_reads import EVALUATE, reads_of
 
 _DATA = (Tensor, Resource, np.ndarray, np.generic)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -45,6 +45,9 @@ class NamesRead:
                 mentioned = frozenset[str]().union(*[_names_in(x) for x in texts if isinstance(x, str)])
                 self._names.reads.update({x: x for x in mentioned - {*self._names.reads, *self._names.writes}})
             self._by_helpers = frozenset(name for _, reads in self._met.values() for name in reads)
+            if not self._evaluates and not EVALUATE.isdisjoint(self._by_helpers):
+                self._evaluates, self._names = True, None
+                return self()
         return self._names
 
     def look_again(self) -> None:
@@ -92,7 +95,7 @@ def _looks_names_up(node: ast.AST) -> bool:
     """Whether it is code by which text leads to names: `eval(text)`, `globals()[text]`, `text.format(**locals())`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
-    return node.func.id in ("eval", "exec") or (node.func.id in ("globals", "locals", "vars") and not node.args)
+    return node.func.id in EVALUATE or (node.func.id in ("globals", "locals", "vars") and not node.args)
 
 
 def _names_in(text: str) -> frozenset[str]:

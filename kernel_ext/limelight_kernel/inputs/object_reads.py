@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import enum
 import io
+import itertools
+import operator
 import os
 import sys
 import types
@@ -28,7 +30,9 @@ from limelight.user_code.code_uses import Chain
 from limelight.user_code.names_read import MISSING, Read, contents, is_users, reads, step
 from limelight.user_code.source_line import Source
 from limelight_kernel.cell.compiled_cell import StagedSyntaxError
+from limelight_kernel.inputs.class_code import METHODS, ClassCode, classes_of
 from limelight_kernel.inputs.contents import CONTAINERS, attributes, is_opened
+from limelight_kernel.inputs.kind_questions import KindQuestions, kind_questions
 from limelight_kernel.inputs.lru_caches import LRU_CACHE, LruCaches
 from limelight_kernel.inputs.pins import HeldPin, Pins, by_value
 from limelight_kernel.inputs.portraits import (
@@ -169,11 +173,14 @@ class ObjectReads:
         self._ways: tuple[Way, ...] = ()
         self._types: tuple[type, ...] | None = None
         self._names: tuple[str, ...] = ()
+        self._objects: dict[str, Any] = {}  # inputs that lead on, but for containers
         self._last: dict[str, Any] = {}
         self.lends: Lends = (Tensor,)  # what travels into the graph
         self.lent: dict[str, Lent] = {}  # those that do in this call
         self.consumed: Consumed | None = None
-        self.asks_type = False  # whether the code calls `type(x)`
+        self.kinds = KindQuestions()  # what the code asks for
+        self._classes: dict[type, ClassCode] = {}
+        self._versions = itertools.count(1)  # of their code
         self._changed_by_runs: set[str] = set()  # labels of objects of Python's library that methods change
 
     @property
@@ -188,13 +195,27 @@ class ObjectReads:
 
     def __call__(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> dict[str, Any]:
         """Arguments that stand for what is read through `inputs`, by paths; the code assigns the names `written`."""
-        if self._types == tuple(map(type, inputs.values())) and self._names == tuple(inputs):
+        if (
+            self._types == tuple(map(type, inputs.values()))
+            and self._names == tuple(inputs)
+            and all(map(operator.is_, map(inputs.__getitem__, self._objects), self._objects.values()))
+        ):
             now = self._arguments(inputs)
             if _are_alike(now, self._last):
                 return now
         self._look(inputs, written)
         self._last = self._arguments(inputs)
         return self._last
+
+    def look_again(self, inputs: Mapping[str, Any], written: Collection[str] = ()) -> bool:
+        """Reads the code anew, before a trace; says whether it gets at other places now, in containers, say."""
+        before = self._ways
+        self._look(inputs, written)
+        pairs = zip(before, self._ways, strict=False)
+        if len(before) == len(self._ways) and all(x.label == y.label and x.start is y.start for x, y in pairs):
+            self._ways = before
+            return False
+        return True
 
     @property
     def changed_by_runs(self) -> tuple[str, ...]:
@@ -254,9 +275,14 @@ class ObjectReads:
     def _look(self, inputs: Mapping[str, Any], written: Collection[str]) -> None:
         """Reads the code."""
         self._types, self._names = tuple(map(type, inputs.values())), tuple(inputs)
-        self.consumed, self.asks_type = None, False
+        self.consumed, self.kinds = None, KindQuestions()
         self._compared.clear()
         self._changed_by_runs.clear()
+        self._objects = {
+            name: x
+            for name, x in inputs.items()
+            if _may_lead_on(x) and not isinstance(x, type) and nest.opened(x) is None
+        }
         ways: dict[str, Way] = {}
         if any(map(_may_lead_on, inputs.values())):
             for way in self._found(inputs, written):
@@ -268,7 +294,7 @@ class ObjectReads:
         owners = {id(x): name for name, x in inputs.items() if not isinstance(x, _BY_VALUE)}
         found = list(reads(self._body, inputs, {**self._namespace, **inputs}))
         called = Counter((read.code, read.use.chain) for read in found if read.use.how == "call")
-        self.asks_type = any(read.value is type and read.use.how == "call" for read in found)
+        self.kinds = kind_questions(found, vars(self._body)["python_function"].__code__.co_filename)
         for read in found:
             if read.use.how != "read" or read.value is MISSING:
                 continue
@@ -298,6 +324,16 @@ class ObjectReads:
             if is_users_object(read.value) and _is_descriptor(read.value):  # which may keep values itself
                 yield Way(f"{read.use.chain} by its {type(read.value).__name__}", None, read.value, ())
         yield from self._of_inputs(inputs, written)
+        yield from self._of_classes([*inputs.values(), *[read.value for read in found if read.use.how == "read"]])
+
+    def _of_classes(self, values: list[Any]) -> Iterator[Way]:
+        """The code of the user's classes."""
+        known = self._classes
+        self._classes = {kind: known.get(kind) or ClassCode(kind, self._versions) for kind in classes_of(values)}
+        names = Counter(kind.__name__ for kind in self._classes)
+        for kind, code in self._classes.items():
+            name = kind.__name__ if names[kind.__name__] == 1 else f"{kind.__name__} at {id(kind):#x}"
+            yield Way(f"{METHODS}{name}", None, Setting(code.now), ())
 
     def _of_inputs(self, inputs: Mapping[str, Any], written: Collection[str]) -> Iterator[Way]:
         """What the reader of code takes no notice of."""

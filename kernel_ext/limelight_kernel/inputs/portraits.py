@@ -17,7 +17,6 @@ import io
 import itertools
 import operator
 import os
-import sys
 import threading
 import types
 import weakref
@@ -31,7 +30,8 @@ from limelight.core import dtypes
 from limelight.core.tensor import Tensor
 from limelight.core.variable import Resource
 from limelight.errors import LimelightError
-from limelight.user_code.names_read import defaults_of, is_users
+from limelight.user_code.names_read import defaults_of
+from limelight_kernel.inputs.class_code import is_users_class
 from limelight_kernel.inputs.contents import WEAK, is_opened
 
 PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
@@ -317,13 +317,7 @@ def _of_table(value: Any) -> tuple[Any, ...] | None:
 
 def is_users_object(value: object) -> bool:
     """Whether `value` is of a class that the user has written, or a mere namespace."""
-    kind = type(value)
-    if isinstance(value, _NAMESPACES):
-        return True
-    if kind.__module__ == "__main__":
-        return True
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return file is not None and is_users(file) and not kind.__module__.startswith("limelight")
+    return isinstance(value, _NAMESPACES) or is_users_class(type(value))
 
 
 def _attributes(value: object) -> tuple[Any, ...]:

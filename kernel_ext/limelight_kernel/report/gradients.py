@@ -28,7 +28,8 @@ from limelight_kernel.inputs.portraits import becomes_tensor
 from limelight_kernel.inputs.variable_names import name_variables
 from limelight_kernel.line.arguments import did_you_mean
 from limelight_kernel.report.listing import wrapped
-from limelight_kernel.staged.staged_cell import Run, StagedCell
+from limelight_kernel.staged.execution import Run
+from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.static_forms import Table, text_table
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from limelight_kernel.report.result import StageResult
-from limelight_kernel.staged.staged_cell import Run, StagedCell
+from limelight_kernel.staged.execution import Run
+from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.static_forms import Table, text_table
 from limelight_widgets.format import counted, seconds_text
 

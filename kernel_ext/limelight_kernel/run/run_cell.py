@@ -17,8 +17,9 @@ from limelight_kernel.report.result import StageResult
 from limelight_kernel.report.surprises import StrictError, check_strict
 from limelight_kernel.report.timing import Times, measure
 from limelight_kernel.run.bindings import check_bindings
+from limelight_kernel.staged.execution import Run
 from limelight_kernel.staged.session import Session
-from limelight_kernel.staged.staged_cell import Run, StagedCell
+from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_kernel.tracebacks import runs_cells, trim
 
 runs_cells(__file__)

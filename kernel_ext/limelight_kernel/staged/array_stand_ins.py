@@ -9,6 +9,7 @@ What the cell leaves of them in the notebook is an array after each run (`recipe
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -23,7 +24,7 @@ from limelight.core.op import get
 from limelight.core.tensor import Tensor, array_stand_ins, new_uid
 from limelight.errors import DTypeError
 from limelight.staging.symbolic import SymbolicTensor
-from limelight.user_code import operand_text
+from limelight.user_code import operand_text, source_line
 from limelight_kernel.staged import array_memory
 
 _PLAIN: Final = (
@@ -57,7 +58,21 @@ _LIKE_OURS: Final = {
 """Functions of NumPy's that are no ufuncs, and the ops that take the same."""
 
 
-class SymbolicArray(SymbolicTensor):
+class _OfItsKind:
+    """What code of the user's gets for `x.__class__`, which `isinstance` and patterns ask as well: NumPy's class."""
+
+    __slots__ = ()
+
+    def _kind(self: Any) -> Any:
+        asking = sys._getframe(1).f_code  # code of NumPy's, or of the library, must not take it for an array
+        file = asking.co_filename
+        own = source_line.is_library_file(file) or source_line.is_installed(file) or source_line.is_numpys(asking)
+        return type(self) if own else type(self.meant)
+
+    __class__: Any = property(_kind, vars(object)["__class__"].__set__)
+
+
+class SymbolicArray(_OfItsKind, SymbolicTensor):
     """Stands for an array of NumPy's, or for what is computed of such alone."""
 
     __slots__ = ()

@@ -226,14 +226,16 @@ class BorrowedState:
         assert parts is not None, "what the tracer passes has the structure of what it was given"
         if id(x) in self._replaced:  # another name for it: what is in it stands for the originals already
             return self._replaced[id(x)][1]
-        kind = parts[0]
+        kind, keys, children = parts[0], parts[1], list(parts[2])
+        if kind is dict and len(node[1]) < len(keys):  # of a large one the tracer passes what the code reads
+            keys, children = node[1], [x[key] for key in node[1]]
         filled = [
             self._fill(child, other, place.then(_step(kind, key)))
-            for key, child, other in zip(parts[1], list(parts[2]), node[2], strict=True)
+            for key, child, other in zip(keys, children, node[2], strict=True)
         ]
-        if all(one is other for one, other in zip(filled, parts[2], strict=True)):
+        if all(one is other for one, other in zip(filled, children, strict=True)):
             return x
-        new = self._filled(x, parts[1], filled, traced, place)
+        new = self._filled(x, keys, filled, traced, place)
         self._replaced[id(x)] = x, new
         if new is not x:
             self.stand_ins[id(new)] = new, place, x

@@ -29,13 +29,14 @@ from limelight_kernel.inputs.array_changes import (
     shared,
 )
 from limelight_kernel.inputs.input_keys import goes_into_graph
+from limelight_kernel.inputs.kind_questions import KindQuestions
 from limelight_kernel.inputs.lru_caches import LruCaches
 from limelight_kernel.inputs.portraits import Lent
 from limelight_kernel.inputs.written_only import OnlyWritten
 from limelight_kernel.staged import array_memory, notebook_lock
 from limelight_kernel.staged.array_aliases import ByMemory, Reached
 from limelight_kernel.staged.borrowed_state import BorrowedState, Place
-from limelight_kernel.staged.execution import Converted, Made, execute
+from limelight_kernel.staged.execution import Converted, Made, execute, standing_in
 from limelight_kernel.staged.identities import questions
 from limelight_kernel.staged.recipes import UNASSIGNED, ArrayResult, Recipe, RecipeBook, Result, Run
 from limelight_kernel.staged.type_questions import answers
@@ -207,7 +208,7 @@ class Body(threading.local):
         self.questions = questions(cell.tree)
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
-        self.asks_type = False  # whether the code asks what type something is
+        self.kinds = KindQuestions()  # what the code asks for the kind of what it is given
         self.python_function = as_function(cell, shell.user_ns)  # what explanations read
         self.__limelight_written__ = Written(
             cell.tree.body, cell.filename, "cell", shell.user_ns, converted is not None
@@ -245,8 +246,9 @@ class Body(threading.local):
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
-                asked = {} if self._converted else answers(self.asks_type)  # converted code asks functions of its own
-                made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, asked)
+                asked = {} if self._converted else answers(self.kinds.of_type)  # converted code has its own
+                with standing_in(self.kinds.modules, asked):
+                    made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, asked)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             self._refuse_aliases(template, state)
             refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -33,6 +34,26 @@ class Made:
     sometimes: Mapping[str, Any] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
     deletable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call of a staged cell.
+
+    `made` is what it made (None when it was only traced), `entry` the trace it used, `hit` whether the cache had it.
+    """
+
+    made: Made | None
+    entry: Any
+    hit: bool
+    seconds: float
+
+
+def converted(cell: Cell) -> Converted:
+    """What runs a cell with control flow on tensors staged."""
+    from limelight.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
+
+    return converted_cell(cell.tree, cell.filename)
 
 
 def execute(
@@ -84,6 +105,17 @@ def execute(
     lost = {name: x.why for name, x in doubtful.items() if name not in sometimes}
     flags = {name: x.assigned for name, x in sometimes.items()}
     return Made(assigned, deleted, result, flags, lost, frozenset(deletes))
+
+
+@contextlib.contextmanager
+def standing_in(modules: Iterable[dict[str, Any]], answers: Mapping[str, Any]) -> Iterator[None]:
+    """A block in which these stand for builtins in the globals of modules, too, but for names of their own."""
+    with contextlib.ExitStack() as stack:
+        for names in modules:
+            put = {name: x for name, x in answers.items() if name not in names}
+            stack.enter_context(_Borrowed(names, put))
+            names.update(put)
+        yield
 
 
 def _run(shell: InteractiveShell, cell: Cell) -> Any:

@@ -8,7 +8,6 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -49,24 +48,15 @@ from limelight_kernel.staged.array_stand_ins import is_refusal_of_out
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.cell_guards import HITS, CellGuards, Found, Surroundings
-from limelight_kernel.staged.execution import Converted, Made
+from limelight_kernel.staged.execution import Made, Run, converted
 from limelight_kernel.staged.identities import identities
 from limelight_kernel.staged.trace_effects import TraceEffects
 from limelight_kernel.staged.trace_warnings import VALUE_NEEDED, VARIABLES_MADE, TraceWarnings
 from limelight_widgets.format import counted
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A call of a staged cell.
-
-    `made` is what it made (None when it was only traced), `entry` the trace it used, `hit` whether the cache had it.
-    """
-
-    made: Made | None
-    entry: Any
-    hit: bool
-    seconds: float
+class _LookedAgainError(Exception):
+    """What the code reads through objects has been found anew: the call is to be looked up again."""
 
 
 class StagedCell(Function):
@@ -90,7 +80,7 @@ class StagedCell(Function):
         self.warnings = CellWarnings(cell.filename)
         self._shell = shell
         lru_caches = LruCaches()
-        self._body = Body(shell, cell, _converted(cell) if options.autograph else None, lru_caches)
+        self._body = Body(shell, cell, converted(cell) if options.autograph else None, lru_caches)
         self._names_read = NamesRead(shell, cell)
         self._written_only = written_only(cell.tree)
         self._keys_read = keys_read(cell.tree)
@@ -106,6 +96,7 @@ class StagedCell(Function):
         self._besides = TraceEffects(cell.filename, self._pins, self._object_reads)
         self.uncounted: Any = None  # a trace whose next use is its first: it was made to be looked at before
         self._templates: weakref.WeakKeyDictionary[Any, OutputTemplate] = weakref.WeakKeyDictionary()
+        self._may_look_again = False  # whether a trace that is to be made begins with finding what the code reads
         self._changes_arrays = False  # whether a trace does, so that hits ask whether these share memory
         super().__init__(
             self._body,
@@ -178,7 +169,7 @@ class StagedCell(Function):
     ) -> Run:
         """A call that is looked up by its key, and traced if need be."""
         __tracebackhide__ = True
-        overrides = self._named(args, inputs) if args else inputs
+        overrides, looked_again = self._named(args, inputs) if args else inputs, False
         while True:
             since = len(notebook_lock.tracers)
             taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
@@ -190,10 +181,13 @@ class StagedCell(Function):
                 if taken:
                     notebook_lock.give_back()
             try:
+                self._may_look_again = not looked_again
                 done = self._run(values, sent, run, values if changed is None else {**values, **changed})
                 if done.hit and run and changed is None and done.entry.hits >= HITS:
                     self._guard(args, inputs, names, values, sent, done.entry)
                 return done
+            except _LookedAgainError:
+                looked_again = True
             except NameError as error:
                 if not self._may_read_after_all(error.name, values):
                     raise
@@ -347,7 +341,7 @@ class StagedCell(Function):
         specs = dict(self.options.specs)
         closed_over = variables_in(values[name] for name in self.through)
         through_objects = self._object_reads(values, self._body.writes)
-        self._body.lent, self._body.asks_type = self._object_reads.lent, self._object_reads.asks_type
+        self._body.lent, self._body.kinds = self._object_reads.lent, self._object_reads.kinds
         refuse_consumed(self._object_reads.consumed)
         parts = self._parts_read(values)
         same, shared = sharing(values, parts)
@@ -491,6 +485,15 @@ class StagedCell(Function):
         used = self._body.used or next((entry for entry, before in hits if entry.hits != before), None)
         return used or self.trace_cache[-1], self.trace_count == traced, tensors
 
+    def _trace(self, call: Any, asked: Key, run: bool) -> Any:
+        """A new trace; its key tells what the code reads through the objects that there are now."""
+        __tracebackhide__ = True
+        if self._may_look_again:
+            self._may_look_again = False
+            if self._object_reads.look_again(self._body.originals, self._body.writes):
+                raise _LookedAgainError
+        return super()._trace(call, asked, run)
+
     def _trace_body(self, call: Any, creation: Any) -> Any:
         """A trace; of a cell that may have effects besides, the lines that run are noted."""
         __tracebackhide__ = True
@@ -553,7 +556,7 @@ class StagedCell(Function):
             if not self._object_reads.changed_by_runs:  # else what tracing does, each run does
                 warn_of(self.effects(), self.warnings, self.cell.filename, self._besides.ran)
             if (template := self._templates.get(entry)) is not None:
-                self._trace_warnings.tell(template, self._body.originals, self.compared)
+                self._trace_warnings.tell(template, self._body.originals, self.compared, self._body.kinds)
             self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)
 
     def _describe(self, entry: Any) -> None:
@@ -590,9 +593,3 @@ class StagedCell(Function):
 def _is_busy() -> bool:
     """Whether an interpreter, a scope or a listener is active that wants more than a count of what has run."""
     return len(active) != len(kept) + len(tapes_told)
-
-
-def _converted(cell: Cell) -> Converted:
-    from limelight.autograph import converted_cell  # noqa: PLC0415  # it brings a library that few cells need
-
-    return converted_cell(cell.tree, cell.filename)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from limelight.explain import SideEffect
 from limelight_kernel.cell.cell_warnings import CellWarnings
 from limelight_kernel.cell.statements import line_of_binding, line_of_mention, line_of_step
+from limelight_kernel.inputs.kind_questions import KindQuestions
 from limelight_kernel.staged.cell_body import OutputTemplate
 from limelight_kernel.staged.type_questions import unanswered
 
@@ -38,12 +39,14 @@ class TraceWarnings:
         self._warnings = warnings
         self._changed: Counter[str] = Counter()  # how many traces have changed an attribute that is a number
 
-    def tell(self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str]) -> None:
-        """Warns of what a trace has made; `inputs` and what is `compared` at each call are the cell's."""
+    def tell(
+        self, template: OutputTemplate, inputs: Mapping[str, Any], compared: Collection[str], kinds: KindQuestions
+    ) -> None:
+        """Warns of what a trace has made; `inputs`, what is `compared` at each call and asked for are the cell's."""
         self._tell_of_counters(template, inputs, compared)
         self._tell_of_lost_names(template)
         self._tell_of_numbers(template)
-        self._tell_of_kinds(inputs)
+        self._tell_of_kinds(inputs, kinds)
 
     def tell_of_forgotten(self, paths: Iterable[str], through: Mapping[str, str]) -> None:
         """Warns of functions that remember tensors in a plain cell, and not in this one; `through` has helpers."""
@@ -99,9 +102,9 @@ class TraceWarnings:
                 line,
             )
 
-    def _tell_of_kinds(self, inputs: Mapping[str, Any]) -> None:
+    def _tell_of_kinds(self, inputs: Mapping[str, Any], kinds: KindQuestions) -> None:
         """Questions for the class of what a symbolic tensor stands for."""
-        for asks, of, line in unanswered(self._tree, inputs):
+        for asks, of, line in unanswered(self._tree, inputs, kinds.patterns):
             self._warnings.warn_once(
                 ("kind", asks),
                 f"`{asks}` asks for the class of what may be {of}, for which a symbolic tensor stands while this cell "

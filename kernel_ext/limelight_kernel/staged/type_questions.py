@@ -1,14 +1,14 @@
-"""`isinstance`, `hasattr`, `type` as a cell's code finds them while it is traced: stand-ins are what they stand for.
+"""`isinstance`, `hasattr`, `getattr`, `type` in a cell's code while it is traced: stand-ins are what they stand for.
 
 An array of NumPy's among the inputs is a tensor in the trace, and a helper that asks `isinstance(x, np.ndarray)` would
-go the other way. These names stand in the notebook for the time of a trace, where helpers find them as well.
+go the other way. For the time of a trace these names stand in the notebook, and in the user's modules that ask.
 """
 
 from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.tensor import Tensor
 from limelight.staging.symbolic import SymbolicTensor
+from limelight.user_code import source_line
+from limelight.user_code.source_line import Source
 from limelight_kernel.staged.array_stand_ins import SymbolicArray
 
 
@@ -27,6 +29,13 @@ def is_instance(x: Any, kinds: Any) -> bool:
 def has_attribute(x: Any, name: str) -> bool:
     """As `hasattr`, of what a stand-in for an array means."""
     return hasattr(x.meant if type(x) is SymbolicArray else x, name)
+
+
+def get_attribute(x: Any, name: str, *default: Any) -> Any:
+    """As `getattr`, of what a stand-in for an array means: it has no attributes that an array lacks."""
+    if type(x) is SymbolicArray and not hasattr(x.meant, name):
+        return getattr(x.meant, name, *default)  # which raises NumPy's own error
+    return getattr(x, name, *default)
 
 
 def type_of(x: Any) -> type:
@@ -75,19 +84,26 @@ _TYPE: Final = _Type()
 
 def answers(asks_type: bool) -> dict[str, Any]:
     """The names that stand in the notebook while a cell is traced; `type` only where code asks it."""
-    asked = {"isinstance": is_instance, "hasattr": has_attribute}
+    asked = {"isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute}
     return {**asked, "type": _TYPE} if asks_type else asked
 
 
-def unanswered(tree: ast.Module, inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Code that is answered of a stand-in, as it asks in other ways: what asks, what of, and the line, 0 for none."""
+def unanswered(
+    tree: ast.Module, inputs: Mapping[str, Any], patterns: Iterable[Source] = ()
+) -> Iterator[tuple[str, str, int]]:
+    """Code that is answered of a stand-in, as it asks in other ways: what asks, what of, and the line, 0 for none.
+
+    `patterns` are those for tensors in helpers.
+    """
     arrays = any(isinstance(leaf, np.ndarray) for x in inputs.values() for leaf in nest.leaves_of(x))
     for node in ast.walk(tree):
         of = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
-        if isinstance(of, ast.Name) and isinstance(inputs.get(of.id), Tensor | np.ndarray):
-            yield f"{of.id}.__class__", "a tensor or an array", of.lineno
-        if arrays and isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in ("np.ndarray", "ll.Tensor"):
+        if isinstance(of, ast.Name) and isinstance(inputs.get(of.id), Tensor):
+            yield f"{of.id}.__class__", "a tensor", of.lineno
+        if arrays and isinstance(node, ast.MatchClass) and ast.unparse(node.cls) == "ll.Tensor":
             yield f"case {ast.unparse(node)}", "an array", node.lineno
+    for line in patterns if arrays else ():
+        yield line.text, f"an array{source_line.at(line)}", 0
     for name, x in inputs.items():
         registered = getattr(x, "registry", None) if isinstance(x, types.FunctionType) else None
         if arrays and registered and not {np.ndarray, Tensor}.isdisjoint(registered):

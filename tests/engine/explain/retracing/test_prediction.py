@@ -137,4 +137,6 @@ def test_what_cannot_be_read_is_named() -> None:
     assert asked(f, x).notes == ()  # it would trace
     f(x)
     names["S"] = 3.0
-    assert asked(f, x).notes == ("What `helper` (<string> line 1) reads is not known: its source cannot be read.",)
+    changed, unknown = asked(f, x).notes
+    assert changed == "It would not see that `S` (global) was 2.0 then and is 3.0 now."  # which its instructions tell
+    assert unknown == "What `helper` (<string> line 1) reads is not known: its source cannot be read."
