@@ -30,6 +30,12 @@ def test_one_output_holds_the_cell_the_graph_and_their_static_forms(notebook):
     assert graph is notebook("kept.graph.widget").value
 
 
+def test_all_groups_of_fused_ops_are_counted_though_the_first_few_are_listed(notebook):
+    (shown,) = notebook("%%stage\ny = [ll.tanh(ll.sum(x) * float(k) + 2.0) for k in range(14)]").shown
+    assert "14 groups of fused ops" in shown.data["text/html"]
+    assert 0 < shown.data["text/html"].count("<li>group ") < 14
+
+
 def test_static_and_text_have_no_widget(notebook):
     for flag in ("--static", "--text"):
         (shown,) = notebook(f"%%stage {flag}\ny = x + 1").shown

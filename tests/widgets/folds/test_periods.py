@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from limelight_widgets.folds import periods
 from limelight_widgets.folds.periods import Run, runs
 
 
@@ -37,6 +38,16 @@ def test_runs_are_repeats_and_do_not_overlap(text):
         pattern = text[run.start : run.start + run.period]
         assert text[run.start : run.stop] == pattern * run.count
     assert all(one.stop <= other.start for one, other in pairwise(found))
+
+
+@given(st.text("abc", max_size=60), st.sampled_from([0, 2, 9]))
+@example("aab" * 5 + "b" + "ab" * 5, 2)
+def test_a_look_at_all_positions_at_once_passes_over_no_run(text, least):
+    def worth(run: Run) -> bool:
+        return run.count * run.period >= least
+
+    never_twice = range(periods._LONG)  # which makes it so long that it pays
+    assert runs([*text, *never_twice], worth) == runs(text, worth)
 
 
 class Counted(str):

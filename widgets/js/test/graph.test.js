@@ -169,6 +169,17 @@ test("small pictures are laid out at once, without the worker", async () => {
   assert.equal(layouts.reason, "");
 });
 
+test("a picture that was laid out to find what can be seen is not laid out again, and supersedes others", async () => {
+  const state = example("network");
+  const { picture, drawing, manner } = firstSight(state, 0, { width: 800, height: 600 });
+  assert.equal(drawing.boxes.size, picture.boxes.length);
+  const layouts = new Layouts(async () => (_picture, _sizes, _manner, signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("superseded")))));
+  const before = layouts.of("a", chain(500), sizes(chain(500)));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.equal(await layouts.of("b", picture, new Map(), manner, drawing), drawing);
+  assert.equal(await before, null);
+});
+
 test("finding by word and by field", () => {
   const state = example("network");
   assert.deepEqual(find(state, 0, "matmul"), [0]);

@@ -9,7 +9,7 @@ import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
 import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
-import { line } from "../src/tables/sparkline.js";
+import { line, momentAt } from "../src/tables/sparkline.js";
 import { extend, filtered } from "../src/tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../src/tables/virtual-list.js";
 import { unpack } from "../src/wire.js";
@@ -225,4 +225,11 @@ test("rules as formulae", () => {
   assert.equal(shown("Iₙ₋₁(x)"), "mrow(msub(mi(I) mrow(mi(n) mo(-) mn(1))) mo(() mi(x) mo()))");
   assert.equal(shown("ȳ (1 - y²)"), "mrow(mover(mi(y) mo(¯)) mo(() mn(1) mo(-) msup(mi(y) mn(2)) mo()))");
   assert.equal(shown("a⁻ᴴ x̄"), "mrow(msup(mi(a) mrow(mo(-) mi(H))) mover(mi(x) mo(¯)))");
+});
+
+test("a timeline's last moment says what lives now, others the most that there was", () => {
+  const device = { live: 10, history: [0, 400, 30], history_seconds: 2 };
+  assert.equal(momentAt(device).words, "now: 10 B");
+  assert.equal(momentAt(device, 0.5).words, "1 s ago: 400 B");
+  assert.deepEqual(momentAt({ live: 7, history: [], history_seconds: 0 }), { last: 0, at: 0, ago: 0, words: "now: 7 B" });
 });

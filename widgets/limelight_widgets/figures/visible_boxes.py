@@ -117,7 +117,8 @@ class Table(NamedTuple):
 
     `groups` are those of the nodes, -1 for none; `hidden` and `folded` say which nodes have no box in any picture and
     in a folded one; `makers` and `places` are the node that makes each value, -1 for an input, and its place among what
-    that gives; `wires` are node, place among its inputs, value and maker of everything that is read.
+    that gives; `wires` are node, place among its inputs, value and maker of everything that is read; `members` are, for
+    a folded picture or not, by innermost group those of its nodes that have a box, filled in by `of_group`.
     """
 
     groups: list[int]
@@ -126,6 +127,17 @@ class Table(NamedTuple):
     makers: list[int]
     places: list[int]
     wires: list[tuple[int, int, int, int]]
+    members: dict[bool, dict[int, list[int]]]
+
+    def of_group(self, folded: bool) -> dict[int, list[int]]:
+        """By innermost group the nodes that have a box in a picture that is `folded` or not."""
+        if folded not in self.members:
+            members = self.members[folded] = dict[int, list[int]]()
+            without_box = self.folded if folded else self.hidden
+            for index, (boxless, group) in enumerate(zip(without_box, self.groups, strict=True)):
+                if not boxless:
+                    members.setdefault(group, []).append(index)
+        return self.members[folded]
 
 
 def _table(graph: State) -> Table:
@@ -134,7 +146,7 @@ def _table(graph: State) -> Table:
     for index, node in enumerate(nodes):
         count = len(node.get("out", ()))
         makers += (index,) * count
-        places += range(count)
+        places += (0,) if count == 1 else range(count)
     hidden = ["inline" in node for node in nodes]
     return Table(
         [node.get("group", -1) for node in nodes],
@@ -143,6 +155,7 @@ def _table(graph: State) -> Table:
         makers,
         places,
         [(i, k, value, makers[value]) for i, node in enumerate(nodes) for k, value in enumerate(node.get("in", ()))],
+        {},
     )
 
 
@@ -192,27 +205,23 @@ class _Builder:
         entered: list[_Instance] = []
         seen: set[str] = set()
         names = {group: f"{instance.path}g{hiding}" for group, hiding in closed.items() if hiding >= 0}
-        boxes, nodes, table = instance.boxes, graph["nodes"], self._table(instance.graph)
+        nodes, table = graph["nodes"], self._table(instance.graph)
         without_box = table.folded if self.folded else table.hidden
-        for index, (boxless, group) in enumerate(zip(without_box, table.groups, strict=True)):
-            if boxless:
-                boxes.append("")
+        boxes = instance.boxes = [
+            "" if boxless else names.get(group, "") for boxless, group in zip(without_box, table.groups, strict=True)
+        ]
+        for index in _with_boxes(table.of_group(self.folded), names):  # hidden: most nodes of a large graph are
+            group, node = table.groups[index], nodes[index]
+            if group in names:
+                self._add_closed(instance, closed[group], frames, more)
                 continue
-            if group in names:  # hidden: most nodes of a large graph are
-                name = names[group]
-                boxes.append(name)
-                if name not in seen:
-                    seen.add(name)
-                    self._add_closed(instance, closed[group], frames, more)
-                continue
-            node = nodes[index]
             if index in rounds:
-                instance.boxes.append(f"{instance.path}g{group}+")
+                boxes[index] = f"{instance.path}g{group}+"
                 self._add_rest(instance, group, frames[group], rounds[index], seen)
                 continue
             name = f"{instance.path}n{index}"
             inside = self._open_call(instance, index, node, name, frames[group])
-            instance.boxes.append("" if inside else name)
+            boxes[index] = "" if inside else name
             if not inside:
                 parent = hulls.get((node.get("fused", 0), group), frames[group])
                 lane, path = node.get("lane", ""), node.get("path", "")
@@ -435,6 +444,18 @@ class _Builder:
                     if output < len(outputs):
                         waiting.append((callee, outputs[output]))
         return sources
+
+
+def _with_boxes(members: Mapping[int, Sequence[int]], names: Mapping[int, str]) -> list[int]:
+    """The nodes that have a box of their own, and the first one of each closed group (`names`), in order."""
+    first: dict[str, int] = {}
+    visible: list[int] = []
+    for group, nodes in members.items():
+        if group in names:
+            first[names[group]] = min(nodes[0], first.get(names[group], nodes[0]))
+        else:
+            visible += nodes
+    return sorted([*visible, *first.values()])
 
 
 def is_variable(given: State) -> bool:

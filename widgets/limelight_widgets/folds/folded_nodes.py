@@ -16,6 +16,7 @@ PASSED_THROUGH = frozenset({
     "astype", "reshape", "identity", "broadcast_to", "expand_dims", "squeeze", "transpose", "matrix_transpose", "sum_to"
 })  # fmt: skip
 READS = frozenset({"read_variable"})
+_FOLDING = PASSED_THROUGH | READS
 MOST_TAGS = 12  # on one node
 MOST_OF_LIST = 3  # elements of a list of tensors that have boxes
 
@@ -37,9 +38,9 @@ def fold(graph: State, lanes: Sequence[str], readers: Sequence[Sequence[int]], m
     told = [k for k, given in enumerate(inputs) if _is_variable(given) or _list(given) in lists]
     names = {k: f"{inputs[k]['name']} {_short(inputs[k]['spec'])}" for k in told}
     for number, index in enumerate(makers):
-        if index < 0:
+        node = nodes[index] if index >= 0 else None
+        if node is None or (node["kind"] != "constant" and node["op"] not in _FOLDING):  # nearly all
             continue
-        node = nodes[index]
         readers_of = readers[number]
         if any("calls" in nodes[k] for k in readers_of):  # an opened call shows where its inputs come from
             continue

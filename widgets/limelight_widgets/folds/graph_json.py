@@ -41,6 +41,8 @@ class Describer:
         self._waiting: list[tuple[int, Any]] = []
         self._specs: dict[int, str] = {}
         self._stacks: dict[tuple[int, str], list[list[object]]] = {}
+        self._alike: dict[Any, State] = {}  # of plain nodes, what those of one op, spec and line have in common
+        self._begins: dict[int, tuple[int, int]] = {}  # by the identity of a described stack
         self._alive: list[Any] = []  # keeps ids unique while describing
 
     def graph(self, graph: Any, names: Names = NO_NAMES, *, optimised: bool = False) -> int:
@@ -86,9 +88,10 @@ class Describer:
         nodes = []
         for node in graph.nodes:
             described = self._node(node, number, graph.name)
-            described["names"] = [f"%{len(number) + k}" for k in range(len(node.outputs))]
+            names = described["names"] = []
             nodes.append(described)
             for value in node.outputs:
+                names.append(f"%{len(number)}")
                 number[id(value)] = len(number)
         outputs = [number[id(value)] for value in graph.outputs]
         _write_constants(nodes, len(graph.inputs), outputs)
@@ -100,10 +103,22 @@ class Describer:
         self._graphs[index] = described
 
     def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
+        """A node; of those without parameters a huge graph has few kinds, which are described once."""
+        outputs = node.outputs
+        if len(outputs) != 1 or node.params or node.device or not node.inputs:
+            return self._described_node(node, number, function)
+        key = (id(node.op), id(outputs[0].spec), id(node.stack), function)
+        alike = self._alike.get(key)
+        if alike is None:
+            alike = self._alike[key] = self._described_node(node, number, function)
+            self._alive.append(node)
+        return alike | {"in": [number[id(value)] for value in node.inputs]}
+
+    def _described_node(self, node: Any, number: Mapping[int, int], function: str) -> State:
         op, called = str(node.op), node.functions
         if rule := getattr(node.op, "rule", ""):
             self._rules[op] = rule
-        described: State = {"op": op, "kind": _kind(node)}
+        described: State = {"op": op, "kind": _kind(node, op)}
         if node.inputs:
             described["in"] = [number[id(value)] for value in node.inputs]
         if node.outputs:
@@ -145,8 +160,11 @@ class Describer:
         stack = node.get("stack")
         if not stack:
             return -1, 0
-        index, line = stack[0][0], stack[0][1]
-        return index, self._excerpts.statement(index, line)
+        begin = self._begins.get(id(stack))
+        if begin is None:  # stacks are shared, and kept
+            index, line = stack[0][0], stack[0][1]
+            begin = self._begins[id(stack)] = index, self._excerpts.statement(index, line)
+        return begin
 
 
 def _is_among(value: Any, called: Sequence[Any]) -> bool:
@@ -187,18 +205,22 @@ def _fusions(graph: Any, nodes: Sequence[State]) -> list[State]:
 
 def _write_constants(nodes: list[State], inputs: int, outputs: list[int]) -> None:
     """Marks constants as `inline`, and gives those that read them `operands` such as "(·, 2.0)"."""
-    readers: dict[int, list[State]] = {}
+    number, writable = inputs, {}
     for node in nodes:
-        for value in node.get("in", ()):
-            readers.setdefault(value, []).append(node)
-    number, texts = inputs, {}
-    for node in nodes:
-        text = next(iter(node.get("attrs", {}).values()), "")
-        short = 0 < len(text) <= INLINE_WIDTH and not text.endswith("]")
-        writable = node["kind"] == "constant" and short and number not in outputs
-        if writable and number in readers and all(_has_room(reader) for reader in readers[number]):
-            node["inline"], texts[number] = True, text
+        if node["kind"] == "constant":
+            text = next(iter(node.get("attrs", {}).values()), "")
+            if 0 < len(text) <= INLINE_WIDTH and not text.endswith("]") and number not in outputs:
+                writable[number] = node, text
         number += len(node.get("out", ()))
+    readers: dict[int, list[State]] = {}
+    for node in nodes if writable else ():
+        for value in node.get("in", ()):
+            if value in writable:
+                readers.setdefault(value, []).append(node)
+    texts = {}
+    for number, (node, text) in writable.items():
+        if number in readers and all(_has_room(reader) for reader in readers[number]):
+            node["inline"], texts[number] = True, text
     for reader in (reader for number in texts for reader in readers[number]):
         reader["operands"] = f"({', '.join(texts.get(value, '·') for value in reader['in'])})"
 
@@ -267,11 +289,11 @@ def _number_text(number: Any) -> str:
     return f"{float(number):.6g}" if fraction else str(number)
 
 
-def _kind(node: Any) -> str:
+def _kind(node: Any, op: str) -> str:
     if hasattr(node, "error"):
         return "error"
     if node.functions:
         return "call"
-    if str(node.op) == "constant":
+    if op == "constant":
         return "constant"
     return _KIND_OF_EFFECT.get(getattr(node.op, "effect", None) or "", "op")

@@ -84,7 +84,9 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
         node["lane"] = place.lane
     fold(state, [place.lane for place in where], readers, makers)
     folded = [node.get("folded_into", -1) for node in nodes]
-    inputs = [[k for k in row if k < 0 or "inline" not in nodes[k]] for row in inputs]
+    inline = {k for k, node in enumerate(nodes) if "inline" in node}
+    if inline:
+        inputs = [[k for k in row if k not in inline] for row in inputs]
     known: dict[Any, tuple[int, int]] = {}
     facts = Facts(
         where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
@@ -140,6 +142,10 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
     `known` has those of nodes that were like this one.
     """
     op, out, stack = node["op"], node.get("out", ()), node.get("stack")
+    plain = "attrs" not in node and "operands" not in node and "calls" not in node
+    alike = (op, id(out), id(stack), node["lane"]) if plain else None  # both are shared, and kept by the nodes
+    if alike in known:
+        return known[alike]
     line = (stack[0][0], stack[0][1]) if stack else None
     attrs = str(node["attrs"]) if "attrs" in node else ""
     calls = tuple([name for _, name in node["calls"]]) if "calls" in node else ()
@@ -154,6 +160,8 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
             ranks = []
         loose = hash(common) if node["kind"] == "variable" and op not in READS else 0
         signature = known[key] = loose, hash((common, *ranks, _NUMBER.sub("#", node.get("operands", ""))))
+    if alike is not None:
+        known[alike] = signature
     return signature
 
 
@@ -315,6 +323,8 @@ def _crossings(
     """What crosses from forward to backward by pair of groups, heaviest first; and the bytes saved of each node."""
     pairs: dict[tuple[int, int], State] = {}
     saved: dict[int, int] = {}
+    if not any(place.lane == "backward" for place in where):
+        return [], saved
     values = [value for node in graph.nodes for value in node.outputs]
     for number, value in enumerate(values, start=len(state["inputs"])):
         maker = makers[number]
@@ -341,11 +351,14 @@ def _sum_up(
     """Counts ops and bytes of each group, those inside included."""
     for group in groups:
         group["ops"] = group["bytes"] = group["saved"] = 0
-    for node, innermost in enumerate(tree.of):
-        if innermost >= 0:
-            groups[innermost]["ops"] += folded[node] < 0
-            groups[innermost]["bytes"] += made[node] if folded[node] < 0 else 0
-            groups[innermost]["saved"] += saved.get(node, 0)
+    for innermost, into, size in zip(tree.of, folded, made, strict=True):
+        if innermost >= 0 > into:
+            group = groups[innermost]
+            group["ops"] += 1
+            group["bytes"] += size
+    for node, size in saved.items():
+        if tree.of[node] >= 0:
+            groups[tree.of[node]]["saved"] += size
     for index in range(len(groups) - 1, -1, -1):  # those inside come after those around
         parent = groups[index]["parent"]
         if parent >= 0:

@@ -182,6 +182,11 @@ class GroupTree:
         """The lane that it is in."""
         return self.groups[child.at].lane if child.is_group else self.facts.places[child.at].lane
 
+    def lanes_of(self, children: Iterable[Child]) -> list[Lane]:
+        """The lanes that children are in."""
+        groups, places = self.groups, self.facts.places
+        return [groups[at].lane if is_group else places[at].lane for is_group, at in children]
+
     # At the end
 
     def sort(self) -> None:
@@ -203,9 +208,14 @@ class GroupTree:
 
     def count_nodes(self) -> None:
         """Notes the size of each group, and its last node."""
+        sizes, last = [0] * len(self.groups), [0] * len(self.groups)
         for node, innermost in enumerate(self.of):
-            group = innermost
-            while group != ROOT:
-                self.groups[group].size += 1
-                self.groups[group].last = max(self.groups[group].last, node)
-                group = self.groups[group].parent
+            if innermost != ROOT:
+                sizes[innermost] += 1
+                last[innermost] = node
+        for index in range(len(self.groups) - 1, -1, -1):  # those inside come after those around
+            group, parent = self.groups[index], self.groups[index].parent
+            group.size, group.last = sizes[index], last[index]
+            if parent != ROOT:
+                sizes[parent] += sizes[index]
+                last[parent] = max(last[parent], last[index])

@@ -26,14 +26,16 @@ def differentiated(
         updates: whether it changes a variable: what that is read for afterwards is no part of what was before.
     """
     inner: set[Any] = set()
-    if any(gradient):
+    read_at = _read_at(gradient, stacks, inputs, updates) if any(gradient) else {}
+    if read_at:
         lines: dict[Any, set[Any]] = {}  # of the ops that a gradient goes through, by who asked for it
         for one, stack in zip(gradient, stacks, strict=True):
             if one:
                 lines.setdefault(stack[1:], set()).add(stack[0] if stack else None)
-        read_at = _read_at(gradient, stacks, inputs, updates)
         through = _gone_through(gradient, stacks, inputs)
         inner = {asked for asked, outer in through if lines[outer] & read_at.get(asked, set())}
+    if not inner:
+        return [False] * len(gradient)
     return [one and stack[1:] in inner for one, stack in zip(gradient, stacks, strict=True)]
 
 

@@ -33,14 +33,16 @@ class Hierarchy(GroupTree):
         drawn = [i for i, into in enumerate(folded) if into < 0]
         paths = _useful_paths([places[i] for i in drawn])
         index: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
+        children: dict[int, list[Child]] = {}
         innermost_of: dict[int, int] = {}  # by the identity of a place, of which there are few
         for i in drawn:
             place = places[i]
             innermost = innermost_of.get(id(place))
             if innermost is None:
                 innermost = innermost_of[id(place)] = self._group_at(place.lane, paths[place], index, i)
+                children[innermost] = self.children_of(innermost)
             self.of[i] = innermost
-            self.children_of(innermost).append(Child(False, i))
+            children[innermost].append(Child(False, i))
         for i, into in enumerate(folded):
             if into >= 0:
                 self.of[i] = self.of[into]

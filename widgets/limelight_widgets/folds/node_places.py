@@ -59,9 +59,10 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         function: the graph's name, which ends the stacks of its nodes.
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
-    sites = [(str(node.op), node.stack) for node in nodes]
+    ops = [str(node.op) for node in nodes]
+    sites = _sites(nodes, ops)
     gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
-    writes = [op.startswith("assign") for op, _ in sites]
+    writes = [op.startswith("assign") for op in ops]
     changes = [one or _is_update(call) for one, call in zip(writes, calls, strict=True)]
     inner = differentiated(gradient, [node.stack for node in nodes], inputs, changes)
     outer = [one and not within for one, within in zip(gradient, inner, strict=True)]
@@ -75,12 +76,17 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
         elif lane == "backward":
             before.append(helpers.of_gradient(node, call, [nodes[k] for k in inputs[i] if k >= 0]))
         else:
-            before.append(helpers.of(node, call))
+            before.append(helpers.of(node, ops[i], call))
     again = helpers.repeated()  # a function that calls a model once would only hide it
     models = {f for functions, call in zip(before, called, strict=True) if call is not None for f in functions}
     known: dict[Any, Place] = {}
     result: list[Place] = []
+    last: tuple[Any, ...] = ()
     for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
+        if last and call is last[0] and functions is last[1] and (of_ops, node.scope) == last[2:]:
+            result.append(result[-1])  # of most nodes: what follows compares lines and names
+            continue
+        last = (call, functions, of_ops, node.scope)
         with_model = functions and functions[0] in models and _name(functions[0]) in again
         lane = "forward" if with_model and of_ops == "loss" else of_ops  # after the last module, but with it
         key = (call, node.scope, lane, functions)
@@ -96,6 +102,19 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
             path = (*around, *modules, *scopes) if call is not None else (*scopes, *around)
             place = known[key] = Place(lane, path)
         result.append(place)
+    return result
+
+
+def _sites(nodes: Sequence[Any], ops: Sequence[str]) -> list[tuple[str, int]]:
+    """For each node its op, and a number for the lines that led to it."""
+    numbers: dict[Any, int] = {}
+    known: dict[int, int] = {}  # by the identity of the lines, which most nodes share
+    result = []
+    for node, op in zip(nodes, ops, strict=True):
+        number = known.get(id(node.stack))
+        if number is None:
+            number = known[id(node.stack)] = numbers.setdefault(node.stack, len(numbers))
+        result.append((op, number))
     return result
 
 
@@ -116,13 +135,15 @@ def lanes(
         writes: whether each writes to a variable.
     """
     count = len(calls)
+    updates = [_is_update(call) for call in calls]
+    if not any(gradient) and not any(updates):
+        return ["forward"] * count
     into = list(gradient)  # whether it goes into a gradient
     for i in range(count - 1, -1, -1):
         if into[i]:
             for k in inputs[i]:
                 if k >= 0:
                     into[k] = True
-    updates = [_is_update(call) for call in calls]
     module = [i for i in range(count) if calls[i] is not None and not gradient[i] and not updates[i]]
     last = module[-1] if module and any(gradient) else count
     first = gradient.index(True) if any(gradient) else count
@@ -130,10 +151,10 @@ def lanes(
     for i in range(count):
         # What a loss makes of the values of an inner gradient is read by no gradient, and is no update: those begin
         # with what reads a gradient itself.
-        of_gradient = any(k >= 0 and (gradient[k] or result[k] == "update") for k in inputs[i])
+        of_gradient = not into[i] and any(k >= 0 and (gradient[k] or result[k] == "update") for k in inputs[i])
         if gradient[i] and not updates[i]:
             result.append("backward")
-        elif updates[i] or (not into[i] and (of_gradient or (writes[i] and calls[i] is None and i > first))):
+        elif updates[i] or of_gradient or (not into[i] and writes[i] and calls[i] is None and i > first):
             result.append("update")
         else:
             result.append("loss" if i > last else "forward")
@@ -144,7 +165,9 @@ def lanes(
 
 def _is_update(call: Any) -> bool:
     """Whether a module's call is that of an optimiser."""
-    return call is not None and call.chain()[0].kind == "optimiser"
+    while call is not None and call.outer is not None:
+        call = call.outer
+    return call is not None and bool(call.kind == "optimiser")
 
 
 def _with_earlier_losses(
@@ -177,6 +200,8 @@ def _with_what_updates_alone_read(
     chosen: list[Lane], calls: Sequence[Any], inputs: Sequence[Sequence[int]]
 ) -> list[Lane]:
     """The same lanes, but what no module makes and only updates read, as a learning rate, is of the update, too."""
+    if "update" not in chosen:
+        return chosen
     readers: list[list[int]] = [[] for _ in chosen]
     for i, row in enumerate(inputs):
         for k in row:
@@ -212,6 +237,9 @@ class _HelperCalls:
         self._function = function
         self._count: dict[tuple[str, ...], int] = {}  # of the calls of a function in another
         self._now: list[tuple[Segment, Segment]] = []  # the last call: each function without its number, and with it
+        self._outermost: tuple[tuple[Segment, ...], tuple[Segment, ...]] = ((), ())  # those of the last call
+        self._known: dict[int, tuple[Any, tuple[Segment, ...]]] = {}  # by the identity of the stack
+        self._told: tuple[Any, Any] = (None, None)  # line and calls of the last node
         self._plain: dict[Any, tuple[Segment, ...]] = {}  # by the stack, or by the module's call that it is in
         self._last: dict[Any, tuple[Segment, ...]] = {}  # by the line, or that call
         self._order: dict[Segment, int] = {}  # of the outermost calls
@@ -220,25 +248,32 @@ class _HelperCalls:
         self._definitions: dict[str, dict[tuple[str, int], None]] = {}  # where functions of a name begin, as they come
         self._begins: dict[Any, tuple[str, int]] = {}  # the same by their lines
 
-    def of(self, node: Any, call: Any) -> tuple[Segment, ...]:
+    def of(self, node: Any, op: str, call: Any) -> tuple[Segment, ...]:
         """The calls around a node that no gradient wrote."""
         if not node.stack:
             return ()
-        begin = _begin(node, call)
-        known = node.stack if call is None else begin
-        plain = self._plain.get(known)
-        if plain is None:
-            calls = _functions(node, call, self._function)
-            plain = self._plain[known] = tuple([self._segment(inner, outer) for inner, outer in calls])
-        if str(node.op) in _ANYWHERE:  # passes move these
+        begin, plain = self._known.get(id(node.stack)) or self._begin_and_plain(node, call)
+        if op in _ANYWHERE:  # passes move these
             result = self._last.get(begin, plain)
         else:
             result = self._last[begin] = self._numbered(plain)
-        if result:
+        if result and (begin is not self._told[0] or result is not self._told[1]):
             self._order.setdefault(result[0], len(self._order))
             self._within[result[0], begin] = result
+            self._told = begin, result
         self._of[id(node)] = result
         return result
+
+    def _begin_and_plain(self, node: Any, call: Any) -> tuple[Any, tuple[Segment, ...]]:
+        """The line or module's call that a node begins with, and the calls around it, without their numbers."""
+        begin = _begin(node, call)
+        lines = node.stack if call is None else begin
+        plain = self._plain.get(lines)
+        if plain is None:
+            calls = _functions(node, call, self._function)
+            plain = self._plain[lines] = tuple([self._segment(inner, outer) for inner, outer in calls])
+        known = self._known[id(node.stack)] = begin, plain
+        return known
 
     def of_inner_gradient(self, node: Any) -> tuple[Segment, ...]:
         """The gradient that a node is of, by the line that asks for it, and the calls around that line."""
@@ -270,6 +305,8 @@ class _HelperCalls:
         return Segment(f"{inner.function}@{number}", "function", f"{inner.function} ({where})", at=outer)
 
     def _numbered(self, plain: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        if plain is self._outermost[0]:
+            return self._outermost[1]
         common = 0
         while common < min(len(plain), len(self._now)) and self._now[common][0] == plain[common]:
             common += 1
@@ -279,7 +316,8 @@ class _HelperCalls:
             number = self._count[at] = self._count.get(at, 0) + 1
             again = step._replace(key=f"{step.key}#{number}", title=f"{step.title} (call {number})")
             self._now.append((step, step if number == 1 else again))
-        return tuple([one for _, one in self._now])
+        self._outermost = plain, tuple([one for _, one in self._now])
+        return self._outermost[1]
 
     def repeated(self) -> set[str]:
         """The functions that are called again."""
@@ -309,7 +347,11 @@ def _name(step: Segment) -> str:
 
 
 def _begin(node: Any, call: Any) -> Any:
-    return node.stack[0] if call is None else call.chain()[0]
+    if call is None:
+        return node.stack[0]
+    while call.outer is not None:
+        call = call.outer
+    return call
 
 
 def _functions(node: Any, call: Any, function: str) -> Sequence[tuple[Any, Any]]:

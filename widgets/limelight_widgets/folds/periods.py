@@ -10,7 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 CANDIDATES = 6  # distances that are tried at one position
+_LONG = 256  # symbols from which on it pays to look at all of them at once
+_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd: its powers modulo 2^64 never vanish
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,14 @@ def runs(
     [Run(start=1, period=2, count=3)]
     """
     following = _next_equal(symbols)
+    doubled = _doubled(symbols, following) if len(symbols) >= _LONG else None
     mismatch: dict[int, int] = {}  # by period, the last position found at which it does not hold
     result: list[Run] = []
     position, count = 0, len(symbols)
     while position < count:
+        if doubled is not None and not doubled[position]:
+            position += 1
+            continue
         best = _best_at(symbols, position, following, mismatch, worth)
         if best is None:
             position += 1
@@ -57,6 +65,31 @@ def runs(
         result.append(best)
         position = best.stop
     return result
+
+
+def _doubled(symbols: Sequence[Hashable], following: Sequence[int]) -> list[bool]:
+    """For each position whether a pattern may begin there that comes twice: by hashes, of all positions at once.
+
+    Where one does, this is true; it may be true elsewhere, if hashes of two patterns are equal.
+    """
+    numbers: dict[Hashable, int] = {}
+    codes = np.array([numbers.setdefault(symbol, len(numbers) + 1) for symbol in symbols], np.uint64)
+    count = len(codes)
+    powers = np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(count, _BASE)]), dtype=np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(codes * powers[:count], dtype=np.uint64)])
+    after = np.array(following)
+    result = np.zeros(count, bool)
+    starts, later = np.arange(count), after
+    for _ in range(CANDIDATES):
+        starts, later = starts[later >= 0], later[later >= 0]
+        period = later - starts
+        fits = later + period <= count
+        at, middle, size = starts[fits], later[fits], period[fits]
+        first, second = sums[middle] - sums[at], sums[middle + size] - sums[middle]
+        result[at[first * powers[size] == second]] = True
+        later = after[later]
+    doubled: list[bool] = result.tolist()
+    return doubled
 
 
 def _best_at(

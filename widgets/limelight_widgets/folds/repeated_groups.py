@@ -31,6 +31,8 @@ class _Repeats:
     def __init__(self, tree: GroupTree) -> None:
         self._tree = tree
         self._hashes: dict[int, int] = {}
+        # The node that each is drawn with, and behind the last one -1, for what comes from outside.
+        self._ends = [*(k if into < 0 else into for k, into in enumerate(tree.facts.folded)), -1]
 
     def fold(self) -> None:
         """Folds from the inside out, so that equal groups look equal inside as well."""
@@ -51,7 +53,7 @@ class _Repeats:
         signatures = self._tree.facts.signatures
         symbols = [self._hashes[c.at] if c.is_group else signatures[c.at][1] for c in children]
         groups = [0, *accumulate(child.is_group for child in children)]
-        lanes = list(map(self._tree.lane_of, children))
+        lanes = self._tree.lanes_of(children)
         changes = [0, *accumulate(one != other for one, other in pairwise(lanes))]  # of lanes, before each child
 
         def worth(run: Run) -> bool:
@@ -181,13 +183,9 @@ class _Repeats:
         signatures = self._tree.facts.signatures
         if group.kind == "variable":
             return hash((kinds, *[loose for node in nodes if (loose := signatures[node][0])]))
-        edges = [tuple([number.get(self._end(k), -1) for k in self._tree.facts.inputs[node]]) for node in nodes]
+        ends, inputs = self._ends, self._tree.facts.inputs
+        edges = [tuple([number.get(ends[k], -1) for k in inputs[node]]) for node in nodes]
         return hash((kinds, *zip([signatures[node][1] for node in nodes], edges, strict=True)))
-
-    def _end(self, node: int) -> int:
-        """The node itself, or the one that it is drawn with."""
-        folded = self._tree.facts.folded[node] if node >= 0 else -1
-        return node if folded < 0 else folded
 
     def _title(self, children: Sequence[Child]) -> tuple[str, str]:
         """What a repeat of `children` is called, and a word for its id."""

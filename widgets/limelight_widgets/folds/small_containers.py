@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import isqrt
+from operator import itemgetter
 from typing import Any, Final
 
 from limelight_widgets.folds.group_tree import MOST_CHILDREN, ROOT, Child, Group, GroupTree, Kind
@@ -145,17 +146,15 @@ class _Gatherer:
     def _line_runs(self, children: Sequence[Child]) -> list[tuple[tuple[Any, int], list[Child]]]:
         """Consecutive children of one line and lane; a group has no line and stands alone."""
         result: list[tuple[tuple[Any, int], list[Child]]] = []
-        for child in children:
-            line = ("", 0) if child.is_group else self._tree.facts.lines[child.at]
-            if (
-                line[1]
-                and result
-                and result[-1][0] == line
-                and self._tree.lane_of(result[-1][1][0]) == self._tree.lane_of(child)
-            ):
+        before: tuple[tuple[Any, int], Lane] | None = None
+        lines = self._tree.facts.lines
+        for child, lane in zip(children, self._tree.lanes_of(children), strict=True):
+            line = ("", 0) if child.is_group else lines[child.at]
+            if line[1] and (line, lane) == before:
                 result[-1][1].append(child)
             else:
                 result.append((line, [child]))
+                before = line, lane
         return result
 
     def _by_block(self, container: int, waiting: list[int]) -> None:
@@ -163,25 +162,20 @@ class _Gatherer:
         children = self._tree.children_of(container)
         length = _block_length(len(children), container == ROOT)
         blocks: list[list[Child]] = []
-        for child in children:
-            if (
-                not blocks
-                or len(blocks[-1]) == length
-                or self._tree.lane_of(blocks[-1][0]) != self._tree.lane_of(child)
-            ):
-                blocks.append([])
-            blocks[-1].append(child)
+        for _, run in groupby(zip(children, self._tree.lanes_of(children), strict=True), itemgetter(1)):
+            of_lane = [child for child, _ in run]
+            blocks += [of_lane[k : k + length] for k in range(0, len(of_lane), length)]
         self._tree.set_children(container, [self._block(container, block, waiting) for block in blocks])
 
     def _block(self, container: int, block: list[Child], waiting: list[int]) -> Child:
         if len(block) == 1:
             return block[0]
         first = self._tree.first_of(block[0])
-        lines = sorted({self._tree.line_of(child) for child in block} - {0})
         title = f"nodes {first}–{self._tree.first_of(block[-1])}"
-        of_lines = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else title
-        if container == ROOT and all(group.title != of_lines for group in self._tree.groups):
-            title = of_lines
+        if container == ROOT:
+            lines = sorted({self._tree.line_of(child) for child in block} - {0})
+            of_lines = f"lines {lines[0]}–{lines[-1]}" if len(lines) > 1 else title
+            title = of_lines if all(group.title != of_lines for group in self._tree.groups) else title
         return self._wrap(container, "block", title, f"nodes{first}", block, waiting)
 
     def _wrap(

@@ -19,6 +19,7 @@ import { visible } from "./visible-boxes.js";
  * @property {Manner} manner
  * @property {Picture} picture
  * @property {number} scale the largest at which all of it is in the room, 1 at most
+ * @property {Drawing} [drawing] the picture, laid out
  */
 
 export const MOST_BOXES = 40;
@@ -203,16 +204,16 @@ function nameless({ groups }, steps) {
  * @returns {Sight}
  */
 function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false, terse = false) {
-  const beyond = picture.boxes.length > limit || (limit < Infinity && picture.edges.size > MOST_EDGES);
-  if (beyond) return { open, dissolved, folded, manner: {}, picture, scale: 0 };
-  let best = { open, dissolved, folded, manner: /** @type {Manner} */ ({}), picture, scale: 0 };
+  /** @type {Sight} */
+  let best = { open, dissolved, folded, manner: {}, picture, scale: 0 };
+  if (picture.boxes.length > limit || (limit < Infinity && picture.edges.size > MOST_EDGES)) return best;
   const far = picture.boxes.length > 4 * MOST_BOXES;
   for (const one of far ? [{}] : manners(picture, room, folded, closed)) {
     const manner = terse ? { ...one, terse } : one;
     const sizes = new Map([...wordsIn(state, picture, manner)].map(([name, words]) => [name, sizeOf(words)]));
-    const { width, height } = draw(picture, sizes, manner);
-    const scale = Math.min(room.width / width, room.height / height, 1);
-    if (scale > best.scale) best = { open, dissolved, folded, manner, picture, scale };
+    const drawing = draw(picture, sizes, manner);
+    const scale = Math.min(room.width / drawing.width, room.height / drawing.height, 1);
+    if (scale > best.scale) best = { ...best, manner, scale, drawing };
     if (scale === 1) break;
   }
   return best;

@@ -27,12 +27,13 @@ export class Layouts {
   /**
    * The drawing of a picture; null when another was asked for meanwhile.
    * @param {string} key what tells this picture from others @param {Picture} picture @param {Sizes} sizes @param {Manner} [manner]
+   * @param {Drawing} [made] where it has been laid out
    * @returns {Promise<Drawing | null>}
    */
-  async of(key, picture, sizes, manner = {}) {
+  async of(key, picture, sizes, manner = {}, made) {
     this.current.abort();
     const { signal } = (this.current = new AbortController());
-    const known = this.known.get(key);
+    const known = made ?? this.known.get(key);
     if (known) return known;
     const drawing = await this.compute(picture, sizes, manner, signal).catch((error) => {
       if (!signal.aborted) throw error;

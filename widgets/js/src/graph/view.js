@@ -258,7 +258,8 @@ export class GraphView {
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
     const manner = this.spread && this.body ? widely(sizes.values(), { width: this.body.clientWidth || 900, height: tallest(this) }, sight.manner) : sight.manner;
     const key = [graph, this.overlay, JSON.stringify(manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
-    const drawing = await this.layouts.of(key, picture, sizes, manner);
+    const seen = this.opened.size || this.overlay || this.spread ? undefined : sight.drawing;
+    const drawing = await this.layouts.of(key, picture, sizes, manner, seen);
     if (!drawing || state !== this.state) return;
     const actions = {
       select: (/** @type {string} */ name) => this.camera?.dragged || this.choose(name),

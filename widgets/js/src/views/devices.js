@@ -4,7 +4,7 @@ import { h, s } from "../dom.js";
 import { bytes, counted, number, seconds, sum } from "../format.js";
 import { lent } from "../lent.js";
 import { atLine } from "../selection.js";
-import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
+import { HEIGHT, line, momentAt, WIDTH } from "../tables/sparkline.js";
 import { lineCell, widget } from "../tables/table-view.js";
 
 /**
@@ -79,13 +79,11 @@ function figure(name, value) {
  * Live bytes of late; a click, or the arrow keys, ask for a moment of it.
  * @param {Device} device @param {number | undefined} pointed @param {Point} point
  */
-function timeline({ name, live, history, history_seconds }, pointed, point) {
+function timeline(device, pointed, point) {
+  const { name, history, history_seconds } = device;
   const most = history.reduce((a, b) => Math.max(a, b), 1);
   const label = `Live bytes on ${name} during the last ${seconds(history_seconds)}, at most ${bytes(most)}`;
-  const last = Math.max(history.length - 1, 0);
-  const at = Math.round((pointed ?? 1) * last);
-  const ago = last ? (1 - at / last) * history_seconds : 0;
-  const words = at === last ? `now: ${bytes(live)}` : `${seconds(ago)} ago: ${bytes(history[at])}`; // a step has the most that there was in it
+  const { last, at, ago, words } = momentAt(device, pointed);
   const x = ((at + 0.5) * WIDTH) / (last + 1);
   const picture = s(
     "svg",
