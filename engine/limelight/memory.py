@@ -27,7 +27,10 @@ __all__ = ["DeviceWatch", "MemoryInfo", "memory_info", "recent_copies", "reset"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """Bytes of tensors and variables on one device: `current`, and `peak`, the most that any question has found.
+    """Bytes of tensors and variables on one device: `current`, and `peak`, the most that there are known to have been.
+
+    Nothing is counted while nobody asks, so `peak` knows the moments of the questions, and every moment, temporaries
+    included, while a `DeviceWatch` or an open devices view counted.
 
     On a GPU they are whole blocks of CuPy's memory pool, which has given out `in_use` (to whomever: the difference is
     not limelight's) and holds `reserved` of the device's memory; both are None elsewhere.
@@ -47,12 +50,17 @@ _peaks: dict[str, int] = {}
 def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> MemoryInfo:
     """The live bytes on `device`, views of one buffer counted once.
 
-    `peak` is the highest `current` that any call so far has seen on this device; `reset_peak=True` starts it anew.
-    Raises DeviceError for an unknown device.
+    `peak` is the highest `current` that any call so far has seen on this device, or that a `ll.memory.DeviceWatch` or
+    an open devices view has counted: temporaries between two questions are in it only where one of these was open.
+    `reset_peak=True` starts it anew. Raises DeviceError for an unknown device.
 
     >>> import limelight as ll
     >>> x = ll.zeros((256, 1024))
     >>> ll.memory_info("cpu:0").current >= x.nbytes
+    True
+    >>> with ll.memory.DeviceWatch():
+    ...     y = ll.sum(x + 1.0)
+    >>> ll.memory_info("cpu:0").peak >= 2 * x.nbytes
     True
     """
     place = devices.find(device)
@@ -63,7 +71,10 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
         base = live_buffers.base(data)
         buffers[id(base)] = live_buffers.block_bytes(base)
     current = sum(buffers.values())
-    peak = current if reset_peak else max(current, _peaks.get(place.name, 0))
+    if reset_peak:
+        device_counts.forget_peak(place.short)
+        _peaks.pop(place.name, None)
+    peak = max(current, _peaks.get(place.name, 0), device_counts.peak(place.short))
     _peaks[place.name] = peak
     ask: Callable[[], tuple[int, int]] | None = getattr(backends.load(place.backend), "pool_bytes", None)
     pool = (None, None) if ask is None else ask()
@@ -175,6 +186,7 @@ def keep_tally() -> Tally:
 
 def drop_tally(tally: Tally) -> None:
     """Counts for it no longer."""
+    tally.take()  # its peak stays known
     for places in (device_counts.kept, dispatch.scopes, dispatch.active):
         if tally in places:
             places.remove(tally)

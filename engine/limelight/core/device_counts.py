@@ -29,6 +29,7 @@ class Tally:
     def __init__(self) -> None:
         self.cpu0 = Counts()
         self._counts = {CPU0: self.cpu0}
+        self._set_aside: dict[str, int] = {}
 
     def of(self, device: str) -> Counts:
         """The counts of a device, by its short name."""
@@ -48,8 +49,16 @@ class Tally:
             self._counts[name] = fresh
             if name == CPU0:
                 self.cpu0 = fresh
+            peaks[name] = max(peaks.get(name, 0), counts.peak)
+            counts.peak = max(counts.peak, self._set_aside.pop(name, 0))
             taken[name] = (counts, live.get(name, 0))
         return taken
+
+    def set_peak_aside(self, device: str) -> None:
+        """Keeps a device's peak for the next `take`, and begins it anew: for all others it is forgotten."""
+        counts = self.of(device)
+        self._set_aside[device] = max(counts.peak, self._set_aside.get(device, 0))
+        counts.peak = live.get(device, 0)
 
 
 CPU0: Final = "CPU:0"
@@ -57,6 +66,20 @@ kept: Final[list[Tally]] = []
 """Those that are kept now. Ops look at its truth where they are off the hot path anyway."""
 live: Final[dict[str, int]] = {}
 """Bytes alive on each device, while anybody follows them (see `live_buffers`)."""
+peaks: Final[dict[str, int]] = {}
+"""The most bytes that were alive at once on each device while anybody counted, as far as tallies have been taken."""
+
+
+def peak(device: str) -> int:
+    """The most bytes that were alive at once on a device while anybody counted, since `forget_peak`; 0: nobody did."""
+    return max([peaks.get(device, 0), *(tally.of(device).peak for tally in kept)])
+
+
+def forget_peak(device: str) -> None:
+    """Begins a device's peak anew; what tallies say when they are taken stays as it is."""
+    peaks.pop(device, None)
+    for tally in kept:
+        tally.set_peak_aside(device)
 
 
 def moved(device: str, nbytes: int) -> None:

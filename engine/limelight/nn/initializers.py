@@ -21,7 +21,7 @@ from limelight.core.tensor import Tensor
 from limelight.core.tensor import constant as tensor_of  # "initializers.constant" is to be a missing name, with a hint
 from limelight.errors import ArgumentError, ShapeError
 from limelight.ops.create import creation
-from limelight.user_code import hints
+from limelight.user_code import equivalents, hints
 
 __all__ = [
     "glorot_normal",
@@ -190,11 +190,26 @@ def get(given: str | Initializer) -> Initializer:
         )
     if given in _BY_NAME:
         return _BY_NAME[given]
-    close = get_close_matches(given, _BY_NAME, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(_BY_NAME)}, or pass a function"
-    raise ArgumentError(f"there is no initializer {given!r}{hint}")
+    raise ArgumentError(f"there is no initializer {given!r}{_hint(given)}")
 
 
+def _hint(given: str) -> str:
+    """What to write instead of a name: first what another library means by it, then the nearest of ours."""
+    known, plain = equivalents.functions(), given.rstrip("_")  # PyTorch's fill a tensor in place
+    entry = known.get(f"nn.initializers.{plain}", known.get(plain))
+    ours = entry.ours.rpartition(".")[2] if entry else ""
+    if entry is not None and entry.ours == f"nn.initializers.{ours}":
+        return f"; write {ours!r}" + (f" ({entry.remark})" if entry.remark else "")
+    if entry is not None and "initializer" in entry.remark:
+        return f": {entry.remark}"
+    close = [name for name in _BY_NAME if given and name.startswith(f"{given.lower()}_")]
+    if entry is None and not close:
+        close = get_close_matches(given.lower(), _BY_NAME, n=1, cutoff=_NEAR)
+    either = " or ".join(map(repr, close))
+    return f"; did you mean {either}?" if close else f"; there are {', '.join(_BY_NAME)}, or pass a function"
+
+
+_NEAR: Final = 0.85  # "glorot" and "he" are two names, "he_unifrom" is none
 _OF_FANS: Final = (glorot_normal, glorot_uniform, he_normal, he_uniform, lecun_normal, lecun_uniform)
 
 

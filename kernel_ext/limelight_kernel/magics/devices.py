@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -143,9 +142,7 @@ class DevicesMagic(LimelightMagic):
             self.session.watch_devices()
             return self._nothing(given, "Peaks are counted and lines are noted from now on, until %devices --reset.")
         devices = [memory.memory_info(device) for device in list_devices()]
-        peaks = self.session.device_peaks()
-        devices = [replace(one, peak=max(one.peak, peaks.get(one.device, 0))) for one in devices]
-        return self._told(given, devices, memory_figure(devices, exact=bool(peaks)))
+        return self._told(given, devices, memory_figure(devices, exact=self.session.device_watch is not None))
 
     def _place(self, name: str) -> PlainText:
         value = self.session.value(name)

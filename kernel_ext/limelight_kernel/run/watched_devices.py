@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from limelight import events
 from limelight.core.devices import list_devices
 from limelight.explain import Copies
-from limelight.memory import memory_info
+from limelight.memory import drop_tally, keep_tally, memory_info
 from limelight.user_code import source_line
 from limelight_kernel.run.ordinary_cell import run_ordinary
 from limelight_kernel.tracebacks import runs_cells
@@ -101,6 +101,7 @@ def run_and_watch(
     live = {one: memory_info(one).current for one in list_devices()}
     fold = DevicesFold([(one.short, one.name, held, held) for one, held in live.items()])
     limit = _Budget(budget) if budget is not None else None
+    tally = keep_tally()
     with events.listen(fold.apply, *fold.kinds), Copies(forbid=fail_on_copy) as copies:
         watching = events.listen(limit.note, events.OpRan, events.Allocated, events.Freed) if limit else None
         try:
@@ -108,6 +109,8 @@ def run_and_watch(
         finally:
             if watching is not None:
                 watching.close()
+            fold.take(tally)
+            drop_tally(tally)
     if limit is not None and limit.broken is not None:
         raise limit.broken
     return value, CellDevices(fold.state(), copies)

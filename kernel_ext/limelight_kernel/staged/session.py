@@ -74,10 +74,6 @@ class Session:
         """What counts since `watch_devices`, if anything does."""
         return self._watch
 
-    def device_peaks(self) -> dict[str, int]:
-        """The peaks counted since `watch_devices`, by device; none where nothing is counted."""
-        return {} if self._watch is None else self._watch.peaks()
-
     @property
     def cells(self) -> tuple[StagedCell, ...]:
         return tuple(self._cells.values())

@@ -133,6 +133,21 @@ def test_nothing_is_left_when_nobody_asks():
     assert not device_counts.live
 
 
+def test_a_peak_begun_anew_is_still_told_to_who_counted_it():
+    tally = keep_tally()
+    try:
+        before = ll.memory_info().current
+        ll.ones((1000,)) + ll.ones((1000,))
+        assert ll.memory_info().peak >= before + 12_000
+        assert ll.memory_info(reset_peak=True).peak < before + 4_000
+        assert tally.take()["CPU:0"][0].peak >= before + 12_000
+        assert ll.memory_info().peak < before + 4_000
+        ll.ones((1000,)) + ll.ones((1000,))
+    finally:
+        drop_tally(tally)
+    assert ll.memory_info().peak >= before + 12_000, "counted until it was dropped"
+
+
 def python_calls(work) -> list[str]:
     calls = []
     sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)

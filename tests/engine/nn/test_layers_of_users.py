@@ -178,6 +178,33 @@ def test_a_weight_takes_the_name_of_an_initializer():
         layer.weight("w", (2,), "one")
 
 
+@pytest.mark.parametrize(
+    ("foreign", "instead"),
+    [
+        ("xavier_uniform", "; write 'glorot_uniform' ("),
+        ("xavier_normal_", "; write 'glorot_normal' ("),
+        ("kaiming_uniform", "; write 'he_uniform' ("),
+        ("kaiming_normal", "; write 'he_normal' ("),
+        ("random_normal", "; write 'normal' (of another spread"),
+        ("uniform", ": an initializer is any function of shape and dtype: lambda shape, dtype: ll.random.uniform("),
+        (
+            "random_uniform",
+            ": an initializer is any function of shape and dtype: lambda shape, dtype: ll.random.uniform(",
+        ),
+        ("constant", ": an initializer is any function of shape and dtype: lambda shape, dtype: ll.full("),
+        ("variance_scaling", "; there are glorot_normal, "),
+        ("glorot", "; did you mean 'glorot_normal' or 'glorot_uniform'?"),
+        ("he_unifrom", "; did you mean 'he_uniform'?"),
+        ("trunc_normal", "; did you mean 'truncated_normal'?"),
+    ],
+)
+def test_initializers_of_other_libraries_lead_to_ours_or_to_none(foreign, instead):
+    """Two variances are two initializers, however alike their names: none was near to `xavier_uniform` but another."""
+    with pytest.raises(ArgumentError) as refused:
+        ll.nn.Dense(3, kernel_initializer=foreign)
+    assert f"there is no initializer {foreign!r}{instead}" in str(refused.value)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_a_layer_of_ones_own_takes_a_dtype(dtype):
     class Scale(ll.nn.Layer):

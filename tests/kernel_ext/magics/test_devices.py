@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import limelight as ll
+from limelight.core import device_counts
+from limelight_widgets.format import bytes_text
 
 
 @pytest.fixture
@@ -41,6 +43,43 @@ def test_a_cell_shows_what_it_copied_and_held_and_gives_its_value(notebook):
     said = repr(notebook("%devices --copies").value)
     assert "operand of add" in said
     assert ".to()" in said
+
+
+@pytest.mark.parametrize("form", ["", " --static", " --text"])
+def test_a_cell_shows_what_ran_in_it_and_the_state_at_its_end(notebook, form):
+    notebook("f = ll.function(lambda x: x @ x)\nf(x)")
+    before = ll.memory_info("CPU:0").current
+    ran = notebook(f"%%devices{form} -o told\ny = ll.exp(x) + ll.sin(x)\nz = f(x)")
+    first = notebook("told").value.to_dict()["devices"][0]
+    assert (first["ops"], first["calls"]) == (3, 1)
+    assert first["live"] == before + 2 * 360_000
+    assert first["peak"] >= before + 3 * 360_000, "two temporaries and their sum"
+    assert "3 ops, 1 call" in ran.text
+    assert f"live {bytes_text(first['live'])}, peak {bytes_text(first['peak'])}" in ran.text
+    assert not device_counts.kept
+
+
+def in_one_line(shown) -> str:
+    return " ".join(repr(shown).split())
+
+
+def test_what_nobody_has_counted_is_not_told_as_none(notebook):
+    said = in_one_line(notebook("%devices --static").value)
+    assert "ops not counted" in said
+    assert "the most of these that a question has found" in said
+    notebook("%devices --watch")
+    try:
+        notebook("ll.exp(ll.exp(x) * ll.sin(x))\n'temporaries'")
+        watched = notebook("%devices -q -o told\ntold").value
+        first = watched.state()["devices"][0]
+        assert first["peak"] >= first["live"] + 3 * 360_000
+        assert ll.memory_info("CPU:0").peak == first["peak"]
+        said = in_one_line(watched)
+        assert f", peak {bytes_text(first['peak'])}<" in watched.static().html
+        assert "the most of these, with" in said
+    finally:
+        notebook("%devices --reset")
+    assert "the most of these that a question" in in_one_line(notebook("%devices --static").value)
 
 
 def test_a_staged_function_says_where_its_nodes_run(notebook):

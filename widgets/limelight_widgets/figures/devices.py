@@ -21,11 +21,14 @@ def devices_figure(state: State) -> Figure:
         Column("device", [device["name"] for device in devices]),
         Column("live", [bytes_text(d["live"]) for d in devices], True, [d["live"] / (most or 1) for d in devices]),
         Column("peak", [peak_text(device) for device in devices], True),
-        Column("eager ops", [f"{device['ops']:,}" for device in devices], True),
-        Column("staged calls", [f"{device['calls']:,}" for device in devices], True),
     ]
+    if state["ops_counted"]:
+        columns.append(Column("eager ops", [f"{device['ops']:,}" for device in devices], True))
+        columns.append(Column("staged calls", [f"{device['calls']:,}" for device in devices], True))
     picture = drawn_table("Devices", summary, columns)
-    rows = [_device_row(device) for device in devices] + [_copy_row(copy) for copy in state["copies"]]
+    rows = [_device_row(device, state["ops_counted"]) for device in devices] + [
+        _copy_row(copy) for copy in state["copies"]
+    ]
     columns_of_table = ("device", "bytes", "how many", "line")
     wrapped = frozenset({"bytes", "line"})
     numbers = frozenset({"how many"})
@@ -73,9 +76,10 @@ def peak_text(device: State) -> str:
     return f"{'' if device['exact'] else '≥ '}{bytes_text(device['peak'])}"
 
 
-def _device_row(device: State) -> list[str]:
+def _device_row(device: State, ops_counted: bool) -> list[str]:
+    ran = f"{counted(device['ops'], 'op')}, {counted(device['calls'], 'call')}" if ops_counted else "ops not counted"
     memory = f"live {bytes_text(device['live'])}, peak {peak_text(device)}"
-    return [device["name"], memory, f"{counted(device['ops'], 'op')}, {counted(device['calls'], 'call')}", ""]
+    return [device["name"], memory, ran, ""]
 
 
 def _copy_row(copy: State) -> list[str]:

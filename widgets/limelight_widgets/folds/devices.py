@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import time
 from array import array
 from collections.abc import Iterable
 
 from limelight import events
-from limelight.core.device_counts import Counts
+from limelight.core.device_counts import Counts, Tally
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 
 SAMPLES = 240  # points of a sparkline at most
 FIRST_STEP = 0.05  # seconds between two samples, until the history is full
 CALLS = {"call", "call_forward"}  # a call of a staged function is one event, whatever its graph does
-PEAK_NOTE = (
-    "live: every buffer once, as the allocator has it. peak: the most of these, with the intermediates of staged calls "
-    "by their plans; what a kernel needs inside, for a moment, is not counted. ≥: at least, where sizes were not known."
+LIVE_NOTE = "live: every buffer once, as the allocator has it."
+COUNTED_PEAK_NOTE = (
+    "peak: the most of these, with the intermediates of staged calls by their plans; what a kernel needs inside, for a "
+    "moment, is not counted. ≥: at least, where sizes were not known."
 )
+ASKED_PEAK_NOTE = "peak: the most of these that a question has found; %devices --watch counts every moment."
 MOST_COPIES = 200  # distinct kinds of copies that are kept apart
 
 
@@ -79,6 +82,7 @@ class DevicesFold:
         self._copied = [0, 0]  # copies, bytes
         self._unlisted = 0
         self._newest_copy = -math.inf
+        self._ops_counted = self._peaks_counted = False
         for name, full, live, peak in devices:
             self._devices[name] = _device(name, full, live, peak)
         self.take_copies(copies)
@@ -132,6 +136,22 @@ class DevicesFold:
             device["live"], device["peak"] = live, peak
             self._version += 1
 
+    def note_counting(self, peaks: bool) -> None:
+        """Notes whether peaks are those of every moment, since somebody counts who does not tell this fold."""
+        peaks = peaks or self._ops_counted
+        if peaks != self._peaks_counted:
+            self._peaks_counted = peaks
+            self._version += 1
+
+    def take(self, tally: Tally) -> None:
+        """Takes in what a tally has counted since the last time: from then on ops and peaks are of every moment."""
+        if not self._ops_counted:
+            self._ops_counted = self._peaks_counted = True
+            self._version += 1
+        now = time.perf_counter()
+        for name, (counts, live) in tally.take().items():
+            self.take_counts(name, counts, live, now)
+
     def take_counts(self, name: str, counts: Counts, live: int, time: float) -> None:
         """Takes in what was counted on a device since the last time, and the bytes that are alive now."""
         device = self._device(name)
@@ -152,7 +172,9 @@ class DevicesFold:
             for device in self._devices.values()
         ]
         copies = sorted(self._copies.values(), key=lambda copy: -copy["last"])
-        state: State = {"kind": "devices", "devices": devices, "copies": copies, "note": PEAK_NOTE}
+        note = f"{LIVE_NOTE} {COUNTED_PEAK_NOTE if self._peaks_counted else ASKED_PEAK_NOTE}"
+        state: State = {"kind": "devices", "devices": devices, "copies": copies, "note": note}
+        state["ops_counted"] = self._ops_counted
         return state | {"copied": self._copied[0], "copied_bytes": self._copied[1], "unlisted": self._unlisted}
 
     def since(self, mark: int) -> tuple[State, int]:

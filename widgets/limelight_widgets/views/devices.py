@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from limelight.core import device_counts
 from limelight.core.device_counts import Tally
 from limelight.core.devices import list_devices
 from limelight.memory import drop_tally, keep_tally, memory_info, recent_copies
@@ -56,13 +57,13 @@ class DevicesView(View):
         if not isinstance(fold, DevicesFold):
             return
         if self._tally is not None:
-            for name, (counts, live) in self._tally.take().items():
-                fold.take_counts(name, counts, live, now)
+            fold.take(self._tally)
         if at_leisure:
             for name, full, live, peak in _accounts():
                 fold.reconcile(name, full, live, peak, now)
             if not self.is_live:
                 fold.take_copies(recent_copies())
+                fold.note_counting(peaks=bool(device_counts.kept))  # a watch is kept
 
 
 def _accounts() -> list[tuple[str, str, int, int]]:
