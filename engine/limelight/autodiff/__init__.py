@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from limelight.autodiff.backward import filled as filled
+from limelight.autodiff.backward import once as once
 from limelight.autodiff.backward import zeros as zeros
 from limelight.autodiff.forward_mode import ForwardAccumulator as ForwardAccumulator
 from limelight.autodiff.tape import INEXACT as INEXACT

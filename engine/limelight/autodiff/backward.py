@@ -55,6 +55,15 @@ def flatten_sources(sources: Any) -> tuple[list[Any], nest.Structure]:
     return leaves, structure
 
 
+def once(sources: Sequence[Any]) -> list[Any]:
+    """The sources, with None for one that has come before: its gradient is whole at its first place.
+
+    For who hands the gradients of arguments on to a tape, which adds up those of an argument that is given twice.
+    """
+    first = {id(x): i for i, x in reversed(list(enumerate(sources)))}
+    return [x if first[id(x)] == i else None for i, x in enumerate(sources)]
+
+
 def _with_variables(source: Any) -> Any:
     return source if isinstance(source, _KNOWN) else getattr(source, "trainable_variables", source)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from limelight.autodiff.backward import once
 from limelight.core import dispatch
 from limelight.core.op import Op, get
 from limelight.core.variable import Resource
@@ -57,7 +58,7 @@ def _pull(g: tuple[Any, ...], saved: CallToRerun, needed: tuple[bool, ...]) -> t
         if bound is None:
             raise GradientError(_refusal(op, "what it calls", "has a custom gradient that reads a variable"))
         inputs, attrs = bound
-    sources = [x if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
+    sources = once([x if wanted else None for x, wanted in zip(inputs, needed, strict=True)])
     with make_tape() as tape:
         tape.watch([x for x in sources if x is not None])
         outputs = dispatch.apply(op, inputs, attrs)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from limelight.autodiff import INEXACT, GradientTape, unrecorded
+from limelight.autodiff import INEXACT, GradientTape, once, unrecorded
 from limelight.control_flow.custom_call import call_staged
 from limelight.control_flow.custom_gradient import call_eagerly
 from limelight.control_flow.custom_gradient_rules import Arguments, MakeRule, Packing, flattened
@@ -107,7 +107,7 @@ class Recomputation:
         tensors, snapshots = self._arguments.tensors, self._first.snapshots
         inputs = (*tensors, *variables)
         everything = (*inputs, *[snapshots.get(x._uid) if isinstance(x, Resource) else None for x in inputs])
-        sources = [x if x is not None and x.dtype in INEXACT else None for x in everything]
+        sources = once([x if x is not None and x.dtype in INEXACT else None for x in everything])
         args, kwargs = self._arguments.given
         with set_back(self._first), GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([x for x in sources if x is not None])
