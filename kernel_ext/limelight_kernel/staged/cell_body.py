@@ -246,9 +246,10 @@ class Body(threading.local):
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
-                asked = {} if self._converted else answers(self.kinds.of_type)  # converted code has its own
+                asked = answers(self.kinds.of_type)
+                of_cell = {} if self._converted else asked  # converted code asks functions of its own
                 with standing_in(self.kinds.modules, asked):
-                    made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, asked)
+                    made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, of_cell)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             self._refuse_aliases(template, state)
             refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)

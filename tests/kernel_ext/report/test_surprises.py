@@ -228,7 +228,9 @@ def test_what_cannot_be_read_is_told_where_the_cell_names_it(notebook):
     ran = notebook("%%stage -o ran\nz = x + 1\ny = helper(z)")
     said = "⚠ not known: What `helper` (<string> line 1) does is not known: its source cannot be read."
     assert flat(ran.text).count(said) == 1
-    assert [(one.line, one.kind) for one in notebook("ran.surprises").value] == [(3, "not known")]
+    kinds = [(one.line, one.kind) for one in notebook("ran.surprises").value]
+    assert kinds == [(3, "not known"), (0, "mutation")], "what its instructions tell is told besides"
+    notebook("exec('def helper(t):\\n    return t * 2', made)\nhelper = made['helper']")
     assert said in flat(notebook("%%stage --strict\ny = helper(x)").text), "shown, and not refused"
 
 
@@ -236,5 +238,8 @@ def test_what_cannot_be_read_is_not_run_again_for_its_times(notebook):
     notebook("made = {'seen': seen}\nexec('def helper(t):\\n    seen.append(1)\\n    return t * 2', made)")
     notebook("helper = made['helper']")
     text = flat(notebook("%%stage --time\ny = helper(x)").text)
-    assert "Eager Python is not timed. What `helper` (<string> line 1) does is not known" in text
+    assert "Eager Python is not timed, since runs would repeat `seen.append(...)` (<string> line 2)." in text
     assert notebook("len(seen)").value == 1
+    notebook("exec('def helper(t):\\n    return t * 2', made)\nhelper = made['helper']")
+    text = flat(notebook("%%stage --time\ny = helper(x)").text)
+    assert "Eager Python is not timed. What `helper` (<string> line 1) does is not known" in text
