@@ -82,11 +82,11 @@ def words(state: State, box: Box, tags: Collection[str] = ()) -> Words:
         spec = RANDOM_STATE if value["spec"] == "generator" else role + value["spec"]  # a model may be a generator, too
         return _words(value["name"], value["name"], spec, "input", "")
     if box.kind == "output":
-        name, spec = values(graph)[graph["outputs"][box.index]]
+        name, spec = _value(graph, graph["outputs"][box.index])
         return _words(name, _output_title(graph, box.index), spec, "output", "")
     if box.kind == "decision":
         node = graph["nodes"][box.index]
-        name, spec = values(graph)[node["in"][box.position]]
+        name, spec = _value(graph, node["in"][box.position])
         return _words(name, "index" if node["op"] == "switch" else "condition", spec, "decision", at(state, node))
     if box.kind == "group":
         return _group_words(graph["groups"][box.index], box, tags)
@@ -152,6 +152,20 @@ def values(graph: State) -> list[tuple[str, str]]:
         pair for node in graph["nodes"] for pair in zip(node.get("names", ()), node.get("out", ()), strict=True)
     ]
     return [(value["name"], value["spec"]) for value in graph["inputs"]] + produced
+
+
+def _value(graph: State, number: int) -> tuple[str, str]:
+    """The same of one value."""
+    inputs = graph["inputs"]
+    if number < len(inputs):
+        return inputs[number]["name"], inputs[number]["spec"]
+    left = number - len(inputs)
+    for node in graph["nodes"]:
+        outputs = node.get("out", ())
+        if left < len(outputs):
+            return node["names"][left], outputs[left]
+        left -= len(outputs)
+    raise IndexError(f"a graph has no value of number {number}")
 
 
 def _title(node: State) -> str:

@@ -62,44 +62,28 @@ def outline(graph: State, most: int = MOST_ROWS) -> list[Row]:
 def _children(graph: State) -> dict[int, list[int]]:
     """What is in each container, in order: a node is its index, a group -2 minus its own; of repeats the first."""
     inside: dict[int, list[int]] = {}
-    seen: set[int] = set()
+    first: dict[int, int] = {}  # node of each group
     groups = graph["groups"]
     for index, node in enumerate(graph["nodes"]):
         if "folded_into" in node:
             continue
         group = node.get("group", _ROOT)
         inside.setdefault(group, []).append(index)
-        while group != _ROOT and group not in seen:
-            seen.add(group)
+        while group != _ROOT and group not in first:
+            first[group] = index
             inside.setdefault(groups[group]["parent"], []).append(-2 - group)
             group = groups[group]["parent"]
     for index, group in enumerate(groups):
         if "repeat" in group:
             inside[index] = _one_of(index, group["repeat"], inside)
-    return _in_order(graph, inside)
+    for children in inside.values():  # by their first nodes
+        children.sort(key=lambda child: child if child >= 0 else first.get(-2 - child, 0))
+    return inside
 
 
 def _one_of(index: int, repeat: State, inside: Mapping[int, list[int]]) -> list[int]:
     members = repeat.get("members")
     return inside.get(members[0], []) if members else inside[index][: repeat["period"]]
-
-
-def _in_order(graph: State, inside: dict[int, list[int]]) -> dict[int, list[int]]:
-    """Children by their first nodes."""
-    first = dict(_first_nodes(graph))
-    for children in inside.values():
-        children.sort(key=lambda child: child if child >= 0 else first.get(-2 - child, 0))
-    return inside
-
-
-def _first_nodes(graph: State) -> Iterator[tuple[int, int]]:
-    seen: set[int] = set()
-    for index, node in enumerate(graph["nodes"]):
-        group = node.get("group", _ROOT) if "folded_into" not in node else _ROOT
-        while group != _ROOT and group not in seen:
-            seen.add(group)
-            yield group, index
-            group = graph["groups"][group]["parent"]
 
 
 def _lane(graph: State, child: int) -> str:

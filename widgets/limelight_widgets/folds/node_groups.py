@@ -8,7 +8,8 @@ nodes of one line of code become a group, then blocks of consecutive children (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from limelight_widgets.folds.group_tree import ROOT, Child, Facts, Group, GroupTree
 from limelight_widgets.folds.node_places import Lane, Place, Segment
@@ -51,9 +52,10 @@ class Hierarchy(GroupTree):
     def _order_gradients(self, drawn: Sequence[int]) -> None:
         """Has groups of the backward pass stand where their middle op does: what calls share is with the first."""
         inside: dict[int, list[int]] = {}
-        for i in drawn:
+        backward = {at for at, group in enumerate(self.groups) if group.lane == "backward"}
+        for i in drawn if backward else ():
             at = self.of[i]
-            while at != ROOT and self.groups[at].lane == "backward":
+            while at in backward:
                 inside.setdefault(at, []).append(i)
                 at = self.groups[at].parent
         for at, nodes in inside.items():
@@ -79,13 +81,10 @@ class Hierarchy(GroupTree):
         return innermost
 
 
-def _useful_paths(places: Iterable[Place]) -> dict[Place, tuple[Segment, ...]]:
+def _useful_paths(places: Sequence[Place]) -> dict[Place, tuple[Segment, ...]]:
     """The paths without scopes and functions that hold one node, or all that the group around them holds."""
-    counts: dict[int, int] = {}
-    known: dict[int, Place] = {}
-    for place in places:
-        counts[id(place)] = counts.get(id(place), 0) + 1
-        known[id(place)] = place
+    counts = Counter(map(id, places))
+    known = {id(place): place for place in places}
     sizes: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
     for key, place in known.items():
         for depth in range(len(place.path) + 1):

@@ -60,13 +60,13 @@ def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str)
     """
     calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
     ops = [str(node.op) for node in nodes]
-    sites = _sites(nodes, ops)
     gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
     writes = [op.startswith("assign") for op in ops]
     changes = [one or _is_update(call) for one, call in zip(writes, calls, strict=True)]
     inner = differentiated(gradient, [node.stack for node in nodes], inputs, changes)
     outer = [one and not within for one, within in zip(gradient, inner, strict=True)]
     called = [None if within else call for call, within in zip(calls, inner, strict=True)]
+    sites = _sites(nodes, ops) if any(outer) else ()
     chosen = lanes(called, outer, inputs, sites, writes)
     helpers = _HelperCalls(function)
     before = []
@@ -131,7 +131,8 @@ def lanes(
         calls: the module call of each, or None.
         gradient: whether a gradient wrote it.
         inputs: for each the indices of the nodes that it reads from, -1 for an input of the graph.
-        sites: for each what is the same in each round of a loop: its op, and the lines that led to it.
+        sites: for each what is the same in each round of a loop: its op, and the lines that led to it; asked of those
+            with a gradient alone.
         writes: whether each writes to a variable.
     """
     count = len(calls)
