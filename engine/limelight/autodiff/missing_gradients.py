@@ -1,13 +1,17 @@
-"""Listeners that are told at once of a gradient that is None: a staged cell is, while it is traced."""
+"""Who is told at once of a gradient that is None: listeners, as a staged cell is while it is traced, else the user."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
+from limelight.core import dtypes
+from limelight.core.variable import Resource
+from limelight.errors import LostGradientWarning
 from limelight.with_blocks import Block, block_of
 
 Listener: TypeAlias = Callable[[Any, Any, Any], None]  # is called with the tape, a target and a source
@@ -33,3 +37,17 @@ def notify(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients:
             for block, listener in tuple(listeners):
                 if block.thread == threading.get_ident() and not block.is_over:
                     listener(tape, targets[0], source)
+
+
+def warn_of_integers(sources: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Warns, at the line that asks a tape, of variables that are to be trained and are integers."""
+    for source, gradient in zip(sources, gradients, strict=True):
+        if gradient is not None or dtypes.is_inexact(source.dtype):
+            continue
+        if isinstance(source, Resource) and source.trainable:
+            warnings.warn(
+                f"the gradient of an {source.dtype.name} variable is None, as only floating numbers have one; make it "
+                "of floats, as ll.Variable(2.0), or with trainable=False where it counts",
+                LostGradientWarning,
+                stacklevel=3,
+            )

@@ -49,7 +49,7 @@ from limelight.core.dtypes import float32
 from limelight.core.op import Op, TapeEntry, VjpRecipe
 from limelight.core.tensor import Tensor, array_stand_ins, new_uid, own
 from limelight.core.variable import Resource, read
-from limelight.errors import ArgumentError, TapeError
+from limelight.errors import ArgumentError, LostGradientWarning, TapeError
 from limelight.user_code import hints, source_line
 
 _getframe: Final = sys._getframe
@@ -217,7 +217,9 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                 )
             if x.dtype not in INEXACT:
                 warnings.warn(
-                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype", stacklevel=2
+                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype",
+                    LostGradientWarning,
+                    stacklevel=2,
                 )
                 continue
             self._note_root(ensure_uid(x))
@@ -489,6 +491,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                 self._entries.clear()
         if missing_gradients.listeners:
             missing_gradients.notify(self, targets, wanted, gradients)
+        elif any([g is None for g in gradients]):  # noqa: C419  # few
+            missing_gradients.warn_of_integers(wanted, gradients)
         return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from limelight.autograph.reserved_names import is_added
 from limelight.errors import ControlFlowError
+from limelight.executors.error_lines import mark_explained
 from limelight.user_code import source_line
 from limelight.user_code.tracebacks import in_place_of_python
 
@@ -68,6 +69,7 @@ class AssignedIfRun(Doubtful):
 
     def read(self) -> Any:
         error = UnboundLocalError(f"`{self.name}` has no value here{source_line.here()}: {self.why}", name=self.name)
+        mark_explained(error)  # it names the user's lines; how the graph raises it is nobody's concern
         self._check(self.assigned, error)
         return self.value
 

@@ -20,10 +20,12 @@ from limelight.core.spec import GENERATOR
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, ShapeError
+from limelight.user_code.given_functions import call_user_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _NUMBERS: Final = (bool, int, float, complex)
+_GETS: Final = "what the vectorized function is called with"
 
 
 def vectorize(
@@ -137,7 +139,9 @@ class Vectorized(Generic[P, R]):
         with Batcher(size, name) as batcher:
             arguments = [x if v is None else _handle(v, batcher) for x, v in zip(leaves, values, strict=True)]
             args, kwargs = nest.unflatten(structure, arguments)
-            results, shape = nest.flatten(maybe_converted(self._fn)(*args, **kwargs))
+            results, shape = nest.flatten(
+                call_user_function("vectorize", "fn", _GETS, maybe_converted(self._fn), *args, **kwargs)
+            )
             results = [x.__as_tensor__() if hasattr(x, "__as_tensor__") else x for x in results]
         for op, times in batcher.looped.items():
             self.looped[op] = self.looped.get(op, 0) + times

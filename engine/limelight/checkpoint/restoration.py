@@ -31,7 +31,7 @@ from limelight.user_code.warn_at import warn_at
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
-_OF_CHECKPOINTS: Final = "Where that is meant, write checkpoint.restore(path).expect_partial()"
+_OF_CHECKPOINTS: Final = "Where that is meant, write .expect_partial() behind it: restore(...).expect_partial()"
 _OF_WEIGHTS: Final = (
     "Where names differ, say which is which by rename={'theirs': 'ours'}; where that is meant, write "
     "ll.nn.load_weights(...).expect_partial()"

@@ -9,7 +9,6 @@ from typing import Any, Never
 from limelight.batching import Batched
 from limelight.control_flow.branch_batching import batch_branches
 from limelight.control_flow.branch_gradient import jvp_branches, pull_branches, save_branches, taped_branches
-from limelight.control_flow.user_functions import call_user_function
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
 from limelight.core.spec import Spec, TensorSpec
@@ -27,6 +26,7 @@ from limelight.staging.trace_branch import (
     tracing,
     variables_read,
 )
+from limelight.user_code.given_functions import call_user_function
 
 
 @hide_rest_parameter

@@ -20,6 +20,7 @@ from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, beside
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, GradientError, ShapeError, SignatureError
+from limelight.user_code.given_functions import call_user_function
 from limelight.user_code.python_state import names_of
 
 
@@ -175,12 +176,18 @@ class UserRule:
         with python_state_scope(self._names, keeps_changes=True):
             return self._gradients(gradients, sizes, variables)
 
+    def _called(self, *arguments: Any, **variables: Any) -> Any:
+        gets = "the gradient of each result"
+        return call_user_function(
+            "custom_gradient", f"the gradient function of {self.name}", gets, self.fn, *arguments, **variables
+        )
+
     def _gradients(self, gradients: Sequence[Any], sizes: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         arguments = self.packing.given(gradients, sizes)
         wants = _takes_variables(self.fn) and (variables or _requires_variables(self.fn))
         if not wants:
-            return self._fitted(self._arguments.gradients(self.name, self.fn(*arguments)))
-        result = self.fn(*arguments, variables=list(variables))
+            return self._fitted(self._arguments.gradients(self.name, self._called(*arguments)))
+        result = self._called(*arguments, variables=list(variables))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise GradientError(
                 f"custom_gradient: the gradient function of {self.name} takes `variables` and must return "

@@ -17,7 +17,7 @@ from limelight.control_flow.loop_constants import read_variables_before
 from limelight.control_flow.loop_residuals import loop_residuals
 from limelight.control_flow.ragged_rows import ragged_results
 from limelight.control_flow.stacked_rows import Column, empty_stacks, positions, rows_of, stack_of
-from limelight.control_flow.user_functions import as_carried, call_user_function, conversion_hint, suggest_initial_dtype
+from limelight.control_flow.user_functions import as_carried, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, nest, shapes
 from limelight.core.op import Op, TapedVariant, defop, get
@@ -37,6 +37,7 @@ from limelight.staging.branch_state import settle_loop
 from limelight.staging.call_gradient import infer_outputs
 from limelight.staging.structured_outputs import Outputs, split
 from limelight.staging.trace_branch import Traced, close, require_callable, trace_branch, tracing, unaliased
+from limelight.user_code.given_functions import call_user_function
 
 
 def scan(

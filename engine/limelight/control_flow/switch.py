@@ -9,7 +9,6 @@ from typing import Any
 from limelight.batching import Batched
 from limelight.control_flow.branch_batching import batch_branches
 from limelight.control_flow.branch_gradient import jvp_branches, pull_branches, save_branches, taped_branches
-from limelight.control_flow.user_functions import call_user_function
 from limelight.core import dispatch, dtypes
 from limelight.core.op import Op, defop
 from limelight.core.spec import Spec
@@ -25,6 +24,7 @@ from limelight.staging.trace_branch import (
     tracing,
     variables_read,
 )
+from limelight.user_code.given_functions import call_user_function
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[[], Any]]) -> Any:

@@ -1,53 +1,15 @@
-"""Calls of the functions that users give to control flow, and errors and advice about what they get and return."""
+"""Errors and advice about what the functions that users give to control flow get and return."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
-from limelight.errors import CallError, ControlFlowError, DTypeError
-
-
-def call_user_function(op: str, parameter: str, gets: str, fn: Callable[..., Any], *given: Any) -> Any:
-    """`fn(*given)`. Raises CallError where the function does not take that many arguments.
-
-    It is called plainly; its signature is looked at only after a TypeError.
-
-    Args:
-        op: the public function that calls it, for the error, as the next two.
-        parameter: the parameter under which the user gave the function.
-        gets: what its arguments are, in words.
-        fn: the function.
-        *given: its arguments.
-    """
-    try:
-        return fn(*given)
-    except TypeError as error:
-        if _accepts(fn, given):
-            raise
-        number = f"{len(given) or 'no'} argument{'' if len(given) <= 1 else 's'}"
-        names = ", ".join("abcdefgh"[: len(given)])
-        alone = len(given) in range(2, 9) and _accepts(fn, given[:1])  # written for the tuple of them
-        hint = f"; take them one by one, lambda {names}: ..." if alone else ""
-        raise CallError(f"{op}: {parameter} gets {number}{gets and ', '}{gets}, but {error}{hint}") from None
-
-
-def _accepts(fn: Callable[..., Any], given: Sequence[Any]) -> bool:
-    """Whether `fn` can be called with that many arguments; True where its signature is not known."""
-    try:
-        signature = inspect.signature(fn)
-    except (TypeError, ValueError):
-        return True
-    try:
-        signature.bind(*given)
-    except TypeError:
-        return False
-    return True
+from limelight.errors import ControlFlowError, DTypeError
 
 
 def as_carried(op: str, names: Sequence[str], leaves: Sequence[Any], before: Sequence[TensorSpec] = ()) -> list[Tensor]:

@@ -15,7 +15,7 @@ from limelight.control_flow.loop_residuals import loop_residuals
 from limelight.control_flow.masked_loops import masked_condition_and_body
 from limelight.control_flow.ragged_rows import ragged_results
 from limelight.control_flow.stacked_rows import empty_stacks, stack_of, stacked
-from limelight.control_flow.user_functions import as_carried, call_user_function, conversion_hint, suggest_initial_dtype
+from limelight.control_flow.user_functions import as_carried, conversion_hint, suggest_initial_dtype
 from limelight.control_flow.zeros_spec import watched_in_loop
 from limelight.core import dispatch, dtypes, nest, shapes
 from limelight.core.op import Op, TapedVariant, defop, get
@@ -54,6 +54,7 @@ from limelight.staging.trace_branch import (
     unaliased,
 )
 from limelight.staging.tracer import replay
+from limelight.user_code.given_functions import call_user_function
 
 
 def while_loop(

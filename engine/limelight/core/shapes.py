@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from limelight.errors import ArgumentError, AxisError, LimelightError, ShapeError
+from limelight.errors import ArgumentError, AxisError, LimelightError, ShapeError, SymbolicValueError
 
 Shape: TypeAlias = tuple[int | None, ...]
 
@@ -44,10 +44,34 @@ def whole(op: str, what: str, n: Any) -> int:
     """`n` as a Python int; raises ArgumentError that names `op` and `what` for anything but an integer."""
     try:
         return operator.index(n)
+    except SymbolicValueError:
+        if op not in _WITH_UNKNOWN_SIZES:
+            raise
+        raise SymbolicValueError(f"{op}: {what} must be known while tracing, got {n.spec}{_if_unknown(op)}") from None
     except LimelightError:
         raise  # a tensor, which says why it is no index
     except TypeError:
-        raise ArgumentError(f"{op}: {what} must be an int, got {n!r} ({type(n).__name__})") from None
+        hint = _if_unknown(op) if n is None else ""
+        raise ArgumentError(f"{op}: {what} must be an int, got {n!r} ({type(n).__name__}){hint}") from None
+
+
+_WITH_UNKNOWN_SIZES: Final = {
+    "eye": "ll.astype(ll.arange(n)[:, None] == ll.arange(n), ll.float32)",
+    "one_hot": "ll.astype(ll.expand_dims(x, -1) == ll.arange(n), ll.float32)",
+    "linspace": "start + step * ll.astype(ll.arange(n), ll.float32)",
+    "tile": "ll.broadcast_to(x, (n, ...)), or ll.repeat(x, n, axis=0)",
+}
+"""What does the work of an op that takes Python's integers alone, where one is a size of a trace."""
+
+
+def _if_unknown(op: str) -> str:
+    """What to write if a size of `x.shape`, unknown while tracing, was meant."""
+    instead = _WITH_UNKNOWN_SIZES.get(op)
+    if instead is None:
+        return (
+            f"; if it is a size of x.shape that is unknown while tracing: {op} needs it as an int, so give x that size"
+        )
+    return f"; for a size of x that is unknown while tracing write {instead}, where n = ll.shape_of(x)[0]"
 
 
 def flag(op: str, what: str, given: Any) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.control_flow.user_functions import call_user_function
 from limelight.data.element import Element, element_of, value_of
 from limelight.data.epoch import Epoch
 from limelight.data.sources import called
@@ -21,6 +20,7 @@ from limelight.errors import ArgumentError
 from limelight.ops.random._draws import state_from
 from limelight.random import Generator
 from limelight.random.stream import from_state
+from limelight.user_code.given_functions import call_user_function
 
 
 def call(op: str, function: Callable[..., Any], element: Element, *further: Any) -> Any:

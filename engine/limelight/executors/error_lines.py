@@ -42,8 +42,9 @@ def explain(
     line = source_line.at(node.stack[0] if node.stack else None)
     stands = _which_stands([*assigned, *assigned_before(graph, node)])
     if is_user_error(error):
-        note = f"in {_call(node, payloads)} of {graph.name}{line}{stands}"
-        if note not in getattr(error, "__notes__", ()):
+        way = "" if is_explained(error) else f"in {_call(node, payloads)} of {graph.name}{line}"
+        note = f"{way}{stands}" if way else stands.lstrip("; .")
+        if note and note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         return error
     if isinstance(error, LimelightError):
@@ -51,16 +52,16 @@ def explain(
             error.args = (f"{error}\n  called by {graph.name}{line}{stands}",)
             return error
         error.args = (f"{error.bare}; in {_call(node, payloads)} of {graph.name}{line}{stands}",)
-        return _mark_explained(error)
+        return mark_explained(error)
     try:
         node.op.infer(*_specs(node, payloads), *node.params)
     except LimelightError as from_rule:
-        return _mark_explained(
+        return mark_explained(
             type(from_rule)(f"{from_rule.bare}; in {_call(node, payloads)} of {graph.name}{line}{stands}")
         )
     except Exception:  # noqa: BLE001  # a rule that fails on these operands explains nothing
         pass
-    return _mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{stands}"))
+    return mark_explained(failed(f"{_call(node, payloads)} of {graph.name}", error, f"{line}{stands}"))
 
 
 def is_explained(error: Exception) -> bool:
@@ -83,7 +84,7 @@ def _which_stands(names: Sequence[str]) -> str:
     return f"; assigned before that, which stands: {', '.join(quoted)}" if quoted else ""
 
 
-def _mark_explained(error: LimelightError) -> LimelightError:
+def mark_explained(error: LimelightError) -> LimelightError:
     setattr(error, _EXPLAINED, True)
     return error
 

@@ -66,6 +66,8 @@ def note_call(error: BaseException) -> None:
     note_container(error)
     if isinstance(error, AttributeError) and inspect.isfunction(error.obj):
         _note_method(error, error.obj)
+    elif isinstance(error, AttributeError) and error.obj is None and error.__traceback__ is not None:
+        _note_unbuilt(error)
     if not isinstance(error, TypeError) or isinstance(error, LimelightError) or error.__traceback__ is None:
         return
     said = str(error)
@@ -90,6 +92,45 @@ def _note_method(error: AttributeError, function: Any) -> None:
     """For `layer.weight.shape`: Python calls the method a function, and says no more."""
     if note := _of_method(function):
         add_note(error, note)
+
+
+def _note_unbuilt(error: AttributeError) -> None:
+    """For `layer.kernel.shape` of a layer that has no weights yet."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    text = None if tb is None else source_line.segment(tb.tb_frame.f_code, tb.tb_lasti)
+    if tb is None or text is None or (tree := parsed_expression(text)) is None:
+        return
+    for node in ast.walk(tree):
+        weight = node.value if isinstance(node, ast.Attribute) and node.attr == error.name else None
+        if isinstance(weight, ast.Attribute) and _lacks_weights(_held(weight.value, tb.tb_frame)):
+            layer = ast.unparse(weight.value)
+            add_note(
+                error,
+                f"{layer} has no weights yet: its first call makes them, or {layer}.build((None, ...)) with the shape "
+                "of its input",
+            )
+            return
+
+
+def _held(node: ast.expr, frame: FrameType) -> Any:
+    """What `name.attribute` holds, by the objects' own dictionaries; None for another expression."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    value = {**frame.f_globals, **source_line.locals_of(frame)}.get(node.id)
+    for name in names:
+        value = getattr(value, "__dict__", {}).get(name)
+    return value
+
+
+def _lacks_weights(layer: Any) -> bool:
+    asked = getattr(type(layer), "_lacks_weights", None)
+    return asked is not None and type(layer).__module__ != "builtins" and bool(asked(layer))
 
 
 def _of_method(function: Any) -> str:

@@ -287,6 +287,7 @@ _BRANCHES: Final = (
 _ASSERTION: Final = (
     f"Write ll.debug.check(condition, message), which looks at the values of each call{AUTOGRAPH_DOES_IT}"
 )
+_ASSIGNMENT: Final = "Of a tensor there is no part to assign: write array = ll.constant(array).at[i].set(x)"
 _CONVERSIONS: Final = (".numpy()", ".item()", "float()", "complex()")
 _PYTHON: Final = "; for arbitrary Python on real values ll.py_func(fn, inputs, output_specs)"
 _ARGUMENT: Final = "; or take the value as a plain Python argument, which is known while tracing"
@@ -299,5 +300,11 @@ def without_value(asked: str) -> str:
         return _ASSERTION
     if asked.startswith(("bool()", "int()", "use as")):
         return _BRANCHES + _PYTHON + _ARGUMENT
+    if asked == "assignment into a NumPy array":
+        return f"{_ASSIGNMENT}{_PYTHON}{_ARGUMENT}"
+    if asked.startswith("format("):
+        form = asked.partition(", ")[2].strip("')")
+        printing = f"To print it write ll.debug.print('{{:{form}}}', x), which prints the value of each call"
+        return f"{printing}; else compute with ll: limelight's ops take the tensor as it is{_ARGUMENT}"
     way = f"Leave out `{asked}`" if asked in _CONVERSIONS else "Compute with ll"
     return f"{way}: limelight's ops take the tensor as it is{_PYTHON}{_ARGUMENT}"

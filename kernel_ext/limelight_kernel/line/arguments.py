@@ -190,6 +190,8 @@ def _suggestion(magic: Callable[..., Any], line: str) -> str:
     known = flags(magic)
     for word in line.split():
         flag = word.partition("=")[0]
+        if flag in ("-h", "--help") and flag not in known:
+            return ""  # where help is, the error says anyway
         if flag.startswith("-") and flag not in known:
             return did_you_mean(flag, known) or f"; its flags are {', '.join(sorted(known))}"
     return ""

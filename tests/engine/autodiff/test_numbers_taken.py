@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.errors import LostGradientWarning
 
 
 def into_elements(p):
@@ -47,6 +48,35 @@ def test_forward_mode_and_variables_warn_as_well():
     w = ll.Variable(1.0)
     with ll.GradientTape(), pytest.warns(UserWarning, match=r"math\.sin takes the numbers of a tensor"):
         math.sin(w)
+
+
+@pytest.mark.parametrize(
+    ("fn", "instead"),
+    [
+        (np.sum, r"write ll\.sum\(x\), or np\.sum\(x\.numpy\(\)\)"),
+        (lambda p: np.dot(p, p), r"write ll\.dot\(x, y\), or np\.dot\(x\.numpy\(\), y\.numpy\(\)\)"),
+        (lambda p: np.sum(np.stack([p, 2.0 * p])), r"np\.stack\(\[x\.numpy\(\), y\.numpy\(\)\]\)"),
+        (lambda p: np.sum(np.clip(p, 0.0, 1.0)), r"np\.clip\(x\.numpy\(\), 0\.0, 1\.0\)"),
+        (lambda p: math.sin(p[0]), "functions of ll"),
+        (lambda p: float(p[0]) * 2.0, "grad: the result does not depend on the arguments"),
+        (lambda p: p.numpy().sum(), "grad: the result does not depend on the arguments"),
+    ],
+)
+def test_one_filter_stops_every_way_in_which_a_gradient_is_lost(fn, instead):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LostGradientWarning)
+        with pytest.raises(LostGradientWarning, match=instead):
+            ll.grad(fn)(np.array([1.0, 2.0]))
+
+
+def test_integers_that_are_watched_or_asked_for_lose_theirs():
+    count = ll.Variable(2)
+    with ll.GradientTape(persistent=True) as tape:
+        y = ll.astype(count, "float32") * 2.0
+        with pytest.warns(LostGradientWarning, match="watching a int32 tensor has no effect"):
+            tape.watch(count)
+    with pytest.warns(LostGradientWarning, match=r"the gradient of an int32 variable is None.*ll\.Variable\(2\.0\)"):
+        assert tape.gradient(y, count) is None
 
 
 def test_numbers_asked_for_in_words_do_not_warn():

@@ -145,6 +145,7 @@ def test_a_script_that_ends_says_what_was_given_to_nothing(tmp_path):
     )
     said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stderr
     assert "script.py:4: CheckpointWarning" in said
+    assert "restore(...).expect_partial()" in said
     assert "1 saved values were given to no object: `model`" in said
 
 

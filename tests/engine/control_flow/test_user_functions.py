@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import limelight as ll
-from limelight.errors import CallError, ControlFlowError, DTypeError
+from limelight.errors import CallError, ControlFlowError, DTypeError, LimelightError
 
 x = ll.constant([1.0, 2.0, 3.0])
 loose: Any = ll  # the mistakes are no news to type checkers
@@ -115,3 +115,49 @@ FORGOTTEN = [
 def test_a_step_that_returns_nothing_is_named(stage, loop, words):
     with pytest.raises(ControlFlowError, match=rf"{words} and None after one step; the function must return it"):
         stage(loop)()
+
+
+@ll.custom_gradient
+def _without_argument(x):
+    return x * 2.0, lambda: 1.0
+
+
+WRONG_NUMBERS = [
+    (lambda: ll.fori_loop(0, 3, lambda c: c, 0.0), "fori_loop: body gets 2 arguments, the number and the carry"),
+    (lambda: ll.fori_loop(0, ll.constant(3), lambda c: c, 0.0), "fori_loop: body gets 2 arguments, the number and"),
+    (lambda: ll.vectorize(lambda x: x)(ll.ones(3), ll.ones(3)), "vectorize: fn gets 2 arguments, what the vectorized"),
+    (lambda: ll.grad(lambda x, y: x * y)(1.0), "grad: fn gets 1 argument, what its derivative is called with"),
+    (lambda: ll.grad(lambda x: x)(1.0, z=1.0), "grad: fn gets 2 arguments, .* unexpected keyword argument 'z'"),
+    (lambda: ll.grad(ll.grad(lambda x, y: x * y))(1.0), "^grad: fn gets 1 argument, [^:]* missing 1"),
+    (lambda: ll.jacobian(lambda x, y: x * y)(1.0), "jacobian: fn gets 1 argument"),
+    (lambda: ll.hessian(lambda x, y: x * y)(1.0), "hessian: fn gets 1 argument"),
+    (lambda: ll.jvp(lambda x, y: x * y, (1.0,), (1.0,)), "jvp: fn gets 1 argument"),
+    (lambda: ll.vjp(lambda x, y: x * y, 1.0), "vjp: fn gets 1 argument"),
+    (
+        lambda: ll.grad(_without_argument)(1.0),
+        "the gradient function of _without_argument gets 1 argument",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), WRONG_NUMBERS)
+def test_a_function_of_another_number_of_arguments_is_told_what_it_gets(call, words):
+    with pytest.raises(CallError, match=words) as refused:
+        call()
+    assert "test_user_functions.py line" in str(refused.value)
+
+
+@pytest.mark.parametrize("upper", [3, ll.constant(3)], ids=["scan", "while_loop"])
+@pytest.mark.parametrize("body", [lambda c, i: c * 1.0, lambda c, i: c], ids=["an op", "the carry"])
+def test_a_body_that_takes_the_carry_first_is_told_of_the_order(upper, body):
+    with pytest.raises(LimelightError, match=r"body gets the number first, then the carry: body\(i, carry\)"):
+        ll.fori_loop(0, upper, body, ll.ones(3))
+    with pytest.raises(LimelightError) as refused:
+        ll.fori_loop(0, upper, lambda i, c: c[0], ll.ones(3))
+    assert "body(i, carry)" not in str(refused.value)
+
+
+def test_a_type_error_inside_a_function_stays_as_it_is():
+    with pytest.raises(TypeError, match="can only concatenate str") as raised:
+        ll.grad(lambda x: "a" + 1)(1.0)
+    assert not isinstance(raised.value, LimelightError)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
+onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'limelight[onnx]'")
 
 import limelight as ll
@@ -19,12 +19,22 @@ spec = ll.TensorSpec
 nn = ll.nn
 
 
+def unread_initialisers(graph):
+    def read(graph):
+        inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+        own = {name for node in graph.node for name in node.input} | {x.name for x in graph.output}
+        return own.union(*map(read, inner))
+
+    return {one.name for one in graph.initializer} - read(graph)
+
+
 @pytest.fixture
 def exported(tmp_path):
     """Exports a function and returns what calls the file: arrays to a dictionary of arrays."""
 
     def export(target, signature=()):
         path = ll.export.onnx(target, tmp_path / "f.onnx", signature)
+        assert not unread_initialisers(onnx.load(path).graph), "onnxruntime warns of them"
         session = check.session(path.read_bytes())
         names = [x.name for x in session.get_inputs()]
         return lambda *arrays: dict(
@@ -51,6 +61,20 @@ def test_a_network_for_any_batch(exported):
     run = exported(net, spec((None, 64)))
     for n in (1, 5):
         close(run(draw(n, 64))["output"], net(ll.constant(draw(n, 64))))
+
+
+def test_a_query_for_sets_of_any_number_and_size(exported):
+    """The sizes that broadcast it are folded, and left two initialisers that nothing read."""
+    pool, seed = nn.MultiHeadAttention(2), ll.Variable(draw(1, 1, 4))
+
+    def pooled(x, mask):
+        query = ll.zeros((ll.shape_of(x)[0], 1, 4)) + seed
+        return pool(query, x, x, mask=mask[:, None, None, :])
+
+    pool(ll.ones((1, 2, 4)))
+    run = exported(pooled, (spec((None, None, 4)), spec((None, None), "bool")))
+    x, mask = draw(3, 5, 4), np.ones((3, 5), bool)
+    close(run(x, mask)["output"], pooled(ll.constant(x), ll.constant(mask)))
 
 
 def test_convolutions_pooling_and_batch_norm(exported):

@@ -29,6 +29,7 @@ def names() -> dict[str, Any]:
     return {
         "ll": ll, "np": np, "x": x, "y": net(x), "v": ll.Variable(x), "net": net, "opt": ll.optim.Adam(0.1),
         "gen": ll.random.Generator(1), "lab": ll.constant([0, 1]), "ds": ll.data.from_sequence([1, 2, 3]),
+        "unbuilt": ll.nn.Dense(3), "free": [ll.TensorSpec((None, 2))],
         "bar": ll.progress([]), "Net": type("Net", (ll.Module,), {"forward": lambda self, x: x}),
     }  # fmt: skip
 

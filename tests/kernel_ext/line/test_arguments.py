@@ -37,6 +37,8 @@ def test_values_and_groups():
 def test_an_unknown_flag_comes_with_the_closest_one():
     assert "did you mean '--static'?" in refused("--statik")
     assert "its flags are" in refused("--qqqq")
+    for asked in ("--help", "-h"):
+        assert refused(asked).endswith(f"unrecognized arguments: {asked}; see %magic_sample?")
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,27 @@ tensor where the function closes over it or gets it twice.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from limelight.autodiff.tape import INEXACT
 from limelight.core import nest
+from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.core.variable import Resource
-from limelight.errors import ArgumentError, DTypeError
+from limelight.errors import ArgumentError, DTypeError, LostGradientWarning
 from limelight.ops import identity
 from limelight.user_code import source_line
+from limelight.user_code.given_functions import call_user_function
 
 _VALUES: Final = (bool, int, float, complex, np.ndarray, np.generic, Tensor)
 _warned: Final[dict[Any, Any]] = {}  # which warnings were shown, for the `warnings` module
+
+
+NO_KEYWORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Chosen(NamedTuple):
@@ -110,6 +116,11 @@ def fresh_tensors(tree: Any) -> Any:
     return nest.map_structure(_fresh, tree)
 
 
+def called(name: str, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
+    """`fn` of the arguments that its derivative was called with. Raises CallError where it does not take them."""
+    return call_user_function(name, "fn", "what its derivative is called with", maybe_converted(fn), *args, **kwargs)
+
+
 def split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     """What to differentiate, and what goes along."""
     if not has_aux:
@@ -134,7 +145,7 @@ def warn_of_departure(name: str, line: source_line.Source | None, what: str) -> 
             f"{name}: the result does not depend on the arguments as far as limelight can see, since a value left for "
             f"Python or NumPy{source_line.at(line)}: the {what} is zeros. Compute with ll functions and operators "
             "instead of x.numpy(), x.item(), float(x) and NumPy's functions",
-            UserWarning,
+            LostGradientWarning,
             at.file,
             at.line,
             registry=_warned,

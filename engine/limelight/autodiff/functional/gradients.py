@@ -8,6 +8,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from limelight.autodiff.functional._arguments import (
     Chosen,
+    called,
     check_argnums,
     choose,
     require_function,
@@ -17,7 +18,6 @@ from limelight.autodiff.functional._arguments import (
 from limelight.autodiff.gradient_cuts import departure
 from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import shapes
-from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.core.variable import Resource
 from limelight.errors import ArgumentError, DTypeError, ShapeError
@@ -179,7 +179,7 @@ def value_and_grad(
         chosen = choose("grad", args, () if argnums is None else argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([*chosen.sources, *(variable_list or ())])
-            value, aux = split_aux("grad", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+            value, aux = split_aux("grad", called("grad", fn, chosen.args, kwargs), has_aux)
             value = _one_real_number(value)  # recorded: it may be one of the variables, which is read here
         if not tape.watches(value):
             warn_of_departure("grad", departure(tape._cuts), "gradient")

@@ -10,6 +10,7 @@ from limelight.autodiff.forward_mode import ForwardAccumulator
 from limelight.autodiff.functional._arguments import (
     Chosen,
     as_tensors,
+    called,
     check_argnums,
     choose,
     is_differentiable,
@@ -19,7 +20,6 @@ from limelight.autodiff.functional._arguments import (
 from limelight.autodiff.tape import GradientTape
 from limelight.autodiff.unit_products import joined_sizes, size_of, unit_products
 from limelight.core import nest, shapes
-from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import ArgumentError, DTypeError, ShapeError
 
@@ -98,7 +98,7 @@ def _reverse(
 ) -> tuple[Any, Any]:
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        value, aux = split_aux("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+        value, aux = split_aux("jacobian", called("jacobian", fn, chosen.args, kwargs), has_aux)
         value = as_tensors(value)
 
     def of(y: Any) -> Any:
@@ -138,7 +138,7 @@ def _pushed(
 ) -> list[Any]:
     """The tangents of the result's leaves when the argument's leaf `x` moves by `t`."""
     with ForwardAccumulator(x, t.reshape(x.sizes())) as forward:
-        value, kept["aux"] = split_aux("jacobian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+        value, kept["aux"] = split_aux("jacobian", called("jacobian", fn, chosen.args, kwargs), has_aux)
         leaves, kept["structure"] = nest.flatten(as_tensors(value))
     return [forward.jvp(y, "zero") if is_differentiable(y) else None for y in leaves]
 
@@ -216,7 +216,7 @@ def _first_derivative(fn: Callable[..., Any], argnums: Any, has_aux: bool, at_on
         chosen = choose("hessian", args, argnums)
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(chosen.sources)
-            value, aux = split_aux("hessian", maybe_converted(fn)(*chosen.args, **kwargs), has_aux)
+            value, aux = split_aux("hessian", called("hessian", fn, chosen.args, kwargs), has_aux)
             value = nest.map_structure(_real, value)
         result = nest.map_structure(lambda y: chosen.rebuilt(_pulled(tape, y, chosen, at_once)), value)
         return (result, aux) if has_aux else result

@@ -8,6 +8,7 @@ from typing import Any
 from limelight.autodiff.forward_mode import ForwardAccumulator
 from limelight.autodiff.functional._arguments import (
     as_tensors,
+    called,
     choose,
     fresh_tensors,
     is_differentiable,
@@ -17,7 +18,6 @@ from limelight.autodiff.functional._arguments import (
 )
 from limelight.autodiff.tape import INEXACT, GradientTape
 from limelight.core import nest, shapes
-from limelight.core.autograph_hook import maybe_converted
 from limelight.core.tensor import Tensor
 from limelight.errors import ArgumentError
 from limelight.user_code import source_line
@@ -60,7 +60,7 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     tangent_leaves = nest.flatten_like(structure, tuple(tangents), "tangents")
     pairs = [(x, t) for x, t in zip(leaves, tangent_leaves, strict=True) if t is not None]
     with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as forward:
-        result = maybe_converted(fn)(*args)
+        result = called("jvp", fn, args)
         value, aux = split_aux("jvp", result, has_aux)
         value = as_tensors(value)
     tangent = nest.map_structure(lambda y: forward.jvp(y, "zero") if is_differentiable(y) else None, value)
@@ -102,7 +102,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     chosen = choose("vjp", primals, tuple(range(len(primals))))
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(chosen.sources)
-        result = maybe_converted(fn)(*chosen.args)
+        result = called("vjp", fn, chosen.args)
         value, aux = split_aux("vjp", result, has_aux)
         value = as_tensors(value)
     leaves, structure = nest.flatten(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from limelight.core import backends, dispatch
 from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
-from limelight.errors import DTypeError, LimelightError, SymbolicValueError, is_user_error
+from limelight.errors import DTypeError, LimelightError, LostGradientWarning, SymbolicValueError, is_user_error
 from limelight.user_code import hints
 
 KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
@@ -41,7 +41,8 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         if watched and _takes_numbers(func.__name__, result):
             warnings.warn(
                 f"{_numpy_name(func)} takes the value of a tensor that is watched, and its gradient ends there; "
-                f"{_advice(func, self)}",
+                f"{_advice(func, self, args)}",
+                LostGradientWarning,
                 stacklevel=2,
             )
         return result
@@ -180,13 +181,28 @@ def _py_func_advice(name: str) -> str:
     return f"ll.py_func({name}, [x], output_specs), which runs it at each call and has no gradient"
 
 
-def _advice(func: Any, x: Any) -> str:
-    """What to write instead of a function of NumPy on `x`."""
+def _advice(func: Any, x: Any, args: Sequence[Any] = ()) -> str:
+    """What to write instead of a function of NumPy on `x`, or on these arguments."""
     name, ours = _numpy_name(func), _ours(func)
     if is_symbolic(x):
         return ours or f"write {_py_func_advice(name)}"
     form = ours.partition(" (")[0]
-    return f"{f'{form}, or' if form.startswith('write ') else 'write'} {name}(x.numpy()), which has no gradient"
+    either = f"{form}, or" if form.startswith("write ") else "write"
+    return f"{either} {name}({_as_numbers(args)}), which has no gradient"
+
+
+def _as_numbers(args: Sequence[Any]) -> str:
+    """Arguments of NumPy's as they are written where numbers are meant: "x.numpy(), y.numpy()"."""
+    names = iter("xyzuvwab")  # four arguments, of lists two items
+
+    def written(given: Any) -> str:
+        if isinstance(given, (list, tuple)) and given:
+            return f"[{', '.join(map(written, given[:2]))}{', ...' if len(given) > 2 else ''}]"
+        if isinstance(given, Tensor) or hasattr(given, "__as_tensor__"):
+            return f"{next(names)}.numpy()"
+        return repr(given) if isinstance(given, (int, float, str)) else "..."
+
+    return ", ".join(map(written, args[:4])) or "x.numpy()"
 
 
 def _ours(func: Any) -> str:

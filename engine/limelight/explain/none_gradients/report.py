@@ -20,7 +20,7 @@ from limelight.explain.fix import Fix
 from limelight.explain.none_gradients import fixes, op_history
 from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards
 from limelight.explain.story import Place, Story
-from limelight.user_code.source_line import Source, locals_of
+from limelight.user_code.source_line import Source, at, locals_of
 
 CAUSES: Final = (
     "connected",
@@ -162,6 +162,10 @@ class _Question:
         if lines:
             places = ", ".join(map(str, lines))
             said += f"; but values were read as numbers at {places}: what was computed from those has no gradient"
+        cuts = [cut for cut in self._cuts_on_the_way(reach) if cut.op is not None and _is_flow(cut)]
+        if cuts:
+            ends = dict.fromkeys(_in_words(cut) + at(cut.source) for cut in cuts)
+            said += f"; but not on every path: {'; '.join(ends)}"
         return self._say("connected", said, line=own[0].source if own else None)
 
     def _unwatched(self) -> WhyNone:
@@ -204,13 +208,17 @@ class _Question:
         )
         return self._say("not reachable", said, fix="with ll.explain.History():")
 
-    def _cuts_before_target(self, reach: Reach) -> list[Cut]:
-        """The cuts that the target came of; else those whose results went where no tape looks: to Python, to NumPy."""
+    def _cuts_on_the_way(self, reach: Reach) -> list[Cut]:
+        """The cuts of whose results the target came, by ops alone."""
         uid = self.target._uid
         before = ancestors(uid, self.tape._cut_descendants, edges_of(self.tape), self.tape._cuts) if uid else set()
-        on_the_way = [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
-        if on_the_way:
+        return [cut for cut in reach.cuts if not before.isdisjoint(cut.outputs)]
+
+    def _cuts_before_target(self, reach: Reach) -> list[Cut]:
+        """The cuts that the target came of; else those whose results went where no tape looks: to Python, to NumPy."""
+        if on_the_way := self._cuts_on_the_way(reach):
             return on_the_way
+        uid = self.target._uid
         forgotten = len(self.tape._cut_descendants) >= MAX_VALUES
         left = [cut for cut in reach.cuts if cut.op is None or 0 in cut.outputs or forgotten]
         left = [cut for cut in left if not uid or uid not in cut.beside]
@@ -283,6 +291,11 @@ def _cause(cut: Cut) -> str:
     if cut.op.effect == "write":
         return "assign"
     return "integer or boolean dtype" if cut.integer else "no rule"
+
+
+def _is_flow(cut: Cut) -> bool:
+    """Whether a number is computed with beyond the cut: what gives conditions and indices is hardly a path."""
+    return not cut.integer or cut.op == "astype"
 
 
 def _reason(cut: Cut) -> str:

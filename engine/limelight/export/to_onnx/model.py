@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,11 +51,24 @@ def model_of(trace: ConcreteFunction) -> Any:
     ]
     results = GraphWriter(trace.name, builder).inline(graph, [*inputs, *captures])
     outputs = _outputs(trace, builder, results, names)
-    made = helper.make_graph(builder.nodes, _word(trace.name), infos, outputs, builder.initialisers)
+    read = _names_read(builder.nodes)  # what folding has left without a reader onnxruntime warns of
+    kept = [one for one in builder.initialisers if one.name in read]
+    made = helper.make_graph(builder.nodes, _word(trace.name), infos, outputs, kept)
     opset = helper.make_opsetid("", OPSET)
     model = helper.make_model(made, opset_imports=[opset], producer_name="limelight")
     model.ir_version = helper.find_min_ir_version_for([opset])
     return model
+
+
+def _names_read(nodes: Iterable[Any]) -> set[str]:
+    """The names that nodes read, those in the graphs of loops and branches among them."""
+    read: set[str] = set()
+    for node in nodes:
+        read.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                read |= _names_read(attribute.g.node) | {x.name for x in attribute.g.output}
+    return read
 
 
 def _inputs(trace: ConcreteFunction, builder: Builder) -> tuple[list[Var], list[Any]]:

@@ -22,6 +22,7 @@ from limelight.ops.elementwise.where import where
 from limelight.ops.index.along_axis import take_along_axis
 from limelight.ops.nn import activations, softmax
 from limelight.ops.nn.activations import relu
+from limelight.ops.nn.softmax import one_axis_more
 
 __all__ = [
     "cosine_similarity",
@@ -262,7 +263,7 @@ def nll(log_probabilities: TensorLike, labels: TensorLike, /, axis: int = -1, re
     if not _shapes_agree(wanted, labels.shape):
         raise ShapeError(
             f"nll: log-probabilities {x.spec} need one class number for each example, so labels of shape "
-            f"{shapes.show(wanted)}, got {labels.spec}"
+            f"{shapes.show(wanted)}, got {labels.spec}{one_axis_more(wanted, labels.shape)}"
         )
     return _reduce("nll", -take_along_axis(x, labels.expand_dims(place), axis=place).squeeze(place), reduction)
 

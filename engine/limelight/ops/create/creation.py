@@ -371,7 +371,8 @@ def arange(
         return numbers if dtype is None else numbers.astype(dtype)
     first, last, apart = bounds
     if not all(isinstance(x, (int, float)) for x in bounds):
-        raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}")
+        hint = "; for a size of x.shape that is unknown while tracing write ll.shape_of(x)[0]" if None in bounds else ""
+        raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}{hint}")
     if apart == 0:
         raise ArgumentError("arange: step must not be 0")
     size = max(0, math.ceil((last - first) / apart))

@@ -9,6 +9,7 @@ import numpy as np
 from limelight.core import dtypes, shapes
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
+from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError, ShapeError
@@ -109,6 +110,12 @@ def log_softmax(x: TensorLike, /, axis: int = -1) -> Tensor:
 # softmax_cross_entropy
 
 
+def one_axis_more(wanted: Shape, given: Shape) -> str:
+    """What to write for labels that stand in a column, as they come from tables; "" for any others."""
+    column = len(given) == len(wanted) + 1 and given[-1] == 1 and shapes.compatible(given[:-1], wanted)
+    return f"; write labels[{', '.join([':'] * len(wanted) + ['0'])}]" if column else ""
+
+
 def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     shape = logits.shape[:-1]
     alike = len(shape) == labels.rank and all(
@@ -117,7 +124,7 @@ def _classes_infer(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     if not logits.rank or not alike:
         raise ShapeError(
             f"softmax_cross_entropy: logits {logits} need one class number for each example, so labels of shape "
-            f"{shapes.show(shape)}, got {labels}"
+            f"{shapes.show(shape)}, got {labels}{one_axis_more(shape, labels.shape)}"
         )
     return known(shape, logits.dtype)
 

@@ -341,6 +341,45 @@ def test_a_real_sign_ends_a_path_and_a_complex_one_does_not(staged):
     assert why.cause == "connected"
 
 
+def _floored(w):
+    s = ll.max(w)
+    return ll.sum(s * ll.floor(w / s))
+
+
+def _cast(w):
+    return ll.sum(w * ll.astype(ll.astype(w, "int32"), "float32"))
+
+
+def _stopped(w):
+    return ll.sum(w * ll.stop_gradient(w))
+
+
+def _decided(w):
+    return ll.sum(ll.where(w > 1.0, w, 0.0) * w[ll.argmax(w)])
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, ll.function], ids=["eager", "staged"])
+@pytest.mark.parametrize(
+    ("fn", "ends"),
+    [
+        (_floored, "it ends at floor"),
+        (_cast, "astype"),
+        (_stopped, "stop_gradient"),
+        (_decided, ""),
+    ],
+)
+def test_a_gradient_by_one_path_names_the_cuts_on_the_others(fn, ends, stage):
+    w, f = ll.Variable([1.3, 2.7]), stage(fn)
+    with ll.GradientTape(persistent=True) as tape:
+        y = f(w)
+    assert tape.gradient(y, w) is not None
+    why = str(ll.explain.why_none(tape, y, w))
+    assert "every op from `w` to `y` was recorded" in why
+    assert ("but not on every path: " in why) == bool(ends), "conditions and indices are no paths"
+    assert ends in why
+    assert not ends or "test_report.py line" in why
+
+
 def test_the_cast_of_an_integer_variable_is_a_variable():
     count = ll.Variable(2)
     with ll.GradientTape(persistent=True) as tape:
