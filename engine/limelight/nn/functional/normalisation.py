@@ -104,7 +104,7 @@ def batch_norm_training(
     z, axes = wide(x), tuple(range(x.ndim - 1))
     factor, shift = _factor_and_shift("batch_norm_training", x, z.dtype, scale, offset)
     if factor is not None and shift is not None and axes and factor.shape == shift.shape == x.shape[-1:] != (None,):
-        y, mean, variance = ops.batch_norm_training((z, factor, shift), epsilon)
+        y, mean, variance = ops.batch_norm_training(z, factor, shift, epsilon)
         return y.astype(x.dtype), mean, variance
     z, mean, variance = standardise(z, axes, epsilon)
     return _scaled(x, z, factor, shift), mean.squeeze(axes), variance.squeeze(axes)

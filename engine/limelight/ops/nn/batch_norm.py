@@ -73,7 +73,7 @@ def _gradient(g: Any, xs: Any, xs_shape: Any, out_1: Tensor, out_2: Tensor, epsi
     return total, to_scale, to_offset
 
 
-batch_norm_training = entry_point_of_many(defop(
+_batch_norm = entry_point_of_many(defop(
     "batch_norm_training",
     inputs="*xs",
     attrs="epsilon",
@@ -87,7 +87,24 @@ batch_norm_training = entry_point_of_many(defop(
     maths={"xs": "s̄ = Σ ȳ z, ō = Σ ȳ, x̄ = s (ȳ - ō / n - z s̄ / n) / √(variance + ε), where y = s z + o"},
     batching="batch_norm_training",
 ))  # fmt: skip
-"""Of `x` (..., channels), the scale and the offset (channels,): what is normalised, the mean and the variance."""
+
+
+def batch_norm_training(x: Tensor, scale: Tensor, offset: Tensor, epsilon: float) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset, with the mean and the variance over all axes but the last.
+
+    Args:
+        x: (..., channels), float32 or float64.
+        scale: (channels,), of its dtype.
+        offset: (channels,), of its dtype.
+        epsilon: added to the variance.
+
+    >>> import limelight as ll
+    >>> y, mean, variance = batch_norm_training(ll.constant([[1.0], [3.0]]), ll.ones(1), ll.zeros(1), 0.0)
+    >>> y.tolist(), mean.tolist(), variance.tolist()
+    ([[-1.0], [1.0]], [2.0], [1.0])
+    """
+    return _batch_norm((x, scale, offset), epsilon)
+
 
 # Its gradient
 
