@@ -30,6 +30,14 @@ def listener_scope(listener: Listener) -> Iterator[None]:
         listeners.remove(registration)
 
 
+def tell(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Tells which of `sources` got None: the listeners, where there are any, else the user of what never gets one."""
+    if listeners:
+        notify(tape, targets, sources, gradients)
+    else:
+        warn_of_integers(sources, gradients)
+
+
 def notify(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients: Sequence[Any]) -> None:
     """Tells the listeners on this thread which of `sources` got None."""
     for source, gradient in zip(sources, gradients, strict=True):
@@ -49,5 +57,5 @@ def warn_of_integers(sources: Sequence[Any], gradients: Sequence[Any]) -> None:
                 f"the gradient of an {source.dtype.name} variable is None, as only floating numbers have one; make it "
                 "of floats, as ll.Variable(2.0), or with trainable=False where it counts",
                 LostGradientWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -489,10 +489,8 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         finally:
             if not self.persistent:
                 self._entries.clear()
-        if missing_gradients.listeners:
-            missing_gradients.notify(self, targets, wanted, gradients)
-        elif any([g is None for g in gradients]):  # noqa: C419  # few
-            missing_gradients.warn_of_integers(wanted, gradients)
+        if missing_gradients.listeners or any([g is None for g in gradients]):  # noqa: C419  # few
+            missing_gradients.tell(self, targets, wanted, gradients)
         return nest.unflatten(source_structure, gradients)
 
     def _with_pull(self, targets: list[Any], sources: list[Any], unconnected: str, use: Callable[[Pull], Any]) -> Any:

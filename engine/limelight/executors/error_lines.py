@@ -7,7 +7,7 @@ way out. What a py_func raised passes unchanged, with a note of the way to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from limelight.core import dtypes
 from limelight.core.spec import Spec, TensorSpec, known
@@ -16,6 +16,7 @@ from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.user_code import source_line
 
+_Error = TypeVar("_Error", bound=Exception)
 _EXPLAINED = "_limelight_told"
 """Marks an error whose message says where it happened, so that callers further out add only their own line."""
 
@@ -84,7 +85,8 @@ def _which_stands(names: Sequence[str]) -> str:
     return f"; assigned before that, which stands: {', '.join(quoted)}" if quoted else ""
 
 
-def mark_explained(error: LimelightError) -> LimelightError:
+def mark_explained(error: _Error) -> _Error:
+    """`error`, of which no more is to be said: its message tells where it happened."""
     setattr(error, _EXPLAINED, True)
     return error
 

@@ -194,9 +194,7 @@ def test_the_line_that_reads_it_is_named():
     ) as at:
         g(ll.constant(0))
     assert at.value.name == "y"
-    assert not getattr(at.value, "__notes__", ()), (
-        "it has its lines, and what checks it in the graph is nobody's concern"
-    )
+    assert not getattr(at.value, "__notes__", ()), "the message has the lines"
 
 
 def test_gradients_of_what_one_branch_assigns():

@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'limelight[onnx]'")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'limelight[onnx]'")
+
+import onnx
 
 import limelight as ll
 from limelight.errors import ExportError

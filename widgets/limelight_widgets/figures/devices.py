@@ -66,7 +66,7 @@ def memory_figure(devices: Sequence[Any], exact: bool) -> Figure:
     note = (
         "Peaks are of every moment since %devices --watch."
         if exact
-        else "A peak is the most that a question has found: %devices --watch counts every moment."
+        else "A peak is the most that a question, a watch or a view has found: %devices --watch counts every moment."
     )
     return figure("Memory", summary, drawn_table("Memory", summary, columns), table_of(columns, 0, note))
 
