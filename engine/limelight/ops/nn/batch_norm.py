@@ -90,7 +90,7 @@ _batch_norm = entry_point_of_many(defop(
 
 
 def batch_norm_training(x: Tensor, scale: Tensor, offset: Tensor, epsilon: float) -> tuple[Tensor, ...]:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset, with the mean and the variance over all axes but the last.
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset, and the mean and variance over all axes but the last.
 
     Args:
         x: (..., channels), float32 or float64.
