@@ -50,9 +50,9 @@ def notify(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients:
 def warn_of_integers(sources: Sequence[Any], gradients: Sequence[Any]) -> None:
     """Warns, at the line that asks a tape, of variables that are to be trained and are integers."""
     for source, gradient in zip(sources, gradients, strict=True):
-        if gradient is not None or dtypes.is_inexact(source.dtype):
+        if gradient is not None or not isinstance(source, Resource):
             continue
-        if isinstance(source, Resource) and source.trainable:
+        if source.trainable and not dtypes.is_inexact(source.dtype):
             warnings.warn(
                 f"the gradient of an {source.dtype.name} variable is None, as only floating numbers have one; make it "
                 "of floats, as ll.Variable(2.0), or with trainable=False where it counts",
