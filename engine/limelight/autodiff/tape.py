@@ -12,6 +12,7 @@ of the 3.9 us that a recorded `where` takes (2 to 5 %), and would take more of t
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 import warnings
 import weakref
@@ -489,7 +490,7 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
         finally:
             if not self.persistent:
                 self._entries.clear()
-        if missing_gradients.listeners or any([g is None for g in gradients]):  # noqa: C419  # few
+        if any(map(operator.is_, gradients, itertools.repeat(None))):
             missing_gradients.tell(self, targets, wanted, gradients)
         return nest.unflatten(source_structure, gradients)
 
