@@ -68,7 +68,7 @@ def test_fifty_thousand_scalars_are_read_again(tmp_path):
     assert model.scalars[45_000].item() == 45_000
 
 
-@pytest.mark.parametrize("count", [500_000, 1_000_000])
+@pytest.mark.parametrize("count", [500_000])
 def test_long_lists_of_floats_are_read_again(tmp_path, count):
     state = ll.State(losses=np.random.default_rng(0).random(count).tolist())
     expected = list(state.losses)

@@ -199,7 +199,7 @@ def check(
 
 
 @pytest.mark.slow  # random programs, each in fourteen ways
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     loops | programs,
     st.sampled_from([(), (2,), (2, 1)]),
