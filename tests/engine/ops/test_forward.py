@@ -66,7 +66,7 @@ def test_forward_in_a_staged_function(case: Case, dtype):
         np.testing.assert_allclose(t.numpy(), value.numpy(), rtol=1e-9, atol=1e-10)
 
 
-@each(gradient_runs(only_smooth=True))
+@each(gradient_runs(only_smooth=True, of_each_call=True))
 def test_forward_over_reverse(case: Case, dtype):
     """The second derivative is symmetric: <u, H v> forward over reverse = <H u, v> reverse over reverse."""
     tensors = [ll.constant(array) for array in case.arrays(dtype)]
