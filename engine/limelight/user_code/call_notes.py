@@ -116,13 +116,8 @@ def _note_unbuilt(error: AttributeError) -> None:
 
 def _held(node: ast.expr, frame: FrameType) -> Any:
     """What `name.attribute` holds, by the objects' own dictionaries; None for another expression."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.insert(0, node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    value = {**frame.f_globals, **source_line.locals_of(frame)}.get(node.id)
+    root, names = _dotted(node)
+    value = {**frame.f_globals, **source_line.locals_of(frame)}.get(root)
     for name in names:
         value = getattr(value, "__dict__", {}).get(name)
     return value
@@ -314,15 +309,21 @@ def _of_class(frame: FrameType, said: str) -> Any:
     return methods.pop() if len(methods) == 1 else None
 
 
-def _value(node: ast.expr, frame: FrameType) -> Any:
-    """What a dotted name is in `frame`; None where it is another expression, or a property, which may do anything."""
+def _dotted(node: ast.expr) -> tuple[str, list[str]]:
+    """The name that an expression begins with, and the attributes after it; an empty name where it is no dotted one."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
+    return (node.id, names) if isinstance(node, ast.Name) else ("", [])
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """What a dotted name is in `frame`; None where it is another expression, or a property, which may do anything."""
+    root, names = _dotted(node)
+    if not root:
         return None
-    value = {**vars(builtins), **frame.f_globals, **source_line.locals_of(frame)}.get(node.id)
+    value = {**vars(builtins), **frame.f_globals, **source_line.locals_of(frame)}.get(root)
     for name in names:
         home = value if isinstance(value, ModuleType) or inspect.isclass(value) else type(value)
         value = inspect.getattr_static(home, name, None)
