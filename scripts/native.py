@@ -22,7 +22,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
-TABLES = ("table", "gathers", "loops", "nests", "control_flow", "open_loops", "stateful_loops", "assignments")
+TABLES = (
+    "table",
+    "gathers",
+    "loops",
+    "nests",
+    "shared_runs",
+    "control_flow",
+    "open_loops",
+    "stateful_loops",
+    "assignments",
+)
 TESTS = (
     *[f"tests/engine/executors/loops/test_{name}.py" for name in TABLES],
     "tests/engine/ops/test_native_columns.py",

@@ -18,6 +18,7 @@ static Loop *new_loop(PyUFuncGenericFunction function, void *data, int operands,
     loop->inputs = inputs;
     loop->dims = 1;
     loop->nests = NULL;
+    loop->shares = 0;
     loop->copies = 0;
     loop->rows_of = -1;
     return loop;
@@ -74,6 +75,17 @@ static int is_of_numpy(const PyUFuncObject *ufunc)
     return found;
 }
 
+/* Whether all are booleans and plain floats: NumPy's loops for some integers set Python errors. */
+static int are_plain(const char *types, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (types[i] != NPY_BOOL && types[i] != NPY_FLOAT && types[i] != NPY_DOUBLE) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyUFuncObject *ufunc;
@@ -94,6 +106,7 @@ PyObject *loop_of_ufunc(PyObject *Py_UNUSED(self), PyObject *args)
             return NULL;
         }
         loop->ufunc = (PyUFuncObject *)Py_NewRef((PyObject *)ufunc);
+        loop->shares = are_plain(types, (int)count) && is_of_numpy(ufunc);
         loop->dims = 1 + (ufunc->core_enabled ? ufunc->core_num_dim_ix : 0);
         for (int k = 0; k < count; k++) {
             loop->itemsizes[k] = number_size(types[k]);
@@ -124,6 +137,7 @@ PyObject *loop_of_copy(PyObject *Py_UNUSED(self), PyObject *args)
     }
     Loop *loop = new_loop(function, NULL, 2, 1);
     if (loop != NULL) {
+        loop->shares = 1;
         loop->copies = from == to;
         loop->itemsizes[0] = number_size(from);
         loop->itemsizes[1] = number_size(to);
@@ -144,6 +158,7 @@ PyObject *loop_of_where(PyObject *Py_UNUSED(self), PyObject *args)
     }
     Loop *loop = new_loop(function, NULL, 4, 3);
     if (loop != NULL) {
+        loop->shares = 1;
         loop->itemsizes[0] = 1;
         loop->itemsizes[1] = loop->itemsizes[2] = loop->itemsizes[3] = itemsize;
     }

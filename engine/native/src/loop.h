@@ -23,6 +23,7 @@ typedef struct {
     int dims;            /* 1 + core dimensions */
     int itemsizes[MOST_OPERANDS];
     const NestFunctions *nests; /* NULL for most */
+    int shares;                 /* it may run on any thread: it sets no Python error, and calls nothing of Python */
     int copies;                 /* elements as they are */
     int rows_of;                /* of which operand dims[1] counts rows; -1 for none: loops of this package alone */
 } Loop;

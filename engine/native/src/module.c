@@ -4,6 +4,7 @@
 #include "convolution.h"
 #include "loop.h"
 #include "storage.h"
+#include "workers.h"
 
 static PyMethodDef functions[] = {
     {"ufunc_loop", loop_of_ufunc, METH_VARARGS,
@@ -48,6 +49,7 @@ PyMODINIT_FUNC PyInit_limelight_native(void)
     import_umath();
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &LoopType) < 0 || PyModule_AddType(module, &TableType) < 0 ||
+        PyModule_AddIntMacro(module, MOST_THREADS) < 0 ||
         PyModule_AddObjectRef(module, "convolves", tile_of_processor() == NULL ? Py_False : Py_True) < 0) {
         Py_XDECREF(module);
         return NULL;

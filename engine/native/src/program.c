@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "program.h"
+#include "workers.h"
 
 void program_clear(Program *program)
 {
@@ -234,40 +235,76 @@ int program_append(Program *program, PyObject *item, const Memory *memory)
     return in == NULL || check(in, loop, memory) < 0 ? -1 : become_nest(program, in, loop);
 }
 
-/* Appends one instruction of a run: (instruction, advances). */
-static int append_member(Program *program, PyObject *item, npy_intp block, npy_intp total, const Memory *memory)
+/* Whether an operand of which there is a block for each thread stays in its memory. */
+static int lanes_stay_inside(Instruction *in, const Loop *loop, int operand, npy_intp lane, npy_intp threads,
+                             const Memory *memory)
 {
-    PyObject *instruction, *advances;
-    Loop *loop;
-    if (!PyArg_ParseTuple(item, "O!O!", &PyTuple_Type, &instruction, &PyTuple_Type, &advances)) {
-        return -1;
+    npy_intp *offset = in->words + 2 * operand + 1;
+    const npy_intp first = *offset;
+    if (lane < 0 || lane > MOST_WORK / threads) {
+        return 0;
     }
-    Instruction *in = append(program, instruction, 1, &loop);
-    if (in == NULL || check(in, loop, memory) < 0) {
-        return -1;
-    }
-    const npy_intp *dims = in->words + 2 * in->operands, *steps = dims + in->dims;
-    npy_intp *advance = in->words + in->words_used - in->operands;
-    if (in->axes != 0 || in->dims != 1 || dims[0] != block) {
-        PyErr_SetString(PyExc_ValueError, "an instruction of a run has axes, or the length of no block");
-        return -1;
-    }
-    if (read_words(advances, advance, in->operands) < 0) {
+    *offset = first + (threads - 1) * lane;
+    const int inside = stays_inside(in, loop, operand, in->words[2 * in->operands], memory);
+    *offset = first;
+    return inside;
+}
+
+/* Reads for each operand of an instruction of a run what it advances by, and how far it is from thread to thread. */
+static int read_advances(Instruction *in, const Loop *loop, PyObject *advances, PyObject *lanes, const npy_intp run[],
+                         const Memory *memory)
+{
+    const npy_intp *steps = in->words + 2 * in->operands + in->dims;
+    npy_intp *lane = in->words + in->words_used - in->operands, *advance = lane - in->operands;
+    if (read_words(advances, advance, in->operands) < 0 ||
+        (lanes != NULL && read_words(lanes, lane, in->operands) < 0)) {
         return -1;
     }
     for (int k = 0; k < in->operands; k++) {
-        if (advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, total, memory))) {
+        if ((advance[k] != 0 && (advance[k] != steps[k] || !stays_inside(in, loop, k, run[1], memory))) ||
+            (lane[k] != 0 && (advance[k] != 0 || !lanes_stay_inside(in, loop, k, lane[k], run[3], memory)))) {
             return leaves(k);
+        }
+        if (run[3] > 1 && k >= loop->inputs && advance[k] == 0 && lane[k] == 0) {
+            PyErr_SetString(PyExc_ValueError, "an instruction of a run that is shared writes to one memory on all threads");
+            return -1;
         }
     }
     return 0;
 }
 
+/* Appends one instruction of a run: (instruction, advances), with what is between the memory of threads if it is shared. */
+static int append_member(Program *program, PyObject *item, npy_intp run[], const Memory *memory)
+{
+    PyObject *instruction, *advances, *lanes = NULL;
+    Loop *loop;
+    if (!PyArg_ParseTuple(item, "O!O!|O!", &PyTuple_Type, &instruction, &PyTuple_Type, &advances, &PyTuple_Type,
+                          &lanes)) {
+        return -1;
+    }
+    Instruction *in = append(program, instruction, 2, &loop);
+    if (in == NULL || check(in, loop, memory) < 0) {
+        return -1;
+    }
+    if (in->axes != 0 || in->dims != 1 || in->words[2 * in->operands] != run[0]) {
+        PyErr_SetString(PyExc_ValueError, "an instruction of a run has axes, or the length of no block");
+        return -1;
+    }
+    if (!loop->shares) {
+        run[3] = 1;
+    }
+    return read_advances(in, loop, advances, lanes, run, memory);
+}
+
 int program_append_run(Program *program, PyObject *item, const Memory *memory)
 {
     PyObject *members;
-    Py_ssize_t block, total;
-    if (!PyArg_ParseTuple(item, "nnO!", &block, &total, &PyTuple_Type, &members)) {
+    Py_ssize_t block, total, threads = 1;
+    if (!PyArg_ParseTuple(item, "nnO!|n", &block, &total, &PyTuple_Type, &members, &threads)) {
+        return -1;
+    }
+    if (threads < 1 || threads > MOST_THREADS) {
+        PyErr_Format(PyExc_ValueError, "a run is shared by 1 to %d threads", MOST_THREADS);
         return -1;
     }
     if (block < 1 || total < block || total > MOST_WORK) {
@@ -275,21 +312,20 @@ int program_append_run(Program *program, PyObject *item, const Memory *memory)
         return -1;
     }
     note_item(program);
-    Instruction *head = program_reserve(program, RUN, 3);
-    if (head == NULL) {
+    npy_intp run[] = {block, total, PyTuple_GET_SIZE(members), threads};
+    const size_t head = program->used;
+    if (program_reserve(program, RUN, 4) == NULL) {
         return -1;
     }
-    head->words[0] = block;
-    head->words[1] = total;
-    head->words[2] = PyTuple_GET_SIZE(members);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(members); i++) {
         PyObject *member = PyTuple_GET_ITEM(members, i);
-        if (!PyTuple_Check(member) || append_member(program, member, block, total, memory) < 0) {
+        if (!PyTuple_Check(member) || append_member(program, member, run, memory) < 0) {
             if (!PyErr_Occurred()) {
                 PyErr_SetString(PyExc_TypeError, "an instruction of a run is a tuple");
             }
             return -1;
         }
     }
+    memcpy(((Instruction *)(program->memory + head))->words, run, sizeof(run)); /* memory may have moved meanwhile */
     return 0;
 }

@@ -3,6 +3,7 @@
 #define LIMELIGHT_PROGRAM_H
 
 #include "loop.h"
+#include "watch.h"
 
 /* What an instruction does, and what its `words` hold, one after the other.
  *
@@ -12,8 +13,9 @@
  * NEST: a call over axes by a loop of our own (see nest.h). Place and offset of each operand; three axes.
  *
  * RUN: the instructions behind it go block by block through their elements, so that what one writes is in the cache for
- * the next. The elements of a block, those of all, and the number of instructions. Each of these has, in place of axes,
- * what its operands advance by for each element: 0 where there is memory for one block only, or one element for all.
+ * the next. The elements of a block, those of all, the number of instructions, and the threads that share out blocks. Each
+ * instruction has, in place of axes, what its operands advance by for each element: 0 where there is memory for one block
+ * only, or one element for all; and then how far apart that memory is from one thread to the next.
  *
  * GUARD: where a byte is 0, the run ends. Its place and offset.
  *
@@ -106,8 +108,7 @@ Instruction *program_reserve(Program *program, Kind kind, size_t words);
 
 typedef enum { PROGRAM_DONE, PROGRAM_INTERRUPTED, PROGRAM_GUARDED } ProgramEnd;
 
-/* Runs all, without the GIL. `elapsed` is called every now and then; when it returns nonzero, the run ends there. */
-ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], int (*elapsed)(void *),
-                       void *context);
+/* Runs all, without the GIL. Signals are looked for every now and then; where a handler raises, the run ends there. */
+ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], Watch *watch);
 
 #endif

@@ -102,7 +102,7 @@ static ProgramEnd walk(const Table *table, Frame *frame)
 {
     float_errors_clear();
     Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
-    const ProgramEnd end = program_run(&table->program, frame->slots, frame->counters, look_for_signals, &watch);
+    const ProgramEnd end = program_run(&table->program, frame->slots, frame->counters, &watch);
     PyEval_RestoreThread(watch.thread);
     return PyErr_Occurred() ? PROGRAM_INTERRUPTED : end;
 }

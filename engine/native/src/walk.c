@@ -2,9 +2,13 @@
 #include <string.h>
 
 #include "program.h"
+#include "workers.h"
 
 /* Work after which the clock is looked at: about 30 microseconds of additions. */
 #define LOOK 65536
+
+/* Blocks that a worker takes at a time. */
+#define BLOCKS_OF_TASK 16
 
 static void call_over_axes(const Instruction *in, char *args[], const npy_intp *dims, const npy_intp *steps)
 {
@@ -63,8 +67,7 @@ static const Instruction *following(const Instruction *in)
 }
 
 typedef struct {
-    int (*elapsed)(void *);
-    void *context;
+    Watch *watch;
     npy_intp work;
 } Pace;
 
@@ -76,26 +79,64 @@ static int is_over(Pace *pace, npy_intp work)
         return 0;
     }
     pace->work = 0;
-    return pace->elapsed(pace->context);
+    return look_for_signals(pace->watch);
+}
+
+/* Runs the instructions behind `head` for the block that begins at an element, in the memory of a thread; returns the
+ * first one behind them. */
+static const Instruction *run_block(const Instruction *head, char *const slots[], npy_intp start, int thread)
+{
+    const npy_intp rest = head->words[1] - start, count = rest < head->words[0] ? rest : head->words[0];
+    const Instruction *in = following(head);
+    for (npy_intp i = 0; i < head->words[2]; i++, in = following(in)) {
+        const npy_intp *word = in->words, *lane = word + in->words_used - in->operands, *advance = lane - in->operands;
+        char *args[MOST_OPERANDS];
+        for (int k = 0; k < in->operands; k++, word += 2) {
+            args[k] = slots[word[0]] + word[1] + start * advance[k] + thread * lane[k];
+        }
+        in->function(args, &count, word + 1, in->data);
+    }
+    return in;
+}
+
+typedef struct {
+    const Instruction *head;
+    char *const *slots;
+} SharedRun;
+
+static void run_task(const void *given, ptrdiff_t task, char *scratch, Worker *worker)
+{
+    (void)scratch;
+    const SharedRun *run = given;
+    const npy_intp block = run->head->words[0], total = run->head->words[1];
+    npy_intp start = task * BLOCKS_OF_TASK * block;
+    for (int i = 0; i < BLOCKS_OF_TASK && start < total; i++, start += block) {
+        run_block(run->head, run->slots, start, number_of_worker(worker));
+    }
 }
 
 /* Runs the instructions behind `head` block by block; the first one behind them, or NULL where the run is over. */
 static const Instruction *run_blocks(const Instruction *head, char *const slots[], Pace *pace)
 {
     const npy_intp block = head->words[0], total = head->words[1], members = head->words[2];
+    const int threads = (int)head->words[3];
+    if (threads > 1) {
+        const SharedRun run = {head, slots};
+        const npy_intp blocks = (total - 1) / block + 1;
+        pace->work = 0;
+        if (!do_tasks_without_gil(run_task, &run, (blocks - 1) / BLOCKS_OF_TASK + 1, threads, pace->watch)) {
+            return NULL;
+        }
+        const Instruction *in = following(head);
+        for (npy_intp i = 0; i < members; i++) {
+            in = following(in);
+        }
+        return in;
+    }
     const Instruction *in = NULL;
     for (npy_intp start = 0; start < total; start += block) {
-        const npy_intp count = total - start < block ? total - start : block;
-        in = following(head);
-        for (npy_intp i = 0; i < members; i++, in = following(in)) {
-            const npy_intp *word = in->words, *advance = in->words + in->words_used - in->operands;
-            char *args[MOST_OPERANDS];
-            for (int k = 0; k < in->operands; k++, word += 2) {
-                args[k] = slots[word[0]] + word[1] + start * advance[k];
-            }
-            in->function(args, &count, word + 1, in->data);
-        }
-        if (is_over(pace, members * count)) {
+        in = run_block(head, slots, start, 0);
+        if (is_over(pace, members * block)) {
             return NULL;
         }
     }
@@ -110,12 +151,11 @@ static void place_rows(const npy_intp *words, const npy_intp *end, npy_intp step
     }
 }
 
-ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], int (*elapsed)(void *),
-                       void *context)
+ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], Watch *watch)
 {
     const Instruction *in = (const Instruction *)program->memory;
     const Instruction *end = (const Instruction *)(program->memory + program->used);
-    Pace pace = {elapsed, context, 0};
+    Pace pace = {watch, 0};
     while (in < end) {
         const npy_intp *words = in->words, *behind = words + in->words_used;
         npy_intp target = -1;

@@ -2,16 +2,15 @@
  * there is nothing that waits busily, outlives a fork, or has to be shut down. */
 #include "workers.h"
 
+#include <fenv.h>
 #include <stdint.h>
 #include <stdlib.h>
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
 
-#include "watch.h"
-
 #define ALIGNMENT 64
-#define MOST_THREADS 64
+#define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 #define MOST_SCRATCH ((size_t)1 << 28) /* bytes of all threads together, where more than one is at work */
 
 typedef struct {
@@ -26,14 +25,21 @@ typedef struct {
     pthread_mutex_t mutex; /* of `finished`, the workers beside the caller that are done */
     pthread_cond_t one_more;
     int finished;
+    int flags; /* that any of them has raised */
 #endif
 } Work;
 
 struct Worker {
     Work *work;
     char *scratch;
+    int number;
     Watch *watch; /* of the thread that called, which alone looks for signals */
 };
+
+int number_of_worker(const Worker *worker)
+{
+    return worker->number;
+}
 
 #if defined(_WIN32)
 
@@ -49,7 +55,7 @@ int is_stopped(Worker *worker)
 static void do_all(Work *work, int threads, Watch *watch)
 {
     (void)threads;
-    Worker worker = {work, work->scratch, watch};
+    Worker worker = {work, work->scratch, 0, watch};
     for (ptrdiff_t i = 0; i < work->count && !is_stopped(&worker); i++) {
         work->function(work->work, i, work->scratch, &worker);
     }
@@ -84,6 +90,7 @@ static void *run_thread(void *given)
     do_some(worker);
     pthread_mutex_lock(&worker->work->mutex);
     worker->work->finished++;
+    worker->work->flags |= fetestexcept(FLAGS);
     pthread_cond_signal(&worker->work->one_more);
     pthread_mutex_unlock(&worker->work->mutex);
     return NULL;
@@ -116,7 +123,7 @@ static void do_all(Work *work, int threads, Watch *watch)
     pthread_t others[MOST_THREADS];
     int started = 0;
     for (int i = 0; i < threads; i++) {
-        workers[i] = (Worker){work, work->scratch + (size_t)i * work->bytes, i == 0 ? watch : NULL};
+        workers[i] = (Worker){work, work->scratch + (size_t)i * work->bytes, i, i == 0 ? watch : NULL};
     }
     while (started < threads - 1 && pthread_create(&others[started], NULL, run_thread, &workers[started + 1]) == 0) {
         started++;
@@ -128,11 +135,14 @@ static void do_all(Work *work, int threads, Watch *watch)
     }
     pthread_cond_destroy(&work->one_more);
     pthread_mutex_destroy(&work->mutex);
+    if (work->flags) {
+        feraiseexcept(work->flags);
+    }
 }
 
 #endif
 
-int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threads, size_t bytes)
+static int at_most(ptrdiff_t count, int threads)
 {
     if (threads > MOST_THREADS) {
         threads = MOST_THREADS;
@@ -140,9 +150,20 @@ int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threa
     if (threads > count) {
         threads = (int)count;
     }
-    if (threads < 1) {
-        threads = 1;
-    }
+    return threads < 1 ? 1 : threads;
+}
+
+int do_tasks_without_gil(TaskFunction function, const void *work, ptrdiff_t count, int threads, Watch *watch)
+{
+    char nothing[1];
+    Work all = {.function = function, .work = work, .count = count, .scratch = nothing};
+    do_all(&all, at_most(count, threads), watch);
+    return !all.stopped;
+}
+
+int do_tasks(TaskFunction function, const void *work, ptrdiff_t count, int threads, size_t bytes)
+{
+    threads = at_most(count, threads);
     if (bytes > SIZE_MAX / 2 / MOST_THREADS) { /* more than there is, and what is asked for below would wrap */
         PyErr_NoMemory();
         return 0;

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, final
 
+from limelight.core.cores import threads
 from limelight.executors.loops.control_marks import Mark
 from limelight.executors.loops.instructions import Instruction
 from limelight.executors.loops.layout import Buffer, View
@@ -19,6 +20,10 @@ BLOCK: Final = 1024
 """Elements of a block: a handful of operands fit into a first-level cache of 32 KiB, in 4 or 8 bytes each."""
 SMALLEST: Final = 8 * BLOCK
 """Elements of an array that is worth it."""
+WORTH: Final = 1 << 19
+"""Elements that the instructions of a run go through, all together, from which on threads share its blocks."""
+MOST_THREADS: Final = 64
+"""That limelight-native shares work among."""
 
 
 @final
@@ -28,12 +33,17 @@ class Run(NamedTuple):
     Args:
         members: the instructions.
         total: the elements of each.
-        scratch: buffers of which one block is enough.
+        scratch: buffers of which one block is enough, for each thread.
     """
 
     members: list[Instruction]
     total: int
     scratch: frozenset[Buffer]
+
+    @property
+    def threads(self) -> int:
+        """How many may share its blocks."""
+        return min(threads(), MOST_THREADS) if len(self.members) * self.total >= WORTH else 1
 
     @property
     def operands(self) -> list[View]:

@@ -83,6 +83,11 @@ def _spec(view: View) -> tuple[int, Sizes, Sizes]:
     return (view.dtype.num, view.shape, view.strides)
 
 
+def _block_of(buffer: Buffer, run: Run) -> int:
+    """The bytes of a block of a buffer that a run goes through."""
+    return buffer.nbytes // run.total * BLOCK
+
+
 class _Writer:
     """Writes items as the table takes them (see the README of limelight-native), and finds places in the arena.
 
@@ -103,7 +108,7 @@ class _Writer:
         self._items = items
         self._last: dict[Buffer, int] = {}
         self._spare: SpareResults | None = None
-        self._scratch: dict[Buffer, int] = {}  # the bytes of buffers of which a block is enough
+        self._scratch: dict[Buffer, int] = {}  # the bytes of buffers of which a block for each thread is enough
         self._targets: dict[Label, int] = {}
 
     def written(self, last: dict[Buffer, int], results: Sequence[Buffer]) -> list[tuple[Any, ...]]:
@@ -200,7 +205,7 @@ class _Writer:
             for x in item.operands:
                 first.setdefault(x[0], i)
             if type(item) is Run:
-                self._scratch.update({buffer: buffer.nbytes // item.total * BLOCK for buffer in item.scratch})
+                self._scratch.update({buffer: _block_of(buffer, item) * item.threads for buffer in item.scratch})
             elif type(item) is Mark and item.label is not None and item.name == "label":
                 self._targets[item.label] = number
                 continue
@@ -217,8 +222,9 @@ class _Writer:
         for one in run.members:
             words = [word for x in one.operands for word in (self._where[x[0]][0], self._where[x[0]][1] + x[1])]
             advances = [0 if x[0] in run.scratch else step for x, step in zip(one.operands, one.steps, strict=True)]
-            members.append(((one.loop, tuple(words), (BLOCK,), one.steps, one.axes), tuple(advances)))
-        return (BLOCK, run.total, tuple(members))
+            lanes = [_block_of(x[0], run) if x[0] in run.scratch else 0 for x in one.operands]
+            members.append(((one.loop, tuple(words), (BLOCK,), one.steps, one.axes), tuple(advances), tuple(lanes)))
+        return (BLOCK, run.total, tuple(members), run.threads)
 
     def _mark(self, mark: Mark, operands: list[int]) -> tuple[Any, ...]:
         words: list[int] = []
