@@ -9,7 +9,7 @@ ON_ALL_CORES := --numprocesses=auto --dist=worksteal # a worker that is done tak
 
 EVALUATIONS := eager staging l2hmc resnet50 transformer compile_device memory promises
 
-.PHONY: help lab lab-check test test-quick checks lint format-check types imports javascript-test unit-test browser browser-test format js architecture pictures docs docs-check dist bench array-api clean
+.PHONY: help lab lab-check test test-quick checks collected lint format-check types imports javascript-test unit-test browser browser-test format js architecture pictures docs docs-check dist bench array-api clean
 .DEFAULT_GOAL := help
 ifndef SIDE_BY_SIDE # tests have all cores, and would set up the same environment at once
 .NOTPARALLEL:
@@ -27,7 +27,12 @@ lab-check: $(VENV)/.installed-workshop ## the same without a browser, for CI: do
 test: checks unit-test browser-test ## set up, and check everything
 
 checks: $(READY) ## all that runs no test of Python, two at a time, while a browser is installed
-	$(MAKE) SIDE_BY_SIDE=1 --jobs=3 --output-sync browser types lint format-check imports javascript-test
+	$(MAKE) SIDE_BY_SIDE=1 --jobs=3 --output-sync browser types lint format-check imports javascript-test collected
+
+# So that the tests are compiled once, while there is a core to spare: each worker of pytest would take 20 s for it. What
+# cannot be collected is an error of the tests themselves.
+collected: $(READY)
+	-@$(RUN) -m pytest --ignore=tests/browser --collect-only -qq > /dev/null
 
 test-quick: $(READY) ## pytest while you work: few parameters of each test; no browser, no notebook, nothing slow
 	$(RUN) -m pytest --ignore=tests/browser -m "not notebook and not slow" --thin=5 $(ON_ALL_CORES)
