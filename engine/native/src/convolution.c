@@ -9,6 +9,7 @@
 #include "workers.h"
 
 #define ROWS_OF_BLOCK 384 /* about: what they see, and a panel, are to fit into a core's second cache */
+#define TASKS_OF_THREAD 4 /* at least, so that all are done at about the same time */
 #define MOST_TERMS 384    /* of a panel at a time, which is to stay in the first */
 
 typedef struct {
@@ -180,7 +181,7 @@ PyObject *convolve(PyObject *self, PyObject *args)
     work.terms = at->w.size[0] * at->w.size[1] * at->w.size[2] * at->w.size[3];
     work.chunks = (work.terms + MOST_TERMS - 1) / MOST_TERMS;
     const npy_intp panels = (at->y.size[4] + at->tile->columns - 1) / at->tile->columns;
-    const npy_intp wanted = (2 * at->threads + at->blocks - 1) / at->blocks; /* tasks enough for all threads */
+    const npy_intp wanted = (TASKS_OF_THREAD * at->threads + at->blocks - 1) / at->blocks;
     work.panels = at->threads == 1 || wanted <= 1 ? panels : (panels + wanted - 1) / wanted;
     work.groups = (panels + work.panels - 1) / work.panels;
     const npy_intp tasks = at->blocks * work.groups, at_once = tasks < at->threads ? tasks : at->threads;
