@@ -11,16 +11,17 @@ from limelight.core.shapes import is_static
 from limelight.core.spec import TensorSpec
 from limelight.executors.plan.array_rows import PIECE, in_rows
 from limelight.executors.plan.kernel_calls import KernelCall
+from limelight.executors.plan.shared_reductions import reduced_on_all_cores
 from limelight.graph.ir import Node
 
 
 def on_all_cores(call: KernelCall, node: Node) -> KernelCall:
-    """The call of a ufunc whose result is large, as one that all cores share; any other call as it is.
+    """The call of a ufunc that makes or reduces a large array, as one that all cores share; any other call as it is.
 
     Complex numbers are left out: how NumPy rounds their products depends on where in an array they are.
     """
     if not (call.elementwise and isinstance(call.kernel, np.ufunc)):
-        return call
+        return reduced_on_all_cores(call, node)
     spec = node.outputs[0].spec
     if not isinstance(spec, TensorSpec) or not is_static(spec.shape) or (spec.size or 0) < WORTH or threads() == 1:
         return call
