@@ -23,7 +23,7 @@ import time
 import traceback
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -373,7 +373,7 @@ class Opened:
         self.folder = ""
         self.outside: list[str] = []
         self._imported = tuple({os.path.realpath(part) for part in (*sys.path, sys.prefix, sys.base_prefix) if part})
-        sys.addaudithook(self._hear)  # which nothing removes: it hears nothing while there is no folder
+        sys.addaudithook(self._hear)  # which nothing removes, and Python calls it for each frame that is asked for
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.folder and event in self._names and isinstance(args[0], (str, bytes)):
@@ -438,6 +438,11 @@ def mutate(run: int, folder: Path, files: dict[str, bytes], measured: bool = Fal
     return outcome
 
 
+def outcomes(runs: Iterable[int], folder: Path, files: dict[str, bytes], measured: bool = False) -> set[str]:
+    """What came of several runs of `mutate`."""
+    return {mutate(run, folder, files, measured) for run in runs}
+
+
 def main() -> None:
     """Runs as many as the command line says, and prints what came of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -445,7 +450,7 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0, help="the number of the first run")
     given = parser.parse_args()
-    outcomes: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     begun, longest = time.perf_counter(), 0.0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -454,20 +459,20 @@ def main() -> None:
             try:
                 if given.what == "mutate":
                     measured, since = run % 500 == 0, time.perf_counter()
-                    outcomes[mutate(run, folder, files, measured)] += 1
+                    found[mutate(run, folder, files, measured)] += 1
                     longest = max(longest, 0.0 if measured else time.perf_counter() - since)
                 else:
                     (killed if given.what == "kill" else faulty)(run, folder)
-                    outcomes["whole"] += 1
+                    found["whole"] += 1
             except Exception:  # noqa: BLE001  # whatever a file makes us raise is what is looked for
-                outcomes["failed"] += 1
+                found["failed"] += 1
                 print(f"run {run}\n{traceback.format_exc()}", file=sys.stderr)
         if given.what == "kill":
             check_clean(folder)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = time.perf_counter() - begun
-    print(f"{given.what}: {dict(outcomes)} in {took:.0f} s, at most {memory:.0f} MiB resident; longest {longest:.2f} s")
-    sys.exit(bool(outcomes["failed"]))
+    print(f"{given.what}: {dict(found)} in {took:.0f} s, at most {memory:.0f} MiB resident; longest {longest:.2f} s")
+    sys.exit(bool(found["failed"]))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from types import FrameType
@@ -190,13 +191,14 @@ def _alone() -> Iterator[None]:
     from limelight import events, settings
     from limelight.core import devices, dispatch, op
     from limelight.explain.retracing import restaging
-    from limelight.random import seed
+    from limelight.random import default_generator
 
     restaging.forget()  # a test with many parameters stages its functions again and again, which would be warned of
-    for draws in (seed, random.seed, np.random.seed):
-        draws(20)
+    default_generator()._data.set(_seeded())  # `ll.random.seed(20)` runs an op, for five times as long
+    random.seed(20)
+    np.random.seed(20)
     interpreters, local = list(dispatch.active), devices.list_devices()
-    ops, modules = set(op._ops), set(sys.modules)
+    ops, modules = set(op._ops), _modules()
     was_handled = sys.exc_info()[0]  # it would be the context of each exception of later tests
     listeners, values = dict(events._listeners), {setting: setting.get() for setting in settings._all}
     yield
@@ -214,6 +216,26 @@ def _alone() -> Iterator[None]:
         if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
             del op._ops[name], op._homes[name]
     assert not left, f"left by this test: {left}"  # an interpreter, a device scope, a listener or a setting
+
+
+@cache
+def _seeded() -> Any:
+    """The state of a generator with the seed 20."""
+    from limelight.ops.random._draws import state_of
+
+    return state_of(20)
+
+
+_modules_seen: tuple[Any, frozenset[str]] = (None, frozenset())
+
+
+def _modules() -> frozenset[str]:
+    """The names of all modules, made anew where one has come, which comes last, or gone: there are two thousand."""
+    global _modules_seen
+    mark = len(sys.modules), next(reversed(sys.modules))
+    if mark != _modules_seen[0]:
+        _modules_seen = mark, frozenset(sys.modules)
+    return _modules_seen[1]
 
 
 def _listening(events: Any, before: dict[Any, Any]) -> list[str]:

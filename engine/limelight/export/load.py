@@ -120,7 +120,7 @@ class _Content:
         outputs = outputs_like(decode(described["result"]), Output, len(function.graph.outputs))
         paths = signature.paths(key.structure, len(call.leaves))
         trace = ConcreteFunction(function, captures, outputs, key, paths, "a file")
-        trace.python_signature, trace.reason = signature, "read from a file"
+        trace.python_signature, trace.origin = signature, "read from a file"
         trace.keep(captures)
         return trace
 

@@ -77,8 +77,8 @@ class ConcreteFunction:
         self.key = key
         self.paths = tuple(paths)
         self.where = where
-        self.reason = "first call"
         self.miss: Any = None  # the full record behind `reason`
+        self.origin = "first call"  # the reason where there is no such record
         self.counter = [0]  # of hits; the history of the function keeps it when the entry has gone
         self.fingerprint: Any = None  # a digest of the key, kept by `explain.retracing.closest_trace`
         self.python_signature: Any = None  # the `Signature` of its Python function
@@ -104,6 +104,11 @@ class ConcreteFunction:
         self._first: ConcreteFunction | None = None
         self._tensor_leaves = [i for i, part in enumerate(key.parts) if part.is_input]
 
+    @property
+    def reason(self) -> str:
+        """Why it was made, in a sentence, which is written when somebody asks: of most traces nobody does."""
+        return self.origin if self.miss is None else str(self.miss)
+
     def keep(self, captures: Sequence[Any]) -> None:
         """Keeps its variables alive: those of a trace from a file have no other owner."""
         self._kept = tuple(captures)
@@ -111,7 +116,7 @@ class ConcreteFunction:
     def with_captures(self, captures: Sequence[Any]) -> ConcreteFunction:
         """The same trace with other captures of the same types, which it keeps alive."""
         trace = ConcreteFunction(self.function, captures, self._outputs, self.key, self.paths, self.where)
-        trace.python_signature, trace.reason = self.python_signature, self.reason
+        trace.python_signature, trace.origin = self.python_signature, self.reason
         trace.keep(captures)
         return trace
 

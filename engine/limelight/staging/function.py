@@ -480,7 +480,6 @@ class Function:
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start
         entry.miss = record.with_cost(entry.trace_seconds, 0 if entry.serves_once else len(creation.variables))
-        entry.reason = str(entry.miss)
         if self._reads_objects(asked):
             entry.renew_without(self._cache.clear_shortcuts)
         self._cache.add(entry.key, entry)

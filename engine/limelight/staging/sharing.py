@@ -12,7 +12,7 @@ Variables are not told of here: their keys are numbered (`key_parts`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -104,19 +104,24 @@ def rebuilt(structure: Structure, leaves: Iterable[Any], sharing: Sharing) -> An
     feed = iter(leaves)
     if not sharing.containers:
         return nest.unflatten(structure, feed)
-    made: dict[int, Any] = {}
-    numbers = itertools.count()
+    return _built(structure, feed, sharing.containers, itertools.count(), {})
 
-    def build(structure: Structure) -> Any:
-        number = next(numbers)
-        if structure.kind is None:
-            return next(feed)
-        children = [build(child) for child in structure.children]
-        first = sharing.containers.get(number)
-        made[number] = nest.packed(structure, children) if first is None else made[first]
-        return made[number]
 
-    return build(structure)
+def _built(
+    structure: Structure,
+    feed: Iterator[Any],
+    containers: Mapping[int, int],
+    numbers: Iterator[int],
+    made: dict[int, Any],
+) -> Any:
+    """One part of `rebuilt`. No function within that one: it would refer to itself, and keep the leaves as garbage."""
+    number = next(numbers)
+    if structure.kind is None:
+        return next(feed)
+    children = [_built(child, feed, containers, numbers, made) for child in structure.children]
+    first = containers.get(number)
+    made[number] = nest.packed(structure, children) if first is None else made[first]
+    return made[number]
 
 
 class _Walk:

@@ -39,7 +39,6 @@ def put_fix(entry: Any, options: Options, misses: MutableSequence[Any], effects:
         effects: finds what the cell does while it is traced alone.
     """
     entry.miss = misses[-1] = with_fix(entry.miss, entry.key.parts, options, effects)
-    entry.reason = str(entry.miss)
 
 
 def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callable[[], SideEffects]) -> Any:

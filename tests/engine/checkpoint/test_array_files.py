@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -120,25 +122,30 @@ def specimen(tmp_path_factory):
     return folder, checkpoint_faults.specimen(folder)
 
 
+@pytest.fixture(scope="module")
+def elsewhere(specimen):
+    """Runs changed files in a process of its own: the audit hook that hears of opened files lasts as long as that.
+
+    In this one it would take a tenth of the time of all tests that come after.
+    """
+    folder, files = specimen
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        yield lambda runs, **options: pool.submit(checkpoint_faults.outcomes, runs, folder, files, **options).result()
+
+
 @pytest.mark.parametrize("group", range(30))
-def test_changed_files_are_refused_or_restored(specimen, group):
-    folder, files = specimen
-    for run in range(10 * group, 10 * group + 10):
-        checkpoint_faults.mutate(run, folder, files)
+def test_changed_files_are_refused_or_restored(elsewhere, group):
+    assert elsewhere(range(10 * group, 10 * group + 10)) <= {"refused", "restored"}
 
 
-def test_changed_files_take_no_more_memory_than_they_are_large(specimen):
-    folder, files = specimen
-    for run in range(5):
-        checkpoint_faults.mutate(run, folder, files, measured=True)
+def test_changed_files_take_no_more_memory_than_they_are_large(elsewhere):
+    assert elsewhere(range(5), measured=True) <= {"refused", "restored"}
 
 
 @full
 @pytest.mark.slow  # thousands of files
-def test_thousands_of_changed_files(specimen):
-    folder, files = specimen
-    outcomes = {checkpoint_faults.mutate(run, folder, files) for run in range(1000, 1000 + CHANGED_FILES)}
-    assert outcomes == {"refused", "restored"}
+def test_thousands_of_changed_files(elsewhere):
+    assert elsewhere(range(1000, 1000 + CHANGED_FILES)) == {"refused", "restored"}
 
 
 def raw(header: object, data: bytes = b"") -> bytes:

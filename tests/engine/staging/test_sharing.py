@@ -231,6 +231,14 @@ def test_concrete_functions_take_arguments_of_their_own():
     assert f.trace_cache[-1] is concrete
 
 
+@pytest.mark.usefixtures("no_garbage")
+def test_a_trace_for_the_same_arguments_leaves_no_garbage():
+    """Which would be searched for as a leak, by each such trace."""
+    f = ll.function(lambda a, b: a["w"] + b["w"])
+    f(same := {"w": T}, same)
+    assert f._tracer() is None
+
+
 def test_a_trace_for_the_same_arguments_refuses_others(tmp_path):
     f = ll.function(summed)
     a, b = [T], [T * 10.0]

@@ -23,10 +23,10 @@ def warn_if_retracing(function: Any) -> None:
     """
     misses = function.trace_cache.history.misses
     if len(function._in_progress) < 2:
-        _warn_if_due(function, str(misses[-1]) if misses else "")
+        _warn_if_due(function, misses[-1] if misses else "")
 
 
-def _warn_if_due(function: Any, story: str) -> None:
+def _warn_if_due(function: Any, story: object) -> None:
     """Warns when five of the last ten calls traced.
 
     At most twice, and the second time after ten more calls: what the next call would say is much the same.
