@@ -41,7 +41,7 @@ def test_one_selection_in_all_views(small, picture):
     page = small(PROGRAM, "%dashboard", "d = ll.widgets.dashboard()\nprint(d.selection.op, d.selection.line)")
     panel = docked(page)
     graph, cache = panel.locator(".ll-graph-view"), panel.locator(".ll-cache-view")
-    expect(graph.locator(".ll-title")).to_contain_text("double")
+    expect(graph.locator(".ll-title")).to_contain_text("predict")  # traced last, not made last
     cache.get_by_role("button", name="trace #1").first.click()  # of the function that was traced first
     expect(graph.locator(".ll-title")).to_contain_text("trace #1 of 2")
     cache.get_by_role("button", name="trace #1").last.click()
@@ -189,12 +189,11 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
     page = small(
         "%load_ext limelight\nimport limelight as ll",
         "%dashboard",
-        "f = ll.function(lambda x: x * 2.0, name='f')\nf(ll.ones((2,)));",
+        "f = ll.function(lambda x: x * 2.0, name='f')\nf(ll.ones((2,)))\n"
+        "with ll.GradientTape() as tape:\n    ll.Variable(2.0) * 3.0",
     )
     page.locator(".ll-docked").wait_for()
-    page.evaluate(
-        "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }"
-    )
+    page.evaluate(RESTART)
     wait_idle(page)
     run_cell(page, 0)
     run_cell(page, 1)
@@ -203,3 +202,5 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
     picture(panel, "dashboard-empty-light")
     run_cell(page, 2)
     expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("f trace #1 of 1")
+    panel.get_by_role("tab", name="Tape").click()  # which nobody saw while that was recorded
+    expect(panel.locator(".ll-tape-view")).to_contain_text("multiply")

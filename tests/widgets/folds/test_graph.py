@@ -71,6 +71,31 @@ def test_another_functions_traces_change_nothing(staged, network):
     assert fold.since(mark) == ({}, mark)
 
 
+def test_as_many_traces_as_before_may_be_others(staged, network):
+    staged.add(network)
+    fold = GraphFold(staged)
+    staged.trace_cache.clear()
+    staged.add(network, signature="f32[5,3]").index = 1
+    fold.catch_up()
+    assert fold.state()["signature"] == "f32[5,3]"
+
+
+def test_a_trace_that_failed_while_nobody_looked_is_caught_up():
+    @ll.function
+    def project(x):
+        return ll.tanh(x) @ ll.ones((3, 3))
+
+    fold = GraphFold(project)
+    with pytest.raises(ll.errors.ShapeError):
+        project(ll.ones((2, 2)))
+    assert "has not been traced" in fold.state()["empty"]
+    fold.catch_up()
+    assert "empty" not in fold.state()
+    _, mark = fold.since(0)
+    fold.catch_up()
+    assert fold.since(mark) == ({}, mark)
+
+
 def test_a_trace_missed_while_nobody_looked_is_caught_up(staged, network):
     fold = GraphFold(staged)
     _, mark = fold.since(0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from limelight import events
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.tape import TapeFold
@@ -87,6 +89,17 @@ def test_a_used_tape_says_that_it_has_answered(fake_tape):
     for shown in (fold, TapeFold(tape)):
         assert "has answered" in shown.state()["empty"]
         assert "persistent=True" in shown.state()["empty"]
+
+
+@pytest.mark.parametrize("other", [[8], [8, 8, 8]])
+def test_a_tape_that_was_entered_again_unseen_has_other_records(fake_tape, other):
+    tape = fake_tape(40, 32)
+    fold = TapeFold(tape)
+    tape.entries[:] = fake_tape(*other).entries
+    _, mark = fold.since(0)
+    fold.catch_up()
+    update, _ = fold.since(mark)
+    assert (update["from"], [row[5] for row in update["rows"]], update["saved"]) == (0, other, sum(other))
 
 
 def test_a_tape_that_answered_unseen_has_let_go(fake_tape):

@@ -68,6 +68,56 @@ def test_it_follows_whatever_is_newest(double):
     assert fresh.views["tape"].state()["id"] == tape.id
 
 
+def test_what_ran_before_a_view_was_seen_is_shown_in_it(double):
+    """The page says that it sees a view after the next cell has begun, or much later, from behind another tab."""
+    view = limelight_widgets.dashboard()
+    assert view.widget
+    other = ll.function(lambda x: x - 3.0, name="other")
+    other(ll.ones((2,)))
+    with ll.GradientTape() as tape:
+        ll.Variable(2.0) * 3.0
+    hear(view, "opened", "graph", number=0)
+    hear(view, "opened", "tape", number=0)
+    assert view.views["graph"].state()["title"] == "other"
+    assert view.views["tape"].state()["id"] == tape.id
+    hear(view, "closed", "graph")
+    double(ll.ones((7,)))
+    assert view.views["graph"].state()["title"] == "double", "traced last, not made last"
+
+
+def test_a_tape_that_has_answered_unseen_has_recorded(double):
+    view = limelight_widgets.dashboard()
+    with ll.GradientTape() as tape:
+        x = ll.Variable(2.0)
+        y = x * 3.0
+    tape.gradient(y, x)
+    shown = view.views["tape"].state()
+    assert shown["id"] == tape.id
+    assert "has answered" in shown["empty"]
+
+
+def test_a_trace_that_was_chosen_while_the_graph_was_hidden_is_shown_until_there_is_a_newer_one(double):
+    other = ll.function(lambda x: x + 4.0, name="another one")
+    other(ll.ones((2,)))
+    view = limelight_widgets.dashboard()
+    hear(view, "chosen", "cache", traces=[[double.id, 0]])
+    hear(view, "opened", "graph", number=0)
+    assert view.views["graph"].state()["title"] == "double"
+    hear(view, "closed", "graph")
+    other(ll.ones((3,)))
+    hear(view, "opened", "graph", number=0)
+    assert view.views["graph"].state()["title"] == "another one"
+
+
+def test_with_the_widget_all_views_have_gone(double):
+    view = limelight_widgets.dashboard(double)
+    for part in ("graph", "tape"):
+        hear(view, "opened", part, number=0)
+    view.widget.close()
+    assert not any(one.is_live for one in view.views.values())
+    assert not events.wanted(events.Recorded)
+
+
 def test_a_newest_fold_sends_all_of_another_subject(double):
     fold = module.NewestGraphFold()
     change, mark = fold.since(0)

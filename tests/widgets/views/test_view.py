@@ -329,6 +329,36 @@ def test_what_a_cell_changed_before_its_page_was_ready_is_told_when_it_is(staged
     assert len(forms_told(log, show)) == 1
 
 
+def test_a_page_that_is_loaded_again_is_told_the_forms_that_the_last_one_had(staged, network, show, log):
+    hear(show, "opened", looker="a page")
+    staged.add(network)
+    miss(0)
+    show.cell_ended()
+    hear(show, "opened", looker="the page that was loaded again, from what was saved before")
+    hear(show, "opened", looker="a page")
+    first, second = forms_told(log, show)
+    assert first == second
+
+
+def test_what_happens_while_the_widget_is_made_is_sent(staged, network, show, log, monkeypatch):
+    another = limelight_widgets.trace_cache(staged)
+    pack = wire.pack
+
+    def packed(state):
+        monkeypatch.setattr(wire, "pack", pack)
+        parts = pack(state)
+        staged.add(network)
+        miss(0)
+        until(lambda: not another._feed._has_work())
+        return parts
+
+    monkeypatch.setattr(wire, "pack", packed)
+    assert another.widget
+    until(lambda: updates(log, another))
+    assert wire.unpack(updates(log, another)[0].buffers)["functions"][0]["entries"]
+    another.close()
+
+
 def test_where_no_widget_can_run_the_forms_are_displayed_again(staged, network, monkeypatch):
     monkeypatch.setenv(frontend.VARIABLE, "0")
     published = []

@@ -30,8 +30,7 @@ export class Store {
     /** @type {Set<(state: any) => void>} */
     this.views = new Set();
     this.frame = 0;
-    /** @type {number | null} */
-    this.answer = null;
+    this.answer = 0; // the number of an update that wants one
     this.name = Math.random().toString(36).slice(2); // tells apart who shows the model
     this.ready = this.take(model.get("snapshot"), 0);
     model.on("msg:custom", (content, buffers) => this.hear(content, buffers));
@@ -52,7 +51,8 @@ export class Store {
     const change = unpack(parts);
     await this.ready;
     const next = this.reduce(this.state, await change);
-    if (next === null) return this.tell({ type: "opened", number: -1 }); // something is missing: ask for all of it
+    // Something is missing: ask for all of it, as who looks again does.
+    if (next === null) return void (this.views.size && this.tell({ type: "opened", number: -1 }));
     this.state = next;
     this.number = number;
     if (answer) this.answer = number;
@@ -62,8 +62,9 @@ export class Store {
   draw() {
     this.frame = 0;
     for (const view of this.views) view(this.state);
-    if (this.answer !== null) this.tell({ type: "seen", number: this.answer });
-    this.answer = null;
+    // Where nobody looks any more, the kernel, which has been told so, would take an answer for a reader.
+    if (this.answer && this.views.size) this.tell({ type: "seen", number: this.answer });
+    this.answer = 0;
   }
 
   /**

@@ -105,11 +105,23 @@ test("several views of one model close together", async () => {
 test("an update that does not follow asks for everything", async () => {
   const model = fakeModel(packed({ from: 0, rows: [[0]] }));
   const store = new Store(model, extend);
-  await store.ready;
+  await store.show(() => {}, new AbortController().signal);
   model.hear({ type: "update", number: 7, answer: false }, packed({ from: 5, rows: [[5]] }));
   await settled(store);
-  assert.deepEqual([model.sent[0].type, model.sent[0].number], ["opened", -1]);
+  assert.deepEqual(model.sent.map(({ type, number }) => [type, number]), [["opened", 0], ["opened", -1]]);
   assert.equal(store.state.rows.length, 1);
+});
+
+test("what is under way when the last view closes is not answered: the kernel would take that for a reader", async () => {
+  const model = fakeModel(packed({ from: 0, rows: [[0]] }));
+  const store = new Store(model, extend);
+  const closing = new AbortController();
+  await store.show(() => {}, closing.signal);
+  model.hear({ type: "update", number: 4, answer: true }, packed({ from: 1, rows: [[1]] }));
+  model.hear({ type: "update", number: 5, answer: false }, packed({ from: 9, rows: [[9]] }));
+  closing.abort();
+  await settled(store);
+  assert.deepEqual(model.sent.map(({ type }) => type), ["opened", "closed"]);
 });
 
 test("rows are added, or replaced when they start anew", () => {

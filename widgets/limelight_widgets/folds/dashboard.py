@@ -13,7 +13,7 @@ from limelight.autodiff.tape import alive as tapes
 from limelight.staging.function import alive as staged_functions
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold
-from limelight_widgets.folds.tape import TapeFold
+from limelight_widgets.folds.tape import TapeFold, has_recorded
 from limelight_widgets.folds.user_functions import is_user_function
 
 NO_FUNCTION = (
@@ -62,33 +62,44 @@ class DashboardFold:
 
 
 class NewestFold:
-    """The fold of whatever is newest.
+    """The fold of whatever is newest; each kind of subject is a subclass.
+
+    It looks for something newer when an event tells of it, and whenever it catches up: a view listens from when the
+    page says that it is seen, which may be after the first call, or much later where it stands behind another tab.
 
     Args:
-        kinds: the events that say so, and those of the fold of it.
         nothing: the state before there is anything.
         make: the fold of a subject, which has an `id`.
-        subject_of: the subject that an event is about where that is newer than the present one, else None.
-        subject: what is shown at first, if there is anything.
     """
 
-    def __init__(
-        self,
-        kinds: tuple[type[events.Event], ...],
-        nothing: State,
-        make: Callable[[Any], Fold],
-        subject_of: Callable[[events.Event, int | None], Any],
-        subject: Any,
-    ) -> None:
-        self.kinds = kinds
+    kinds: tuple[type[events.Event], ...]
+
+    def __init__(self, nothing: State, make: Callable[[Any], Fold]) -> None:
         self._nothing = nothing
         self._make = make
-        self._subject_of = subject_of
         self._fold: Fold | None = None
         self._id: int | None = None
+        self._latest: tuple[float, int] = (0.0, 0)  # when the newest subject was made that it has seen
         self._generation = 1
-        if subject is not None:
-            self.follow(subject)
+        self._look()
+
+    def _newest(self) -> tuple[tuple[float, int], Any] | None:
+        """What is newest, after when it was made; None where there is nothing."""
+        raise NotImplementedError
+
+    def _tells_of_newer(self, event: events.Event) -> bool:
+        """Whether it is worth looking."""
+        raise NotImplementedError
+
+    def _look(self) -> bool:
+        """Shows what has come since it last looked, whatever was chosen before; whether that is another subject."""
+        newest = self._newest()
+        if newest is None or newest[0] <= self._latest:
+            return False
+        before = self._id
+        self._latest = newest[0]
+        self.follow(newest[1])
+        return self._id != before
 
     def follow(self, subject: Any) -> Fold:
         """Shows `subject` from now on, until there is a newer one."""
@@ -98,14 +109,12 @@ class NewestFold:
         return self._fold
 
     def apply(self, event: events.Event) -> bool:
-        newer = self._subject_of(event, self._id)
-        if newer is not None:
-            self.follow(newer)
+        newer = self._tells_of_newer(event) and self._look()
         changed = self._fold is not None and self._fold.apply(event)
-        return changed or newer is not None
+        return changed or newer
 
     def catch_up(self) -> None:
-        if self._fold is not None:
+        if not self._look() and self._fold is not None:
             self._fold.catch_up()
 
     def state(self) -> State:
@@ -124,12 +133,24 @@ class NewestFold:
 class NewestGraphFold(NewestFold):
     """The graph of the function that was traced last, or chosen in a cache."""
 
+    kinds: tuple[type[events.Event], ...] = (events.Traced, events.CacheCleared)
+
     def __init__(self) -> None:
         nothing: State = {"kind": "graph", "title": "Graph", "which": "optimised", "traces": 0, "empty": NO_FUNCTION}
         nothing |= {"variants": [], "graphs": [], "sources": [], "rules": {}}
-        theirs = [one for one in staged_functions() if is_user_function(one)]
-        newest = theirs[-1] if theirs else None
-        super().__init__((events.Traced, events.CacheCleared), nothing, GraphFold, _traced, newest)
+        super().__init__(nothing, GraphFold)
+
+    def _newest(self) -> tuple[tuple[float, int], Any] | None:
+        latest = None
+        for function in staged_functions():
+            entries = [*function.trace_cache]  # of now: calls on other threads may clear it
+            made = (entries[-1].made_at, function.id) if entries else self._latest
+            if made > (latest[0] if latest else self._latest) and is_user_function(function):
+                latest = (made, function)
+        return latest
+
+    def _tells_of_newer(self, event: events.Event) -> bool:
+        return isinstance(event, events.Traced)
 
     def choose(self, function_id: int, index: int) -> None:
         """Shows the trace `index` of a function."""
@@ -143,6 +164,8 @@ class NewestGraphFold(NewestFold):
 class NewestTapeFold(NewestFold):
     """The tape that was made last, of those that have recorded."""
 
+    kinds: tuple[type[events.Event], ...] = (events.Recorded, events.TapeReleased)
+
     def __init__(self) -> None:
         nothing: State = {
             "kind": "tape",
@@ -154,18 +177,11 @@ class NewestTapeFold(NewestFold):
             "released": False,
         }
         nothing |= {"empty": NO_TAPE, "from": 0, "rows": []}
-        newest = next((tape for tape in reversed(tapes()) if tape.entries), None)
-        super().__init__((events.Recorded, events.TapeReleased), nothing, TapeFold, _recorded, newest)
+        super().__init__(nothing, TapeFold)
 
+    def _newest(self) -> tuple[tuple[float, int], Any] | None:
+        newest = next((tape for tape in reversed(tapes()) if tape.id > self._latest[1] and has_recorded(tape)), None)
+        return None if newest is None else ((0.0, newest.id), newest)
 
-def _traced(event: events.Event, known: int | None) -> Any:
-    if not isinstance(event, events.Traced) or event.function_id == known:
-        return None
-    traced = next((one for one in staged_functions() if one.id == event.function_id), None)
-    return traced if traced is not None and is_user_function(traced) else None
-
-
-def _recorded(event: events.Event, known: int | None) -> Any:
-    if not isinstance(event, events.Recorded) or event.tape_id <= (known or 0):
-        return None
-    return next((tape for tape in tapes() if tape.id == event.tape_id), None)
+    def _tells_of_newer(self, event: events.Event) -> bool:
+        return isinstance(event, events.Recorded) and event.tape_id > self._latest[1]

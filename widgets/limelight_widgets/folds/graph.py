@@ -76,6 +76,7 @@ class GraphFold:
         self._whole = costs is not None  # whether large graphs are described in both versions
         self._grown = 0  # nodes of a trace that runs, as it was shown
         self.seconds = 0.0  # that it took to describe the last state
+        self._known: Known = (0, 0, "", 0)
         self._number: int | None = None  # of the one trace that is shown, where the newest is not followed
         self._described: tuple[Any, State] = (None, {})  # what was described last, and what made of it
         self._function: weakref.ref[Any] | None = None
@@ -139,7 +140,7 @@ class GraphFold:
         if self._grown:
             self.grow()
         function = self._function() if self._function is not None else None
-        if function is not None and len(function.trace_cache) != self._state.get("traces"):
+        if function is not None and self._known != _known(function):
             self._version += 1
             self._stale = True
 
@@ -167,6 +168,7 @@ class GraphFold:
 
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
+        self._known = _known(function)
         which = "history" if "stop" in self._at_first.get("begin", ()) else self._which
         head = {"kind": "graph", "title": function.name, "which": which, "traces": len(cache)}
         if self._diff is not None and (len(cache) or not self._opened):
@@ -250,6 +252,17 @@ class GraphFold:
         graph = getattr(subject, "graph", subject)
         variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
         return {"kind": "graph", "title": graph.name, "which": self._which} | self._at_first | variants
+
+
+Known = tuple[int, int, str, int]
+
+
+def _known(function: Any) -> Known:
+    """What tells whether a function has been traced since: its traces, the newest's number, and how one failed."""
+    numbers = [entry.index for entry in function.trace_cache]
+    failed = None if partial_trace.size(function.id) is not None else partial_trace.of(function.id)
+    said = ("", 0) if failed is None else (failed.error, len(failed.graph.nodes))
+    return len(numbers), numbers[-1] if numbers else -1, *said
 
 
 def _cost_states(costs: Any) -> Iterator[tuple[int, list[object]]]:

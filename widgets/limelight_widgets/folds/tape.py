@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from limelight import events
@@ -44,8 +45,7 @@ class TapeFold:
     def apply(self, event: events.Event) -> bool:
         if isinstance(event, events.Recorded) and event.tape_id == self._id:
             if self._released:
-                self._start += len(self._rows) + 2
-                self._rows, self._entries, self._saved, self._released = [], 0, 0, False
+                self._begin_anew()
             if event.index < self._entries:
                 return False  # it was there when the view was made
             self._append(event.index, event)
@@ -58,6 +58,8 @@ class TapeFold:
     def catch_up(self) -> None:
         tape = self._tape()
         entries = () if tape is None else tape.entries
+        if entries and (self._released or not self._goes_on_in(entries)):
+            self._begin_anew()
         self._released = bool(self._rows) and not entries
         for index, record in enumerate(entries):
             if index >= self._entries:
@@ -75,6 +77,18 @@ class TapeFold:
         seen = min(seen, len(self._rows))
         return self._totals() | {"from": seen, "rows": self._rows[seen:]}, now
 
+    def _begin_anew(self) -> None:
+        """The tape was entered once more, and has let go of what it had."""
+        self._start += len(self._rows) + 2
+        self._rows, self._entries, self._saved, self._released = [], 0, 0, False
+
+    def _goes_on_in(self, entries: Sequence[Any]) -> bool:
+        """Whether these are the known records and some more, by the last that is known."""
+        if not self._rows:
+            return True
+        last = len(self._rows) - 1
+        return len(entries) >= self._entries and _row(last, entries[last]) == self._rows[last]
+
     def _totals(self) -> State:
         empty = "" if self._entries else ANSWERED if has_answered(self._tape()) else EMPTY
         totals: State = {"kind": "tape", "id": self._id, "entries": self._entries, "saved": self._saved}
@@ -85,10 +99,13 @@ class TapeFold:
         self._entries += 1
         self._saved += record.saved_bytes
         if len(self._rows) < MOST_ROWS:
-            inputs, outputs = [str(spec) for spec in record.inputs], [str(spec) for spec in record.outputs]
-            self._signs |= SIGNS.keys() & {*inputs}
-            line = line_state(record.source)
-            self._rows.append([index, str(record.op), line, inputs, outputs, record.saved_bytes, record.rule])
+            self._signs |= SIGNS.keys() & {str(spec) for spec in record.inputs}
+            self._rows.append(_row(index, record))
+
+
+def _row(index: int, record: Any) -> Row:
+    inputs, outputs = [str(spec) for spec in record.inputs], [str(spec) for spec in record.outputs]
+    return [index, str(record.op), line_state(record.source), inputs, outputs, record.saved_bytes, record.rule]
 
 
 def has_answered(tape: Any) -> bool:
@@ -97,6 +114,11 @@ def has_answered(tape: Any) -> bool:
     The tape says so in its repr: `<GradientTape 1: used, 0 entries>`.
     """
     return ": used, " in repr(tape)
+
+
+def has_recorded(tape: Any) -> bool:
+    """Whether the tape has records, or had some before it answered; its `entries` would describe all of them."""
+    return has_answered(tape) or not repr(tape).endswith(", 0 entries>")
 
 
 EMPTY = (

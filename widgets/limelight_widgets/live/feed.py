@@ -157,6 +157,11 @@ class Feed:
                 self._refresh(self.fold, True)
             return self.fold.state()
 
+    def snapshot(self) -> tuple[State, int]:
+        """The state now and its mark: what comes after is news to whoever has been given that state."""
+        with self._lock:
+            return self.read(), self.fold.since(0)[1]
+
     def forked(self) -> None:
         """In a forked process: a thread that has gone may have held the locks."""
         self._lock = threading.RLock()

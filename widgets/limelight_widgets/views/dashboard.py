@@ -16,7 +16,6 @@ from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.dashboard import DashboardFold, NewestGraphFold, NewestTapeFold
 from limelight_widgets.folds.fold import State
-from limelight_widgets.live import wire
 from limelight_widgets.live.panel import PANELS, DashboardWidget, Panel
 from limelight_widgets.views import selection
 from limelight_widgets.views.devices import devices
@@ -137,10 +136,16 @@ class DashboardView(View):
         return {name: view.join(Panel(widget, name), self._interval) for name, view in self.views.items()}
 
     def _new_widget(self, snapshot: list[bytes]) -> DashboardWidget:
-        widget = DashboardWidget(self._heard, wire.pack(self._feed.read()), self._part_told)
+        widget = DashboardWidget(self._heard, snapshot, self._part_told)
         widget.dock = self._dock
         widget.bind(self._joined(widget))
         return widget
+
+    def _heard(self, kind: str, message: dict[str, Any]) -> None:
+        super()._heard(kind, message)
+        if kind == "gone":  # with its widget the parts have lost theirs
+            for view in self.views.values():
+                view.hear(kind, message)
 
     def _part_told(self, part: str, kind: str, message: dict[str, Any]) -> None:
         view = self.views.get(part)

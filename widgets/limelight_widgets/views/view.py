@@ -90,6 +90,7 @@ class View:
         self._sent = 0
         self._seen = 0
         self._lookers: set[str] = set()
+        self._pages: set[str] = set()  # that have ever looked
         self._handed_out = False
         self._told: State | None = None  # what the static forms in its output show
         self._is_part = False
@@ -150,8 +151,8 @@ class View:
             if self._made is None or self._made.comm is None:
                 self._sent = self._seen = 0
                 self._feed.open()
-                self._made = self._new_widget(wire.pack(self.state()))
-                self._mark = self._feed.fold.since(0)[1]
+                state, self._mark = self._feed.snapshot()
+                self._made = self._new_widget(wire.pack(state))
             return self._made
 
     def _new_widget(self, snapshot: list[bytes]) -> ViewWidget:
@@ -206,11 +207,11 @@ class View:
         if self._made is None or self._lookers:
             self._tell_forms()
 
-    def _tell_forms(self) -> None:
+    def _tell_forms(self, again: bool = False) -> None:
         if self._told is None:
             return  # it is shown inside something else, whose forms are not of now
         state = self.state()
-        if state == self._told:
+        if state == self._told and not again:
             return
         forms, widget = self._forms(state), self._made
         if widget is None:
@@ -262,8 +263,11 @@ class View:
         looker = str(message.get("view", ""))
         if kind == "opened":
             if looker not in self._lookers:
+                # Another page has the forms that were saved, which may be older than those that were told the last one.
+                another = bool(self._pages - {looker})
                 self._lookers.add(looker)
-                self._tell_forms()  # of what the cell has done since it showed this
+                self._pages.add(looker)
+                self._tell_forms(again=another)  # of what the cell has done since it showed this
             if not self._feed.is_open or int(message.get("number", 0)) != self._sent:
                 self._wake()
         elif kind == "seen":

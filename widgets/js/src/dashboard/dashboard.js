@@ -14,13 +14,14 @@ const LOW = 420; // pixels of height below which panes do not stand one below th
 export const OPEN = "limelight-open"; // asks for a view by its name: JupyterLab's command palette does
 
 export class Dashboard {
-  /** @param {HTMLElement} root @param {any} model @param {any} host @param {AbortSignal} signal @param {import("./remembered.js").Remembered} remembered */
-  constructor(root, model, host, signal, remembered) {
+  /** @param {HTMLElement} root @param {any} model @param {any} host @param {AbortSignal} signal @param {import("./remembered.js").Remembered} remembered @param {import("../lent.js").Stores} Store for its parts */
+  constructor(root, model, host, signal, remembered, Store) {
     this.root = root;
     this.remembered = remembered;
     this.onReset = () => {}; // puts it back to its usual place
     this.model = model;
     this.host = host;
+    this.Store = Store;
     this.title = h("span", { class: "ll-title" });
     this.chosen = h("span", { class: "ll-quiet ll-dash-chosen", role: "status" });
     this.first = h("div", { class: "ll-dash-pane ll-dash-first" });
@@ -33,7 +34,7 @@ export class Dashboard {
     this.current = remembered.layout.tab ?? "cache";
     /** @type {Record<string, any> | null} */
     this.state = null;
-    /** @type {Map<string, {part: Part, view: any, stop: AbortController | null, el: HTMLElement | null}>} */
+    /** @type {Map<string, {part: Part, view: Promise<any> | null, stop: AbortController | null, el: HTMLElement | null}>} */
     this.parts = new Map();
     this.layout = "";
     const rebind = () => this.rebind();
@@ -170,14 +171,20 @@ export class Dashboard {
     [one.stop, one.el] = [stop, el];
     this.parts.set(name, one);
     pane.append(el);
-    if (!one.view) {
-      one.view = (await this.host.getWidget(this.model.get(name))).exports.view();
-      one.view.initialize({ model: one.part });
-    }
+    one.view ??= this.begin(one.part); // one, however often it is taken and put until it is there
+    const view = await one.view;
     if (stop.signal.aborted) return;
-    await one.view.render({ model: one.part, el, signal: stop.signal, host: this.host });
+    await view.render({ model: one.part, el, signal: stop.signal, host: this.host });
     this.fill();
     this.tell(el, this.state?.selection ?? {});
+  }
+
+  /** What draws a part. @param {Part} part */
+  async begin(part) {
+    const script = () => this.host.getWidget(this.model.get(part.name));
+    const view = (await script().catch(script)).exports.view(this.Store); // it waits for 10 seconds, which a busy page may need
+    view.initialize({ model: part });
+    return view;
   }
 
   /** @param {string} name */

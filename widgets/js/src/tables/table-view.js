@@ -3,7 +3,6 @@
 import { h } from "../dom.js";
 import { nameLandmark } from "../landmark.js";
 import { linkRowsByLine } from "../selection.js";
-import { replace, Store } from "../store.js";
 
 /**
  * @param {string} name for the element's class @param {string} label
@@ -11,9 +10,9 @@ import { replace, Store } from "../store.js";
  *   a state; may `tell` the kernel something
  * @param {import("../store.js").Reduce} [reduce]
  */
-export function widget(name, label, build, reduce = replace) {
-  return () => {
-    /** @type {Store} */
+export function widget(name, label, build, reduce) {
+  return (/** @type {import("../lent.js").Stores} */ Store) => {
+    /** @type {import("../store.js").Store} */
     let store;
     return {
       /** @param {{model: any}} context */

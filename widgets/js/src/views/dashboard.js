@@ -6,13 +6,12 @@ import { Part } from "../dashboard/part.js";
 import { Remembered } from "../dashboard/remembered.js";
 import { button, h } from "../dom.js";
 import { lent } from "../lent.js";
-import { Store } from "../store.js";
 import { themed } from "../theme.js";
 
 const TITLE = "Limelight dashboard";
 
-export default lent(() => {
-  /** @type {Store} */
+export default lent((Store) => {
+  /** @type {import("../store.js").Store} */
   let store;
   /** @type {any} */
   let own;
@@ -26,7 +25,7 @@ export default lent(() => {
     shown = { stop, show };
     const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard", "data-lm-suppress-shortcuts": "true" });
     node.replaceChildren(root);
-    const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path));
+    const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path), Store);
     dashboard.onReset = usual;
     const paint = () => themed(node, own);
     own.on("change:theme", paint);
@@ -72,9 +71,10 @@ export default lent(() => {
         dock();
         own.on("change:dock", dock);
         draw(place.node, host, place.show, () => undefined, place.path, () => place.move("right"));
+        const drawn = place.node.firstChild;
         el.replaceChildren(note("The dashboard stands beside the notebook.", "Show it", place.show));
         own.on("msg:custom", (/** @type {any} */ content) => content?.type === "dismissed" && place.close());
-        own.on("destroy", () => place.node.isConnected && lost(place.node));
+        own.on("destroy", () => drawn?.isConnected && lost(place.node)); // that of a new kernel may have its place by now
         return true;
       };
       if (!beside()) await here();

@@ -6,10 +6,9 @@ import { linkSelection } from "../graph/linked-selection.js";
 import { GraphView } from "../graph/view.js";
 import { nameLandmark } from "../landmark.js";
 import { lent } from "../lent.js";
-import { Store } from "../store.js";
 
-export default lent(() => {
-  /** @type {Store} */
+export default lent((Store) => {
+  /** @type {import("../store.js").Store} */
   let store;
   return {
     /** @param {{model: any}} context */
