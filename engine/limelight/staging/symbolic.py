@@ -24,11 +24,15 @@ from limelight.user_code import hints, holders, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
 from limelight.user_code.implicit_conversion import is_array_store
 
+set_class: Final = vars(object)["__class__"].__set__
+"""Has a symbolic tensor be of another class of the same layout: its `__class__` is what it means."""
+
 
 class SymbolicTensor(Tensor):
     """A tensor that will have a value when the graph runs. Shape and dtype are known now, sizes perhaps not."""
 
     __slots__ = ("_tracer", "_value")
+    __class__: Any = Tensor  # what code that asks for it gets of any tensor; `type` tells them apart
     _tracer: Any
     _value: Value
 

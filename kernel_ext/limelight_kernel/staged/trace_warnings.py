@@ -104,11 +104,11 @@ class TraceWarnings:
 
     def _tell_of_kinds(self, inputs: Mapping[str, Any], kinds: KindQuestions) -> None:
         """Questions for the class of what a symbolic tensor stands for."""
-        for asks, of, line in unanswered(self._tree, inputs, kinds.patterns):
+        for asks, where, line in unanswered(self._tree, inputs, kinds.patterns):
             self._warnings.warn_once(
                 ("kind", asks),
-                f"`{asks}` asks for the class of what may be {of}, for which a symbolic tensor stands while this cell "
-                "is traced. Instead: ask isinstance(x, np.ndarray) or type(x), which answer as in a plain cell",
+                f"`{asks}` asks for the class of what may be an array{where}, for which a symbolic tensor stands while "
+                "this cell is traced. Instead: ask isinstance(x, np.ndarray) or type(x), which tell them apart",
                 line or line_of_mention(self._tree, asks.partition("(")[0]),
             )
 

@@ -7,7 +7,6 @@ go the other way. For the time of a trace these names stand in the notebook, and
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -91,20 +90,13 @@ def answers(asks_type: bool) -> dict[str, Any]:
 def unanswered(
     tree: ast.Module, inputs: Mapping[str, Any], patterns: Iterable[Source] = ()
 ) -> Iterator[tuple[str, str, int]]:
-    """Code that is answered of a stand-in, as it asks in other ways: what asks, what of, and the line, 0 for none.
+    """Code that is answered of a stand-in, as it asks in other ways: what asks, where else, and its line, 0 for none.
 
     `patterns` are those for tensors in helpers.
     """
     arrays = any(isinstance(leaf, np.ndarray) for x in inputs.values() for leaf in nest.leaves_of(x))
     for node in ast.walk(tree):
-        of = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
-        if isinstance(of, ast.Name) and isinstance(inputs.get(of.id), Tensor):
-            yield f"{of.id}.__class__", "a tensor", of.lineno
         if arrays and isinstance(node, ast.MatchClass) and ast.unparse(node.cls) == "ll.Tensor":
-            yield f"case {ast.unparse(node)}", "an array", node.lineno
+            yield f"case {ast.unparse(node)}", "", node.lineno
     for line in patterns if arrays else ():
-        yield line.text, f"an array{source_line.at(line)}", 0
-    for name, x in inputs.items():
-        registered = getattr(x, "registry", None) if isinstance(x, types.FunctionType) else None
-        if arrays and registered and not {np.ndarray, Tensor}.isdisjoint(registered):
-            yield f"{name}(...)", "an array", 0
+        yield line.text, source_line.at(line), 0
