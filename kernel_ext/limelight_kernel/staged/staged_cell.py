@@ -34,6 +34,8 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.contents import lead_to
 from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.inputs.key_orders import KEY as ORDER
+from limelight_kernel.inputs.key_orders import key_orders
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.lru_caches import LruCaches
 from limelight_kernel.inputs.names_read import NamesRead
@@ -43,7 +45,7 @@ from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
 from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
-from limelight_kernel.staged import notebook_lock
+from limelight_kernel.staged import calling, notebook_lock
 from limelight_kernel.staged.array_stand_ins import is_refusal_of_out
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
@@ -211,8 +213,10 @@ class StagedCell(Function):
         return StagedCell(self._shell, self.cell, self.options)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> StagedCell:
-        """As `copy.copy`: it reads the same notebook."""
         return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise calling.pickle_error(self.name)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -355,7 +359,8 @@ class StagedCell(Function):
             else self._added_to(name, value, shared) or self._argument(name, parts.get(name, value), closed_over)
             for name, value in values.items()
         }
-        return {**sent, **through_objects, **({SHARING: same} if same else {})}
+        words = {SHARING: same, ORDER: key_orders({**sent, **through_objects})}
+        return {**sent, **through_objects, **{name: said for name, said in words.items() if said}}
 
     def _parts_read(self, values: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
         """What stands for large dictionaries of which the cell reads single keys, and no helper reads any."""
