@@ -178,11 +178,13 @@ def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightErro
             "ll.Variable"
         )
     if x._tracer not in dispatch.stack():
-        return SymbolicValueError(
+        error = SymbolicValueError(
             f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{place} belongs to the trace of "
             f"{x._tracer.words}, which this code has left (ll.init_scope does, and so do other threads and the "
             "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
         )
+        x._tracer.note_elsewhere(error)
+        return error
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{place} has a value only when the graph of "
         f"{x._tracer.words} runs, not while it is traced. {hints.without_value(asked)}"
