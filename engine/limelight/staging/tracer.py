@@ -140,7 +140,7 @@ class Tracer(dispatch.Interpreter):
             self._around = None  # last: an interrupt before it has all of this done again
 
     def note_elsewhere(self, error: Exception) -> None:
-        """Takes note of what is refused where a symbolic tensor is out of scope: in another thread nobody may see it."""
+        """Takes note of what is refused out of its scope: in another thread nobody may see it."""
         if threading.get_ident() != self._thread:
             self._elsewhere = self._elsewhere or error
 

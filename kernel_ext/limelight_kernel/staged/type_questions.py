@@ -1,4 +1,4 @@
-"""`isinstance`, `hasattr`, `getattr`, `type` in a cell's code while it is traced: stand-ins are what they stand for.
+"""`isinstance`, `hasattr`, `getattr`, `type`, `id` while a cell is traced: stand-ins are what they stand for.
 
 An array of NumPy's among the inputs is a tensor in the trace, and a helper that asks `isinstance(x, np.ndarray)` would
 go the other way. For the time of a trace these names stand in the notebook, and in the user's modules that ask.
@@ -7,7 +7,7 @@ go the other way. For the time of a trace these names stand in the notebook, and
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -81,9 +81,9 @@ class _Type:
 _TYPE: Final = _Type()
 
 
-def answers(asks_type: bool) -> dict[str, Any]:
+def answers(asks_type: bool, id_of: Callable[[Any], int]) -> dict[str, Any]:
     """The names that stand in the notebook while a cell is traced; `type` only where code asks it."""
-    asked = {"isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute}
+    asked = {"isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute, "id": id_of}
     return {**asked, "type": _TYPE} if asks_type else asked
 
 
