@@ -266,6 +266,11 @@ class _Writer:
             self._leaf(expression, value, sent, f"{name}#{self._leaves}")
             self._leaves += 1
             return
+        if isinstance(sent, Pinned) and _ADDED.issuperset(map(type, value.values() if kind is dict else value)):
+            next(self._parts)
+            self._pinned(expression, value, sent, name)
+            self._containers.append(expression)
+            return
         if kind not in (list, tuple, dict) or type(sent) is not kind or len(sent) != len(value):
             raise _NoGuardError
         self._refuse_if(f"type({expression}) is not {kind.__name__} or len({expression}) != {len(value)}")
