@@ -262,7 +262,10 @@ class BorrowedState:
             self._remember(Holder(x), place)
             put: Any = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
             for key, child in zip(keys, filled, strict=True):
-                put(x, key, child)
+                if type(key) is nest.Attribute:  # which is no name itself
+                    set_attribute(x, str(key), child)
+                else:
+                    put(x, key, child)
             return x
         if hasattr(type(x), "__limelight_fields__") or isinstance(x, Mapping):
             return traced
@@ -373,6 +376,8 @@ def _arrays_read(read: Mapping[str, Any]) -> list[Reached]:
 
 
 def _step(kind: Any, key: Any) -> Step:
+    if type(key) is nest.Attribute:
+        return Step("attribute", str(key))
     if kind is dict or kind is list or issubclass(kind, tuple):
         return Step("item", kind._fields.index(key) if hasattr(kind, "_fields") else key)
     return Step("attribute", key)
