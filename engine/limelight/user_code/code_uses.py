@@ -70,14 +70,15 @@ class Use(NamedTuple):
     `how` is "read", "call", "write" (of the chain itself, so of an attribute or item of what its beginning names),
     "target" for a thing that was looked up only to be written to, "escaped" for a function that is handed to `py_func`
     or `deferred`, which run it each time, or "unknown" for code that cannot be read. `dropped`: it is read to be called
-    for what that does, as nobody takes the result. `own`: it is called of an iterator that the code itself has made.
+    for what that does, as nobody takes the result. `own`: it is called of an iterator that the code itself has made, or
+    of the result of calling this.
     """
 
     how: str
     chain: Chain
     line: int
     dropped: bool = False
-    own: bool = False
+    own: bool | Chain = False
 
 
 class Uses(NamedTuple):
@@ -89,6 +90,10 @@ class Uses(NamedTuple):
 
 class _Constant(NamedTuple):
     value: Any
+
+
+class _ResultOf(NamedTuple):
+    called: Chain
 
 
 class _Operand(NamedTuple):
@@ -305,7 +310,7 @@ class _Visitor(ast.NodeVisitor):
         name = self._compiled(name, self._every_name)
         is_own = name not in self._outer if self._is_class else name in self._local and name not in self._free
         if is_own:
-            known = isinstance(value, (Chain, CodeType)) or value is _OWN_ITERATOR
+            known = isinstance(value, (Chain, CodeType, _ResultOf)) or value is _OWN_ITERATOR
             self._aliases[name] = value if known and not self._is_class else None
         else:
             self._note("write", Chain("free" if name in self._free else "global", name), line)
@@ -553,11 +558,11 @@ class _Visitor(ast.NodeVisitor):
         if chain == _SETATTR and len(operands) >= 3 and isinstance(operands[1].value, _Constant):
             self._write(_Operand(operands[0].value), (".", str(operands[1].value.value)), line)
         place = self._note("call", chain, line)
-        if operands and operands[0].value is _OWN_ITERATOR:
-            self.uses[place] = self.uses[place]._replace(own=True)
+        if operands and (own := _own(operands[0].value)):
+            self.uses[place] = self.uses[place]._replace(own=own)
         if (chain.steps[-1][1] if chain.steps else chain.name) in _RUN_EACH_TIME:
             self._escape(operands)
-        return _Operand(_OWN_ITERATOR) if chain in _ITERATORS else _UNKNOWN
+        return _Operand(_OWN_ITERATOR if chain in _ITERATORS else _ResultOf(chain))
 
     def _escape(self, operands: Iterable[_Operand]) -> None:
         for value, use in operands:
@@ -573,6 +578,11 @@ _COMPREHENSIONS: Final = {
     ast.DictComp: "<dictcomp>",
     ast.GeneratorExp: "<genexpr>",
 }
+
+
+def _own(value: Any) -> bool | Chain:
+    """Whether an operand is an iterator that the code has made, or the call whose result it is."""
+    return value.called if isinstance(value, _ResultOf) else value is _OWN_ITERATOR
 
 
 def _key(operand: _Operand) -> tuple[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import random
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -215,9 +216,15 @@ def _of_function(function: Function) -> list[SideEffect | Source]:
 
 def _of_iterators_made_anew(found: list[Read]) -> set[Source]:
     """The lines that take items of iterators of the graph, or of such as the code makes of what can be gone through."""
-    last = {read.code for read in found if read.use.how == "read" and isinstance(read.value, Iterator)}
+    last = {read.code for read in found if read.use.how == "read" and issubclass(type(read.value), Iterator)}
     in_graph = [read.line for read in found if hasattr(type(read.value), "__limelight_rounds__")]
-    return {*in_graph, *[read.line for read in found if read.use.own and read.code not in last]}
+    generators = {(read.code, read.use.chain) for read in found if _is_generator_function(read.value)}
+    own = [x for x in found if x.use.own is True or (x.use.own and (x.code, x.use.own) in generators)]
+    return {*in_graph, *[read.line for read in own if read.code not in last]}
+
+
+def _is_generator_function(value: Any) -> bool:
+    return type(value) is FunctionType and bool(value.__code__.co_flags & inspect.CO_GENERATOR)
 
 
 def _lost_changes(function: Function) -> list[SideEffect]:

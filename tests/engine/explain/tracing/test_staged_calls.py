@@ -137,7 +137,9 @@ def test_what_is_taken_of_iterators_made_anew_is_no_side_effect(define: Callable
         "for it in [iter(lists)]: pass\nat = enumerate(lists)\nnext(at)\nreturn x * next(iter(lists)) * next(steps)"
     )
     assert [effect.what for effect in ll.explain.side_effects(names["f"]).records] == ["next(...)"] * 2
-    names = define("at = enumerate(lists)\nnext(at)\nreturn x * next(iter(lists)) * next(i for i in lists)")
+    pairs = "def pairs(of):\n    yield from zip(of, of[1:])\n"
+    made = "at = enumerate(lists)\nnext(at)\nlater = pairs(lists)\nnext(later)"
+    names = define(f"{made}\nreturn x * next(iter(lists)) * next(i for i in lists) * next(pairs(lists))[0]", pairs)
     assert ll.explain.side_effects(names["f"]).records == ()
 
 
