@@ -27,7 +27,7 @@ from limelight.core.eager.operands import prepare
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, array_stand_ins, constant, new_uid
 from limelight.errors import ControlFlowError
-from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor, set_class
 
 Source: TypeAlias = "tuple[int, int]"
 """A tensor that a loop carries: the loop, and its place among those."""
@@ -173,7 +173,7 @@ def as_array(x: Any, *made_of: Any) -> Any:
     """`x`, made of these values, as what stands for an array where all of them are arrays of NumPy's."""
     known = [one for one in made_of if not isinstance(one, Blank)]
     if tells.codes and array_stand_ins and type(x) is SymbolicTensor and known and all(map(is_array, known)):
-        x.__class__ = array_stand_ins[0]
+        set_class(x, array_stand_ins[0])
     return x
 
 

@@ -24,11 +24,15 @@ from limelight.user_code import hints, holders, source_line
 from limelight.user_code.dropped_result import warn_if_dropped
 from limelight.user_code.implicit_conversion import is_array_store
 
+set_class: Final = vars(object)["__class__"].__set__
+"""Has a symbolic tensor be of another class of the same layout: its `__class__` is what it means."""
+
 
 class SymbolicTensor(Tensor):
     """A tensor that will have a value when the graph runs. Shape and dtype are known now, sizes perhaps not."""
 
     __slots__ = ("_tracer", "_value")
+    __class__: Any = Tensor  # what code that asks for it gets of any tensor; `type` tells them apart
     _tracer: Any
     _value: Value
 
@@ -174,11 +178,13 @@ def no_value_error(x: SymbolicTensor, asked: str = "the value") -> LimelightErro
             "ll.Variable"
         )
     if x._tracer not in dispatch.stack():
-        return SymbolicValueError(
+        error = SymbolicValueError(
             f"a symbolic tensor is out of scope{here}: {x.name}, {x.spec}{place} belongs to the trace of "
             f"{x._tracer.words}, which this code has left (ll.init_scope does, and so do other threads and the "
             "function given to ll.py_func). Compute it from values that exist now, or move it into the traced code"
         )
+        x._tracer.note_elsewhere(error)
+        return error
     return SymbolicValueError(
         f"{asked} of a symbolic tensor{here}: {x.name}, {x.spec}{place} has a value only when the graph of "
         f"{x._tracer.words} runs, not while it is traced. {hints.without_value(asked)}"

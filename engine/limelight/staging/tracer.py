@@ -14,6 +14,7 @@ does not make the others unknown. A staged function begins without a name scope,
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import inf
@@ -92,6 +93,8 @@ class Tracer(dispatch.Interpreter):
         self._inference: tuple[DeviceInference, list[Node]] | None = None  # and the nodes that it has taken in
         self._order = EffectOrder()
         self._walker = source_line.Walker()
+        self._thread = threading.get_ident()
+        self._elsewhere: Exception | None = None  # what code in another thread was refused
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Self:
@@ -135,6 +138,16 @@ class Tracer(dispatch.Interpreter):
             self._around.restore()
             self._level.close()
             self._around = None  # last: an interrupt before it has all of this done again
+
+    def note_elsewhere(self, error: Exception) -> None:
+        """Takes note of what is refused out of its scope: in another thread nobody may see it."""
+        if threading.get_ident() != self._thread:
+            self._elsewhere = self._elsewhere or error
+
+    def raise_elsewhere(self) -> None:
+        """Raises what code of this trace was refused in another thread, whose effects the trace would lack."""
+        if self._elsewhere is not None:
+            raise self._elsewhere
 
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""

@@ -57,6 +57,11 @@ _NAMELESS: Final = Chain("local", "(...)")
 """What no name leads to, as in `(folder / "a.txt").write_text(...)`."""
 _GETATTR: Final = Chain("global", "getattr")
 _SETATTR: Final = Chain("global", "setattr")
+_ITERATORS: Final = frozenset([
+    Chain("global", name) for name in ("iter", "enumerate", "zip", "map", "filter", "reversed")
+])  # fmt: skip
+_OWN_ITERATOR: Final = object()
+"""Stands for an iterator that the code makes."""
 
 
 class Use(NamedTuple):
@@ -65,13 +70,15 @@ class Use(NamedTuple):
     `how` is "read", "call", "write" (of the chain itself, so of an attribute or item of what its beginning names),
     "target" for a thing that was looked up only to be written to, "escaped" for a function that is handed to `py_func`
     or `deferred`, which run it each time, or "unknown" for code that cannot be read. `dropped`: it is read to be called
-    for what that does, as nobody takes the result.
+    for what that does, as nobody takes the result. `own`: it is called of an iterator that the code itself has made, or
+    of the result of calling this.
     """
 
     how: str
     chain: Chain
     line: int
     dropped: bool = False
+    own: bool | Chain = False
 
 
 class Uses(NamedTuple):
@@ -85,10 +92,14 @@ class _Constant(NamedTuple):
     value: Any
 
 
+class _ResultOf(NamedTuple):
+    called: Chain
+
+
 class _Operand(NamedTuple):
     """What is known of an expression, and the place of its use in the list of uses (-1: none)."""
 
-    value: Any = None  # a Chain, a _Constant, the code of a function made here, a list of a tuple's operands, or None
+    value: Any = None  # a Chain, _Constant, code of a function made here, list of a tuple's operands, _OWN_ITERATOR
     use: int = -1
 
 
@@ -299,7 +310,8 @@ class _Visitor(ast.NodeVisitor):
         name = self._compiled(name, self._every_name)
         is_own = name not in self._outer if self._is_class else name in self._local and name not in self._free
         if is_own:
-            self._aliases[name] = value if isinstance(value, (Chain, CodeType)) and not self._is_class else None
+            known = isinstance(value, (Chain, CodeType, _ResultOf)) or value is _OWN_ITERATOR
+            self._aliases[name] = value if known and not self._is_class else None
         else:
             self._note("write", Chain("free" if name in self._free else "global", name), line)
 
@@ -521,7 +533,11 @@ class _Visitor(ast.NodeVisitor):
         self._bind(node.target)
         self.block(node.ifs)
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815  # names that ast.NodeVisitor calls
+    visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815  # names that ast.NodeVisitor calls
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> _Operand:
+        self._comprehension(node)
+        return _Operand(_OWN_ITERATOR)
 
     # Calls
 
@@ -541,10 +557,12 @@ class _Visitor(ast.NodeVisitor):
             return self._extended(operands[0], (".", str(operands[1].value.value)), line)
         if chain == _SETATTR and len(operands) >= 3 and isinstance(operands[1].value, _Constant):
             self._write(_Operand(operands[0].value), (".", str(operands[1].value.value)), line)
-        self._note("call", chain, line)
+        place = self._note("call", chain, line)
+        if operands and (own := _own(operands[0].value)):
+            self.uses[place] = self.uses[place]._replace(own=own)
         if (chain.steps[-1][1] if chain.steps else chain.name) in _RUN_EACH_TIME:
             self._escape(operands)
-        return _UNKNOWN
+        return _Operand(_OWN_ITERATOR if chain in _ITERATORS else _ResultOf(chain))
 
     def _escape(self, operands: Iterable[_Operand]) -> None:
         for value, use in operands:
@@ -560,6 +578,11 @@ _COMPREHENSIONS: Final = {
     ast.DictComp: "<dictcomp>",
     ast.GeneratorExp: "<genexpr>",
 }
+
+
+def _own(value: Any) -> bool | Chain:
+    """Whether an operand is an iterator that the code has made, or the call whose result it is."""
+    return value.called if isinstance(value, _ResultOf) else value is _OWN_ITERATOR
 
 
 def _key(operand: _Operand) -> tuple[str, Any]:

@@ -29,6 +29,11 @@ _AT_ONCE = PLAIN | {Tensor}
 MANY = 64
 """From so many leaves on a container without tensors is compared as a whole, rather than keyed leaf by leaf."""
 
+HUGE = 1000
+"""From so many on also one with tensors, which the graph takes as they are, as long as it holds the same ones."""
+
+_MOST_BYTES = 1 << 26
+
 
 def goes_into_graph(value: object) -> bool:
     """Whether `value` is, or holds, something that goes into the graph."""
@@ -58,8 +63,17 @@ def as_argument(name: str, value: Any, pins: Pins, closed_over: Collection[int] 
     leaves, structure = nest.flatten(value)
     if len(leaves) >= MANY and all(type(leaf) in PLAIN for leaf in leaves):
         return pins.pin(name, value)
+    if len(leaves) >= HUGE and not pins.has(name) and _are_kept(leaves):
+        return pins.pin(name, value)  # until another tensor is put into it
     pinned = [_leaf(f"{name}#{i}", x, pins, closed_over) for i, x in enumerate(leaves)]
     return value if all(map(operator.is_, pinned, leaves)) else nest.unflatten(structure, pinned)
+
+
+def _are_kept(leaves: list[Any]) -> bool:
+    """Whether they are plain values and tensors that a pin may keep alive."""
+    if not _AT_ONCE.issuperset(map(type, leaves)):
+        return False
+    return sum(leaf.nbytes for leaf in leaves if type(leaf) is Tensor) <= _MOST_BYTES
 
 
 def _leaf(name: str, leaf: Any, pins: Pins, closed_over: Collection[int]) -> Any:
@@ -72,7 +86,16 @@ def _leaf(name: str, leaf: Any, pins: Pins, closed_over: Collection[int]) -> Any
 
 def variables_in(values: Iterable[object]) -> frozenset[int]:
     """The ids of the variables that `values` are or hold."""
-    return frozenset(id(leaf) for value in values for leaf in nest.leaves_of(value) if isinstance(leaf, Resource))
+    return frozenset(id(leaf) for value in values for leaf in _leaves_of(value) if isinstance(leaf, Resource))
+
+
+def _leaves_of(value: Any) -> Iterable[Any]:
+    """Those of a value, but for a large container of plain values and tensors, which is told from others at once."""
+    if isinstance(value, _LARGE) and len(value) >= MANY:
+        inside = value.values() if isinstance(value, dict) else value
+        if _AT_ONCE.issuperset(map(type, inside)):
+            return ()
+    return nest.leaves_of(value)
 
 
 def without_pins(value: Any) -> Any:

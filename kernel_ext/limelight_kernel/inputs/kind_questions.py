@@ -11,7 +11,7 @@ from limelight.user_code.definitions import definition_of
 from limelight.user_code.names_read import Read
 from limelight.user_code.source_line import Source
 
-_ASK: Final = (isinstance, hasattr, getattr, type)
+_ASK: Final = (isinstance, hasattr, getattr, type, id)
 
 
 class KindQuestions(NamedTuple):

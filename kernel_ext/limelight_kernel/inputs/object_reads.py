@@ -365,6 +365,8 @@ class ObjectReads:
         is_called = is_called and chain == read.use.chain
         if _is_method(value):
             return None
+        if chain.root == "global" and (way := self._of_global(chain, read)) is not None:
+            return way
         if chain.name in inputs and read.start is inputs[chain.name]:
             if is_called and not isinstance(value, (types.FunctionType, LRU_CACHE)) and not chain.steps:
                 return None
@@ -374,7 +376,7 @@ class ObjectReads:
         if not chain.steps and chain.root == "local":
             return None if items_of(value) is None else Way(_label(chain, read, owners), None, read.start, ())
         if chain.root == "global":
-            return self._of_global(chain, read)
+            return None
         return Way(_label(chain, read, owners), None, read.start, chain.steps)
 
     def _of_global(self, chain: Chain, read: Read) -> Way | None:

@@ -99,6 +99,10 @@ class Pins:
     def __init__(self) -> None:
         self._by_name: dict[str, list[tuple[Pinned, Portrait | None]]] = {}
 
+    def has(self, name: str) -> bool:
+        """Whether something has been pinned under this name."""
+        return name in self._by_name
+
     def known(self, name: str, value: object) -> Pinned | None:
         """The pin that stands for `value` as it is now, if there is one."""
         known = self._known(name, value)

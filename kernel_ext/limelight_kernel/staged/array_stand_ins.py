@@ -23,7 +23,7 @@ from limelight.core.eager.numpy_interop import of_numpy, of_ufunc
 from limelight.core.op import get
 from limelight.core.tensor import Tensor, array_stand_ins, new_uid
 from limelight.errors import DTypeError
-from limelight.staging.symbolic import SymbolicTensor
+from limelight.staging.symbolic import SymbolicTensor, set_class
 from limelight.user_code import operand_text, source_line
 from limelight_kernel.staged import array_memory
 
@@ -58,6 +58,10 @@ _LIKE_OURS: Final = {
 """Functions of NumPy's that are no ufuncs, and the ops that take the same."""
 
 
+_SINGLE_DISPATCH: Final = functools.singledispatch.__code__.co_filename
+"""Of Python's own, and asks for the class of what the user's functions are for."""
+
+
 class _OfItsKind:
     """What code of the user's gets for `x.__class__`, which `isinstance` and patterns ask as well: NumPy's class."""
 
@@ -66,10 +70,12 @@ class _OfItsKind:
     def _kind(self: Any) -> Any:
         asking = sys._getframe(1).f_code  # code of NumPy's, or of the library, must not take it for an array
         file = asking.co_filename
+        if file == _SINGLE_DISPATCH:
+            return type(self.meant)
         own = source_line.is_library_file(file) or source_line.is_installed(file) or source_line.is_numpys(asking)
         return type(self) if own else type(self.meant)
 
-    __class__: Any = property(_kind, vars(object)["__class__"].__set__)
+    __class__: Any = property(_kind)
 
 
 class SymbolicArray(_OfItsKind, SymbolicTensor):
@@ -210,7 +216,7 @@ def _refusal_of_out(ufunc: Any) -> DTypeError:
 def stand_for_array(traced: Any) -> None:
     """Has a symbolic tensor be one that stands for an array."""
     if type(traced) is SymbolicTensor:
-        traced.__class__ = SymbolicArray
+        set_class(traced, SymbolicArray)
     if isinstance(traced, SymbolicArray):
         array_memory.remember(traced)
 

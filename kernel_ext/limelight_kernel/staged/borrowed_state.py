@@ -16,6 +16,7 @@ import numpy as np
 
 import limelight as ll
 from limelight.core import nest
+from limelight.core.storage import Storage
 from limelight.core.tensor import Tensor, new_uid
 from limelight.core.variable import Resource
 from limelight.errors import DTypeError
@@ -121,6 +122,8 @@ class BorrowedState:
         self._arrays: list[tuple[Place, Any]] = []  # each way to an array of NumPy's
         self._unread: set[str] = set()  # inputs whose contents the code does not read
         self._aliases: list[Alias] = []
+        self._storages: list[tuple[str, Storage, Any]] = []  # of variables, and the values that they had
+        self.asked_ids = False
         self._walk((Place(name), value) for name, value in originals.items() if type(value) not in ATOMS)
 
     def _walk(self, roots: Iterable[tuple[Place, Any]]) -> None:
@@ -190,11 +193,21 @@ class BorrowedState:
         else:
             (list if isinstance(owner, list) else mapping(owner)).__setitem__(owner, key, put)
 
+    def id_of(self, x: Any) -> int:
+        """As `id`, of what a stand-in stands for: code may know it by that from another cell."""
+        stand_in, _, original = self.stand_ins.get(id(x), (None, None, None))
+        if stand_in is not x:
+            return id(x)
+        self.asked_ids = True
+        return id(original)
+
     def begin(self, read: Mapping[str, Any] | None = None) -> None:
         """From here on the code runs; `read` is what it gets at through objects, by paths."""
         others = [Reached(str(place), x) for place, x in self._arrays if place.name not in self._unread]
         self._aliases = aliases(self.input_arrays(), [*others, *_arrays_read(read or {})])
         self._newest = new_uid()
+        variables = [(str(place), x._data) for x, place in self.places.values() if isinstance(x, ll.Variable)]
+        self._storages = [(path, x, x.array) for path, x in variables if type(x) is Storage]
         if self._one_each:
             self._stand_everywhere()
         self._lent = {key: holder.contents() for key, (holder, _, _) in self._real.items()}
@@ -249,7 +262,10 @@ class BorrowedState:
             self._remember(Holder(x), place)
             put: Any = list.__setitem__ if isinstance(x, list) else mapping(x).__setitem__
             for key, child in zip(keys, filled, strict=True):
-                put(x, key, child)
+                if type(key) is nest.Attribute:  # which is no name itself
+                    set_attribute(x, str(key), child)
+                else:
+                    put(x, key, child)
             return x
         if hasattr(type(x), "__limelight_fields__") or isinstance(x, Mapping):
             return traced
@@ -259,6 +275,10 @@ class BorrowedState:
         return x
 
     # Afterwards
+
+    def assigned_elsewhere(self) -> list[str]:
+        """The variables that have got another value meanwhile, as code: what the trace assigns, each run assigns."""
+        return [path for path, storage, was in self._storages if storage.array is not was]
 
     def changed_arrays(self, assigned: Collection[str] = ()) -> list[tuple[Place, Any, Any]]:
         """The arrays of NumPy's that the code has changed in place: where they are, their stand-ins, they themselves.
@@ -356,6 +376,8 @@ def _arrays_read(read: Mapping[str, Any]) -> list[Reached]:
 
 
 def _step(kind: Any, key: Any) -> Step:
+    if type(key) is nest.Attribute:
+        return Step("attribute", str(key))
     if kind is dict or kind is list or issubclass(kind, tuple):
         return Step("item", kind._fields.index(key) if hasattr(kind, "_fields") else key)
     return Step("attribute", key)

@@ -12,7 +12,7 @@ import numpy as np
 from limelight.core import nest
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor
-from limelight.errors import CallError
+from limelight.errors import ArgumentError, CallError
 from limelight.user_code.tracebacks import in_place_of_python
 from limelight_kernel.staged.recipes import (
     ArrayResult,
@@ -97,6 +97,14 @@ def named(name: str, args: tuple[Any, ...], inputs: Mapping[str, Any], positiona
     for twice in given.keys() & inputs.keys():
         raise CallError(f"{name}() got {twice!r} twice: by position and by name")
     return {**given, **inputs}
+
+
+def pickle_error(name: str) -> ArgumentError:
+    """The error where a staged cell is to be pickled."""
+    return ArgumentError(
+        f"the staged cell {name} reads the names of this notebook and cannot be pickled; pickle what it makes, "
+        f"{name}().outputs, or write its lines as a function with @ll.function, which goes by reference"
+    )
 
 
 def signature(values: Mapping[str, object], positional: list[str]) -> Signature:

@@ -203,9 +203,11 @@ class Body(threading.local):
         self._cell = cell
         self._arrays = array_changes(cell.tree)
         self._lru_caches = lru_caches
+        self.assigned_elsewhere: list[str] = []  # variables that something else has assigned during the last trace
         self.forgotten: list[str] = []  # functions that had remembered tensors of the last trace
         self._text = (cell.filename, cell.lines, cell.header)
         self.questions = questions(cell.tree)
+        self.asked_ids = False  # whether the last trace asked `id(x)` of what is an input
         self.one_each = False  # whether this call's tensors are to be one each, since the code compares identities
         self._converted = converted
         self.kinds = KindQuestions()  # what the code asks for the kind of what it is given
@@ -246,14 +248,15 @@ class Body(threading.local):
                 state.lend_inside(lent.owner, lent.step, inputs[path])
             state.begin({path: x for path, x in inputs.items() if path not in self.originals})
             with recording_none_gradients(self._cell.filename) as unconnected, array_memory.refusing():
-                asked = answers(self.kinds.of_type)
+                asked = answers(self.kinds.of_type, state.id_of)
                 of_cell = {} if self._converted else asked  # converted code asks functions of its own
                 with standing_in(self.kinds.modules, asked):
                     made = execute(self._shell, self._cell, values, self.writes, self.deletes, self._converted, of_cell)
             template, tensors = split_outputs(made, state, self._cell, tuple(unconnected), self._changed_arrays())
             self._refuse_aliases(template, state)
             refuse_casts(self._arrays, template.of_rebound_arrays(tensors), self.originals, *self._text)
-            self.last = template
+            self.last, self.asked_ids = template, state.asked_ids
+            self.assigned_elsewhere = state.assigned_elsewhere()
         finally:
             _restore(state)
             self.forgotten = self._lru_caches.settle()

@@ -31,6 +31,7 @@ from limelight.staging.key import Call
 from limelight.staging.key_parts import ObjectPart, Part, TensorPart, VariablePart
 from limelight.staging.value_keys import BY_REPR
 from limelight.staging.weak_identity import Bound
+from limelight_kernel.inputs.key_orders import KEY as ORDER
 from limelight_kernel.inputs.pins import ByValue, Pinned, Pins
 from limelight_kernel.inputs.portraits import PLAIN, portrait
 from limelight_kernel.inputs.sharing import KEY as SHARING
@@ -184,6 +185,8 @@ class _Writer:
         for name in sorted(found.sent):  # as the engine orders the parts of a key
             if name in locals_:
                 self._input(name, locals_[name])
+            elif name == ORDER:
+                next(self._parts)  # each dictionary is asked for its own
             else:
                 self._of_object(through[name], found.sent[name])
         if next(self._parts, None) is not None or len(self._lines) > _LINES:
@@ -226,7 +229,7 @@ class _Writer:
 
     def _through(self, values: str) -> dict[str, str]:
         """What is read through objects, as the long way finds it: the expression of each, by its path."""
-        paths = [name for name in self._found.sent if name not in self._found.values]
+        paths = [name for name in self._found.sent if name not in self._found.values and name != ORDER]
         ways = self._where.object_reads.ways
         if not ways:
             return {}
@@ -263,6 +266,11 @@ class _Writer:
             self._leaf(expression, value, sent, f"{name}#{self._leaves}")
             self._leaves += 1
             return
+        if isinstance(sent, Pinned) and _ADDED.issuperset(map(type, value.values() if kind is dict else value)):
+            next(self._parts)
+            self._pinned(expression, value, sent, name)
+            self._containers.append(expression)
+            return
         if kind not in (list, tuple, dict) or type(sent) is not kind or len(sent) != len(value):
             raise _NoGuardError
         self._refuse_if(f"type({expression}) is not {kind.__name__} or len({expression}) != {len(value)}")
@@ -271,6 +279,8 @@ class _Writer:
         keys = range(len(value)) if kind is not dict else sorted(value) if _are_words(value) else None
         if keys is None:
             raise _NoGuardError
+        if kind is dict and len(value) > 1:
+            self._refuse_if(f"[*{expression}] != {self._constant(list(value))}")
         for key in keys:
             local = f"x{next(self._counter)}"
             self._lines.append(f"{local} = {expression}[{key!r}]")

@@ -107,6 +107,11 @@ def execute(
     return Made(assigned, deleted, result, flags, lost, frozenset(deletes))
 
 
+def is_busy() -> bool:
+    """Whether an interpreter, a scope or a listener is active that wants more than a count of what has run."""
+    return len(dispatch.active) != len(dispatch.kept) + len(dispatch.tapes_told)
+
+
 @contextlib.contextmanager
 def standing_in(modules: Iterable[dict[str, Any]], answers: Mapping[str, Any]) -> Iterator[None]:
     """A block in which these stand for builtins in the globals of modules, too, but for names of their own."""

@@ -81,6 +81,18 @@ def identities(asked: Iterable[Question], values: Mapping[str, Any], written: Co
     return _said(values)
 
 
+def ids(values: Mapping[str, Any]) -> str:
+    """Stands for which tensors, variables and arrays these are that inputs lead to, for cells that ask `id(x)`."""
+    met: dict[int, Any] = {}
+    waiting = deque(x for name, x in values.items() if type(x) not in ATOMS and name[:1] != "_")
+    while waiting and len(met) < MOST:
+        x = waiting.popleft()
+        if id(x) not in met:
+            met[id(x)] = x
+            waiting += [child for _, child in children(x)]
+    return f"ids {hash(tuple([key for key, x in met.items() if isinstance(x, _TENSORS)])):#x}"
+
+
 def _said(values: Mapping[str, Any]) -> str:
     met: dict[int, tuple[Any, str]] = {}
     said = []

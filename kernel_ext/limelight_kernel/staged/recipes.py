@@ -445,9 +445,14 @@ def _is_object(x: Any) -> bool:
     """Whether it is an object of attributes that can be made anew, past its `__init__`."""
     return (
         isinstance(x, types.CellType)
-        or (is_opened(x) and not _stays(x) and getattr(type(x), "__new__", None) is getattr(object, "__new__", None))
+        or (is_opened(x) and not _stays(x) and _is_of_objects(type(x)))
         or type(x) is types.SimpleNamespace
     )
+
+
+def _is_of_objects(kind: type) -> bool:
+    """Whether `object.__new__` makes an instance: each `__new__` before it, if any, is written in Python."""
+    return all(base is object or isinstance(vars(base).get("__new__"), staticmethod | None) for base in kind.__mro__)
 
 
 def _blank(x: Any) -> Callable[[], Any]:
@@ -458,7 +463,7 @@ def _blank(x: Any) -> Callable[[], Any]:
         return functools.partial(kind, x.default_factory)
     if isinstance(x, deque):
         return functools.partial(kind, (), x.maxlen)
-    return functools.partial(kind.__new__, kind)
+    return functools.partial(kind.__new__ if isinstance(x, CONTAINERS) else object.__new__, kind)
 
 
 def _builder(x: Any) -> Callable[[list[tuple[Step, Any]]], Any] | None:

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import INEXACT
 from limelight.core import device_scopes
-from limelight.core.dispatch import active, kept, tapes_told
+from limelight.core.dispatch import active
 from limelight.core.spec import TensorSpec
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import CallError, LeakedTensorError, SignatureError, SymbolicValueError, TraceBudgetError
@@ -34,6 +34,8 @@ from limelight_kernel.inputs.cell_names import Names, history_names
 from limelight_kernel.inputs.contents import lead_to
 from limelight_kernel.inputs.dictionary_reads import keys_read, parts_read
 from limelight_kernel.inputs.input_keys import as_argument, goes_into_graph, numbers_as_tensors, variables_in
+from limelight_kernel.inputs.key_orders import KEY as ORDER
+from limelight_kernel.inputs.key_orders import key_orders
 from limelight_kernel.inputs.line_inputs import check_known, nameable
 from limelight_kernel.inputs.lru_caches import LruCaches
 from limelight_kernel.inputs.names_read import NamesRead
@@ -43,13 +45,13 @@ from limelight_kernel.inputs.sharing import KEY as SHARING
 from limelight_kernel.inputs.sharing import sharing
 from limelight_kernel.inputs.written_only import OnlyWritten, only_written, written_only
 from limelight_kernel.line.options import Options
-from limelight_kernel.staged import notebook_lock
+from limelight_kernel.staged import calling, notebook_lock
 from limelight_kernel.staged.array_stand_ins import is_refusal_of_out
 from limelight_kernel.staged.calling import CellOutputs, by_position, documentation, kind_of_recipe, named, signature
 from limelight_kernel.staged.cell_body import RESULT, Body, OutputTemplate
 from limelight_kernel.staged.cell_guards import HITS, CellGuards, Found, Surroundings
-from limelight_kernel.staged.execution import Made, Run, converted
-from limelight_kernel.staged.identities import identities
+from limelight_kernel.staged.execution import Made, Run, converted, is_busy
+from limelight_kernel.staged.identities import identities, ids
 from limelight_kernel.staged.trace_effects import TraceEffects
 from limelight_kernel.staged.trace_warnings import VALUE_NEEDED, VARIABLES_MADE, TraceWarnings
 from limelight_widgets.format import counted
@@ -90,6 +92,7 @@ class StagedCell(Function):
         self._history = history_names(cell.tree)
         self._withheld: frozenset[str] | None = None  # names that the cell assigns, and that did not exist at first
         self._wanted: frozenset[str] = frozenset()  # names that it read, although it was expected to assign them first
+        self._asks_ids = False  # whether a trace has asked for the `id` of what is an input
         self._asked = False
         self._asked_about: Mapping[str, Any] = {}
         self._trace_warnings = TraceWarnings(cell.tree, self.warnings)
@@ -136,7 +139,7 @@ class StagedCell(Function):
         __tracebackhide__ = True
         cache = self._cache
         guards = self._guards.of(args, inputs, cache.guards)
-        if not guards or (active and _is_busy()):
+        if not guards or (active and is_busy()):
             return None
         start = time.perf_counter()
         taken = notebook_lock.take(timeout=notebook_lock.LONGEST)
@@ -211,8 +214,10 @@ class StagedCell(Function):
         return StagedCell(self._shell, self.cell, self.options)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> StagedCell:
-        """As `copy.copy`: it reads the same notebook."""
         return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise calling.pickle_error(self.name)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -345,17 +350,18 @@ class StagedCell(Function):
         refuse_consumed(self._object_reads.consumed)
         parts = self._parts_read(values)
         same, shared = sharing(values, parts)
-        if self._body.questions:
+        if self._body.questions or self._asks_ids:
             one_each = identities(self._body.questions, values, self._body.writes)
             self._body.one_each = one_each is not None
-            same = ", ".join([x for x in (same, one_each) if x])
+            same = ", ".join([x for x in (same, one_each, self._asks_ids and ids(values)) if x])
         sent = {
             name: self._fitted(name, value, specs[name])
             if name in specs
             else self._added_to(name, value, shared) or self._argument(name, parts.get(name, value), closed_over)
             for name, value in values.items()
         }
-        return {**sent, **through_objects, **({SHARING: same} if same else {})}
+        words = {SHARING: same, ORDER: key_orders({**sent, **through_objects})}
+        return {**sent, **through_objects, **{name: said for name, said in words.items() if said}}
 
     def _parts_read(self, values: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
         """What stands for large dictionaries of which the cell reads single keys, and no helper reads any."""
@@ -425,7 +431,7 @@ class StagedCell(Function):
     ) -> None:
         """Writes a guard for calls like this one, which has found `entry`, where these cannot mean anything else."""
         form = (len(args), *inputs)
-        if (active and _is_busy()) or not self._guards.wanted(form, self._cache.guards):
+        if (active and is_busy()) or not self._guards.wanted(form, self._cache.guards):
             return
         through, found = self.through, None
         if self._names_read() is names and self._may_be_guarded(values, names):
@@ -503,6 +509,7 @@ class StagedCell(Function):
         notes_lines = not self.options.strict and bool(warned_of(self.effects()))
         with self._besides.noted(self._body.originals, notes_lines):
             entry = super()._trace_body(call, creation)
+        self._asks_ids |= self._body.asked_ids
         if not creation.variables and self._key_now() != before:
             entry.serves_once = "changed what it reads, as no run of its graph does,"
         return entry
@@ -558,6 +565,7 @@ class StagedCell(Function):
             if (template := self._templates.get(entry)) is not None:
                 self._trace_warnings.tell(template, self._body.originals, self.compared, self._body.kinds)
             self._trace_warnings.tell_of_forgotten(self._body.forgotten, self.through)
+            self._trace_warnings.tell_of_assigned(self._body.assigned_elsewhere, self.through)
 
     def _describe(self, entry: Any) -> None:
         """What `help` shows: the inputs and outputs of the newest trace."""
@@ -588,8 +596,3 @@ class StagedCell(Function):
     def __repr__(self) -> str:
         lines, traces = counted(len(self.cell.lines), "line"), counted(len(self.trace_cache), "trace")
         return f"<staged cell {self.name}: {lines}, {traces}>"
-
-
-def _is_busy() -> bool:
-    """Whether an interpreter, a scope or a listener is active that wants more than a count of what has run."""
-    return len(active) != len(kept) + len(tapes_told)

@@ -60,6 +60,17 @@ class TraceWarnings:
                 line_of_mention(self._tree, through.get(name, name)),
             )
 
+    def tell_of_assigned(self, paths: Iterable[str], through: Mapping[str, str]) -> None:
+        """Warns of variables that were assigned past the trace: by a thread of the cell's, or under `ll.init_scope`."""
+        for path in paths:
+            name = re.split(r"\W", path)[0]
+            self._warnings.warn_once(
+                ("assigned", path),
+                f"`{path}` was assigned while this cell was traced, by another thread or under ll.init_scope: runs of "
+                "its graph do not assign it. Instead: assign it in this cell's own code, or in a cell without %%stage",
+                line_of_mention(self._tree, through.get(name, name)),
+            )
+
     def tell_of_repeated(self, paths: Iterable[str], effects: Iterable[SideEffect], why: str, instead: str) -> None:
         """Warns of what a cell has done twice, as it was traced twice; `why` says why, and `instead` what to write."""
         done = {path: f"what it does to `{path}`" for path in [re.split(r"[#\[]", path)[0] for path in paths]}
@@ -104,11 +115,11 @@ class TraceWarnings:
 
     def _tell_of_kinds(self, inputs: Mapping[str, Any], kinds: KindQuestions) -> None:
         """Questions for the class of what a symbolic tensor stands for."""
-        for asks, of, line in unanswered(self._tree, inputs, kinds.patterns):
+        for asks, where, line in unanswered(self._tree, inputs, kinds.patterns):
             self._warnings.warn_once(
                 ("kind", asks),
-                f"`{asks}` asks for the class of what may be {of}, for which a symbolic tensor stands while this cell "
-                "is traced. Instead: ask isinstance(x, np.ndarray) or type(x), which answer as in a plain cell",
+                f"`{asks}` asks for the class of what may be an array{where}, for which a symbolic tensor stands while "
+                "this cell is traced. Instead: ask isinstance(x, np.ndarray) or type(x), which tell them apart",
                 line or line_of_mention(self._tree, asks.partition("(")[0]),
             )
 

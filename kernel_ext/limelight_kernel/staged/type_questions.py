@@ -1,4 +1,4 @@
-"""`isinstance`, `hasattr`, `getattr`, `type` in a cell's code while it is traced: stand-ins are what they stand for.
+"""`isinstance`, `hasattr`, `getattr`, `type`, `id` while a cell is traced: stand-ins are what they stand for.
 
 An array of NumPy's among the inputs is a tensor in the trace, and a helper that asks `isinstance(x, np.ndarray)` would
 go the other way. For the time of a trace these names stand in the notebook, and in the user's modules that ask.
@@ -7,8 +7,7 @@ go the other way. For the time of a trace these names stand in the notebook, and
 from __future__ import annotations
 
 import ast
-import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -82,29 +81,22 @@ class _Type:
 _TYPE: Final = _Type()
 
 
-def answers(asks_type: bool) -> dict[str, Any]:
+def answers(asks_type: bool, id_of: Callable[[Any], int]) -> dict[str, Any]:
     """The names that stand in the notebook while a cell is traced; `type` only where code asks it."""
-    asked = {"isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute}
+    asked = {"isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute, "id": id_of}
     return {**asked, "type": _TYPE} if asks_type else asked
 
 
 def unanswered(
     tree: ast.Module, inputs: Mapping[str, Any], patterns: Iterable[Source] = ()
 ) -> Iterator[tuple[str, str, int]]:
-    """Code that is answered of a stand-in, as it asks in other ways: what asks, what of, and the line, 0 for none.
+    """Code that is answered of a stand-in, as it asks in other ways: what asks, where else, and its line, 0 for none.
 
     `patterns` are those for tensors in helpers.
     """
     arrays = any(isinstance(leaf, np.ndarray) for x in inputs.values() for leaf in nest.leaves_of(x))
     for node in ast.walk(tree):
-        of = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
-        if isinstance(of, ast.Name) and isinstance(inputs.get(of.id), Tensor):
-            yield f"{of.id}.__class__", "a tensor", of.lineno
         if arrays and isinstance(node, ast.MatchClass) and ast.unparse(node.cls) == "ll.Tensor":
-            yield f"case {ast.unparse(node)}", "an array", node.lineno
+            yield f"case {ast.unparse(node)}", "", node.lineno
     for line in patterns if arrays else ():
-        yield line.text, f"an array{source_line.at(line)}", 0
-    for name, x in inputs.items():
-        registered = getattr(x, "registry", None) if isinstance(x, types.FunctionType) else None
-        if arrays and registered and not {np.ndarray, Tensor}.isdisjoint(registered):
-            yield f"{name}(...)", "an array", 0
+        yield line.text, source_line.at(line), 0

@@ -7,6 +7,8 @@ import pydoc
 
 import pytest
 
+from limelight.errors import ArgumentError
+
 CELL = "%%stage step\nscaled = images * rate\nlogits = net(scaled)\nloss = ll.mean((logits - labels) ** 2)\nloss"
 
 
@@ -78,6 +80,13 @@ def test_help_tells_of_containers_and_plain_values(notebook):
     said = notebook("made.__doc__").value
     for words in ("pair    a list of 2", "name    'adam'", "parts   a dict of 1", "result: 'adam'"):
         assert words in said, said
+
+
+def test_a_staged_cell_is_not_pickled_and_says_what_to_pickle(notebook):
+    error = notebook("import pickle\npickle.dumps([step])", fails=True).error
+    assert isinstance(error, ArgumentError), error
+    assert "the staged cell step reads the names of this notebook" in str(error)
+    assert notebook("len(pickle.dumps(step().outputs)) > 0").value  # as the error says
 
 
 @pytest.mark.parametrize("how", ["copy", "deepcopy"])

@@ -108,6 +108,8 @@ CHANGES = {
     "a plain element": ("ns = [2.0, 3.0]", "y = x * ns[0]", "ns[0] = 4.0"),
     "an item": ("d = {'a': x, 'k': 2.0}", "y = d['a'] * d['k']", "d['k'] = 4.0"),
     "an item's name": ("d = {'a': 2.0}", "y = x * sum(len(k) for k in d)", "d = {'aaa': 2.0}"),
+    "the order of items": ("d = {'a': 2.0, 'b': x}", "y = x * [*d].index('a')", "d['a'] = d.pop('a')"),
+    "one of a thousand tensors": ("many = [x] * 1000", "y = many[7] * 2.0", "many[7] = x * 3.0"),
     "an inner container": ("d = {'a': [2.0, x]}", "y = d['a'][0] * d['a'][1]", "d['a'][0] = 5.0"),
     "a list by two names": ("a, b = [x, x], [x, x]", "a[0] = a[0] * 3.0\ny = b[0] + a[0]", "b = a"),
     "a function": ("def f(x): return x * 2.0", "y = f(x)", "def f(x): return x * 3.0"),
@@ -168,6 +170,7 @@ def test_a_change_is_seen(notebook, change):
 RECOGNISED = [
     *("a number", "another variable", "a closed-over variable", "an element", "an item", "a function", "an attribute"),
     *("a tensor in an object", "a closure", "an array's numbers", "an object", "a list by two names"),
+    *("the order of items", "one of a thousand tensors"),
 ]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import random
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -204,13 +205,26 @@ def _of_function(function: Function) -> list[SideEffect | Source]:
     began = {v.name: v.text for entry in reversed(function.trace_cache) for v in entry.baked.values() if v.is_number}
     found = list(reads(function.python_function, objects))
     effects = [_effect(read, plain if read.code is own else (), began) for read in found]
-    in_graph = {read.line for read in found if hasattr(type(read.value), "__limelight_rounds__")}
+    made_anew = _of_iterators_made_anew(found)
     return [
         effect
         for effect in effects
         if effect is not None
-        and not (isinstance(effect, SideEffect) and effect.kind == "iterator" and effect.line in in_graph)
+        and not (isinstance(effect, SideEffect) and effect.kind == "iterator" and effect.line in made_anew)
     ]
+
+
+def _of_iterators_made_anew(found: list[Read]) -> set[Source]:
+    """The lines that take items of iterators of the graph, or of such as the code makes of what can be gone through."""
+    last = {read.code for read in found if read.use.how == "read" and issubclass(type(read.value), Iterator)}
+    in_graph = [read.line for read in found if hasattr(type(read.value), "__limelight_rounds__")]
+    generators = {(read.code, read.use.chain) for read in found if _is_generator_function(read.value)}
+    own = [x for x in found if x.use.own is True or (x.use.own and (x.code, x.use.own) in generators)]
+    return {*in_graph, *[read.line for read in own if read.code not in last]}
+
+
+def _is_generator_function(value: Any) -> bool:
+    return type(value) is FunctionType and bool(value.__code__.co_flags & inspect.CO_GENERATOR)
 
 
 def _lost_changes(function: Function) -> list[SideEffect]:

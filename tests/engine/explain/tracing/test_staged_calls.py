@@ -132,6 +132,17 @@ def test_what_has_no_staged_form_is_not_made_up(define: Callable[..., dict[str, 
     assert found["next(...)"] == "take the item outside, and pass it as an argument"
 
 
+def test_what_is_taken_of_iterators_made_anew_is_no_side_effect(define: Callable[..., dict[str, Any]]) -> None:
+    names = define(
+        "for it in [iter(lists)]: pass\nat = enumerate(lists)\nnext(at)\nreturn x * next(iter(lists)) * next(steps)"
+    )
+    assert [effect.what for effect in ll.explain.side_effects(names["f"]).records] == ["next(...)"] * 2
+    pairs = "def pairs(of):\n    yield from zip(of, of[1:])\n"
+    made = "at = enumerate(lists)\nnext(at)\nlater = pairs(lists)\nnext(later)"
+    names = define(f"{made}\nreturn x * next(iter(lists)) * next(i for i in lists) * next(pairs(lists))[0]", pairs)
+    assert ll.explain.side_effects(names["f"]).records == ()
+
+
 WRITES = {
     "state.n += 2": ("attribute write", "state.n = ll.Variable(0)", "state.n.assign_add(2)"),
     "global total\ntotal -= 1": ("global write", "total = ll.Variable(0)", "total.assign_sub(1)"),
