@@ -20,7 +20,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
-from hypothesis.internal.conjecture import providers
+from hypothesis.internal.conjecture import junkdrawer, providers
 
 sys.path.insert(0, str(Path(__file__).parent / "fakes"))  # libraries that stand in for hardware
 
@@ -39,6 +39,10 @@ hypothesis.settings.load_profile("limelight")
 # these, and takes eight seconds in each process to parse them all.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
+# It also times the garbage collector, in a callback of Python: threads take turns there, and CPython 3.11 raises
+# SystemError where a collection within ast.parse lets another thread parse as well.
+if hasattr(junkdrawer, "_gc_initialized"):
+    junkdrawer._gc_initialized = True
 
 REPOSITORY = str(Path(__file__).parents[1])
 _CALLS_TESTS = str(Path("_pytest", "python.py"))
