@@ -50,7 +50,7 @@ class Twin:
 
     @property
     def brief_order(self) -> tuple[int, ...]:
-        """The order for further ways of running it."""
+        """The order for further ways of running it: the whole first order, or the beginning of it."""
         beginning = each_twice(self.cells)
         return beginning if self.orders[0][: len(beginning)] == beginning else self.orders[0]
 

@@ -36,6 +36,7 @@ def public_names() -> dict[str, list[str]]:
     return names
 
 
+@functools.lru_cache(256)  # libraries ask modules for the same names again and again, pytest those that it collects
 def suggested(name: str, part: str = "") -> str:
     """What to write instead of `ll.name`, or `ll.part.name`, as the end of a message; "" where nothing does its job."""
     known = equivalents.functions()

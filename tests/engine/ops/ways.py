@@ -15,6 +15,7 @@ from limelight.core.spec import GENERATOR, TensorSpec
 from limelight.core.tensor import Tensor, wrap
 from limelight.executors import step
 from limelight.executors.plan import plan
+from limelight.explain.retracing import restaging
 from limelight.staging.tracer import Tracer
 
 Way = Callable[[Callable[..., Any], Sequence[Tensor]], Any]
@@ -99,6 +100,7 @@ WAYS: dict[str, Way] = {"eager": eager, "checked": checked, "taped": taped, "els
 
 def staged(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """As a staged function: traced, optimised, run by the plan; the second call, from the cache, counts."""
+    restaging.forget()  # or each trace looks for what it has in common with those of other cases
     F = ll.function(function)
     F(*tensors)
     result = F(*tensors)
@@ -109,6 +111,7 @@ def staged(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
 def of_unknown_sizes(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Any:
     """As a staged function that was traced without knowing any size."""
     signature = [TensorSpec((None,) * x.ndim, x.dtype) for x in tensors]
+    restaging.forget()
     return ll.function(function, input_signature=signature)(*tensors)
 
 
