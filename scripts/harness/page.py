@@ -76,6 +76,11 @@ _CLOSE = """async () => {
     if (area === "main" || widget.id.startsWith("limelight")) widget.dispose();
   if (shell.leftCollapsed) shell.expandLeft();
 }"""
+_AS_AT_FIRST = """() => {
+  const { shell } = window.jupyterapp;
+  if (shell.leftCollapsed) shell.expandLeft();
+  for (const key of Object.keys(localStorage)) if (key.startsWith("limelight")) localStorage.removeItem(key);
+}"""
 _ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
   .flatMap(cell => cell.outputs ?? [])
   .filter(output => output.output_type === "error")
@@ -165,8 +170,10 @@ def open_notebook(page: Page, server: LabServer, name: str) -> Page:
 
 
 def load_again(page: Page) -> None:
-    """Load the page anew, as with the browser's button; returns when its notebook's kernel is connected and idle."""
-    page.reload()
+    """Load the page anew at its notebook, and at nothing else; returns when its kernel is connected and idle."""
+    path = page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+    at = urlsplit(page.url)
+    page.goto(f"{at.scheme}://{at.netloc}/lab/tree/{path}?reset")
     _wait_until_connected(page)
 
 
@@ -232,6 +239,12 @@ def run_cell(page: Page, index: int, *, wait: bool = True, timeout: float = RUN_
     if wait:
         wait_idle(page, timeout=timeout)
         check_cells(page)
+
+
+def show_again(page: Page, index: int) -> None:
+    """Run the cell `index` anew, in a page as it was when it ran first: nothing is remembered of what was looked at."""
+    page.evaluate(_AS_AT_FIRST)
+    run_cell(page, index)
 
 
 def wait_idle(page: Page, *, timeout: float = RUN_MILLISECONDS) -> None:

@@ -16,8 +16,8 @@ A test asks for `open_notebook` (a file of `notebooks/` or `tests/browser/notebo
 One server and one browser serve a whole run, or one of its workers: a page waits for its kernel and a test for its page
 half of the time, and so two workers on two cores take little more than half as long. Every test has notebooks and
 kernels of its own, which end with it: the kernel of the next test starts while this one is at work, since starting
-takes longer than most tests. JupyterLab is loaded once, and its page is emptied between tests; where a test has failed,
-or says by the marker `own_page` that it changes the page for good, it is loaded anew.
+takes longer than most tests. JupyterLab is loaded once, and its page is emptied between tests, and between the
+notebooks of one test; where a test has failed, it is loaded anew.
 
 After each test the console must hold no error and no request may have left this machine: a test that expects errors
 takes them out of `watch.errors`. All of these tests carry the marker `browser` without saying so. When one fails, what
@@ -32,10 +32,12 @@ a notebook by nbclient as well does that in a subprocess (`jupyter nbconvert --e
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -70,10 +72,18 @@ def chromium_context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brows
         yield context
 
 
+@dataclass
+class Tab:
+    """JupyterLab's page between two tests: empty, or with a notebook of `sources` for who asks for the same next."""
+
+    page: Page | None = None
+    sources: tuple[str, ...] = ()
+
+
 @pytest.fixture(scope="session")
-def emptied() -> list[Page]:
-    """The page of JupyterLab that the next test may use: at most one."""
-    return []
+def tab() -> Tab:
+    """The page of JupyterLab that the next test may use."""
+    return Tab()
 
 
 @pytest.fixture
@@ -86,43 +96,65 @@ def watch() -> Iterator[Watch]:
 
 
 @pytest.fixture
+def pages(request: pytest.FixtureRequest, lab_server: server.LabServer, watch: Watch, tab: Tab) -> Iterator[list[Page]]:
+    """The test's page, as soon as it has one; afterwards that is left to the next test."""
+    used: list[Page] = []
+    yield used
+    failed = getattr(request.node, "failed", False)
+    for page in used:
+        if failed:
+            lab_page.screenshot(page, SCREENSHOTS / f"failed-{_slug(request.node.name)}.png")
+        if page.evaluate("() => document.body.dataset.jpThemeName") != LIGHT:
+            lab_page.set_theme(page, LIGHT)
+        watch.detach(page)
+        if failed:
+            page.close()
+            tab.sources = ()
+        else:
+            tab.page = page
+            if not tab.sources:
+                lab_page.close_all(page)
+    if not tab.sources:
+        lab_server.end_kernels()
+
+
+@pytest.fixture
 def open_notebook(
     request: pytest.FixtureRequest,
     lab_server: server.LabServer,
     chromium_context: BrowserContext,
     watch: Watch,
-    emptied: list[Page],
-) -> Iterator[Callable[[str | Path], Page]]:
-    """Call it with a notebook's file name or path: copies it to the server, opens the copy, waits for its kernel."""
-    pages: list[Page] = []
-    own = request.node.get_closest_marker("own_page") is not None
+    pages: list[Page],
+    tab: Tab,
+) -> Callable[[str | Path], Page]:
+    """Call it with a notebook's file name or path: copies it to the server, opens the copy, waits for its kernel.
+
+    A second notebook takes the place of the first.
+    """
+    numbers = itertools.count()
 
     def open_one(notebook: str | Path) -> Page:
         source = _find(notebook)
-        name = f"{_slug(request.node.name)}-{len(pages)}-{source.name}"
+        name = f"{_slug(request.node.name)}-{next(numbers)}-{source.name}"
         shutil.copy(source, lab_server.root / name)
-        reuse = bool(emptied) and not pages and not own
-        page = emptied.pop() if reuse else chromium_context.new_page()
-        pages.append(page)
-        watch.attach(page)
+        if pages:
+            tab.page = pages.pop()
+            watch.detach(tab.page)
+            lab_page.close_all(tab.page)
+        elif tab.page is not None and tab.sources:
+            lab_page.close_all(tab.page)
+            lab_server.end_kernels()
+        tab.sources = ()
+        emptied, tab.page = tab.page, None
+        pages.append(emptied or chromium_context.new_page())
+        watch.attach(pages[0])
         lab_server.give_kernel(name)
         lab_server.prepare_kernel()
-        return lab_page.open_another(page, name) if reuse else lab_page.open_notebook(page, lab_server, name)
+        if emptied is not None:
+            return lab_page.open_another(emptied, name)
+        return lab_page.open_notebook(pages[0], lab_server, name)
 
-    yield open_one
-    failed = getattr(request.node, "failed", False)
-    for number, page in enumerate(pages):
-        if failed:
-            lab_page.screenshot(page, SCREENSHOTS / f"failed-{_slug(request.node.name)}-{number}.png")
-        if page.evaluate("() => document.body.dataset.jpThemeName") != LIGHT:
-            lab_page.set_theme(page, LIGHT)
-        watch.detach(page)
-        if emptied or failed or own:
-            page.close()
-        else:
-            lab_page.close_all(page)
-            emptied.append(page)
-    lab_server.end_kernels()
+    return open_one
 
 
 @pytest.fixture
@@ -152,6 +184,25 @@ def small(open_cells: Callable[..., Page]) -> Callable[..., Page]:
 
 
 @pytest.fixture
+def again(small: Callable[..., Page], pages: list[Page], watch: Watch, tab: Tab) -> Callable[..., Page]:
+    """The same for tests that only look: who asks for the same cells next has the last of them run anew."""
+
+    def open_them(*sources: str) -> Page:
+        if tab.page is None or tab.sources != sources:
+            page = small(*sources)
+        else:
+            page, tab.page = tab.page, None
+            pages.append(page)
+            watch.attach(page)
+            page.set_viewport_size({"width": 1280, "height": 720})
+            lab_page.show_again(page, len(sources) - 1)
+        tab.sources = sources
+        return page
+
+    return open_them
+
+
+@pytest.fixture
 def picture() -> Callable[[Page | Locator, str], None]:
     """Call it with a page or an element, and a name: keeps a PNG in `artefacts/screenshots/NAME.png`, if asked for.
 
@@ -165,12 +216,19 @@ def picture() -> Callable[[Page | Locator, str], None]:
     return keep
 
 
+LONG = (("test_first_sight", "test_reopened"), ("test_lesson", "test_second_lesson", "test_views_static"))
+"""Files of long tests, with which each of two workers begins: at the end one would wait for the other."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and move them behind all others."""
+    """Mark the tests of this folder, and move them behind all others: each worker's half begins with long ones."""
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker(pytest.mark.browser)
-    items[:] = [item for item in items if item not in ours] + ours
+    first, second = ([item for item in ours if item.path.stem in stems] for stems in LONG)
+    short = [item for item in ours if item not in first and item not in second]
+    middle = max(len(ours) // 2 - len(first), 0)
+    items[:] = [item for item in items if item not in ours] + first + short[:middle] + second + short[middle:]
 
 
 @pytest.hookimpl(wrapper=True)

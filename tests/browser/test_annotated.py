@@ -43,9 +43,8 @@ def drawn(page: Page, index: int) -> tuple[Locator, Locator]:
     return shown, view
 
 
-def test_lines_and_nodes_find_each_other(open_cells, picture) -> None:
-    page = open_cells(SETUP, STEP.format(""))
-    run_all(page)
+def test_lines_and_nodes_find_each_other(again, picture) -> None:
+    page = again(SETUP, STEP.format(""))
     shown, view = drawn(page, 1)
     for line, word in ((2, "○ trace-time only"), (3, "● staged"), (4, "◇ merged, line 3"), (5, "◉ fused, group 1")):
         expect(row(shown, line)).to_contain_text(word)
@@ -69,9 +68,8 @@ def test_lines_and_nodes_find_each_other(open_cells, picture) -> None:
     picture(cell(page, 1), "annotated-node-dark")
 
 
-def test_a_node_leads_to_what_became_of_it(open_cells, picture) -> None:
-    page = open_cells(SETUP, STEP.format(""))
-    run_all(page)
+def test_a_node_leads_to_what_became_of_it(again, picture) -> None:
+    page = again(SETUP, STEP.format(""))
     _, view = drawn(page, 1)
     view.get_by_role("button", name="Show the traced graph").click()
     second = view.locator(".ll-box", has=page.locator('text="matmul"')).nth(1)

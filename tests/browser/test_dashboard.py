@@ -80,8 +80,8 @@ def test_a_box_of_the_graph_and_a_row_of_the_tape_find_one_another(small):
     expect(panel.locator(".ll-dash-chosen")).to_contain_text("matmul")
 
 
-def test_what_if_and_rows_by_keyboard(small, picture):
-    page = small(PROGRAM, "%dashboard predict")
+def test_what_if_and_rows_by_keyboard(again, picture):
+    page = again(PROGRAM, "%dashboard predict")
     panel = docked(page)
     box = panel.get_by_role("textbox", name="What if")
     box.fill("predict(ll.ones((2, 8)))")
@@ -107,8 +107,8 @@ def test_what_if_and_rows_by_keyboard(small, picture):
     expect(rows.first).to_be_focused()
 
 
-def test_one_tab_stop_and_no_violation_in_both_themes(small, picture):
-    page = small(PROGRAM, "%dashboard predict")
+def test_one_tab_stop_and_no_violation_in_both_themes(again, picture):
+    page = again(PROGRAM, "%dashboard predict")
     panel = docked(page)
     panel.locator(".ll-box").first.wait_for()
     scrollers = ".ll-dash-second, .ll-window, .ll-tape, .ll-source, .ll-scroll, .ll-details, .ll-listing"
@@ -139,8 +139,8 @@ CUT_TABS = """panel => {
 """Tabs whose words do not fit into them, so that they lie on one another, or that lie beyond the panel."""
 
 
-def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
-    page = small(PROGRAM, "%dashboard predict")
+def test_a_narrow_one_has_tabs_and_loses_nothing(again, picture):
+    page = again(PROGRAM, "%dashboard predict")
     panel = docked(page)
     panel.evaluate("panel => { panel.style.inlineSize = '360px'; }")
     tabs = panel.get_by_role("tab")
@@ -163,8 +163,8 @@ def test_a_narrow_one_has_tabs_and_loses_nothing(small, picture):
 ROOMY = "panel => panel.querySelector('.ll-canvas').clientHeight / panel.clientHeight >= 0.4"
 
 
-def test_at_200_percent_nothing_is_lost(small, picture):
-    page = small(PROGRAM, "%dashboard predict")
+def test_at_200_percent_nothing_is_lost(again, picture):
+    page = again(PROGRAM, "%dashboard predict")
     panel = docked(page)
     page.set_viewport_size(ENLARGED)
     command(page, "application:toggle-left-area")

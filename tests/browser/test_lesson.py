@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from harness.page import DARK, cell, output, run_all, save, set_theme, wait_idle
+from harness.page import DARK, cell, command, output, run_all, run_cell, save, set_theme, wait_idle
+from harness.published import as_page
 
 LESSON = Path(__file__).parents[2] / "notebooks" / "01_first_light.ipynb"
 SOURCES = [c.source for c in nbformat.read(LESSON, as_version=4).cells]
@@ -33,12 +32,14 @@ def lesson(open_notebook) -> Page:
     return open_notebook(LESSON)
 
 
-def test_the_lesson_runs_is_published_and_answers(
+def test_the_lesson_runs_answers_moves_and_is_published(
     lesson: Page, picture, lab_server, tmp_path: Path, open_notebook
 ) -> None:
     run_all(lesson)
-    needs_no_network_and_no_trust(lesson, lab_server, tmp_path, open_notebook)
+    executed = saved(lesson, lab_server, tmp_path)
     answers(lesson, picture)
+    moves_while_a_cell_runs(lesson, tmp_path / "seen")
+    needs_no_network_and_no_trust(executed, open_notebook)
 
 
 def answers(lesson: Page, picture) -> None:
@@ -79,15 +80,15 @@ while not Path({seen!r}).exists():
 print("done")"""
 
 
-def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_path: Path) -> None:
+def moves_while_a_cell_runs(page: Page, seen: Path) -> None:
     """The cell runs until the page was seen moving, however long a busy machine takes for that."""
-    seen = tmp_path / "seen"
-    notebook = nbformat.read(LESSON, as_version=4)
     loop = index("%devices") + 1
-    notebook.cells[loop:] = [nbformat.v4.new_code_cell(UNTIL_SEEN.format(seen=str(seen)))]
-    nbformat.write(notebook, tmp_path / "slowly.ipynb")
-    page = open_notebook(tmp_path / "slowly.ipynb")
-    run_all(page, wait=False)
+    select = "at => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = at; }"
+    page.evaluate(select, loop - 1)
+    command(page, "notebook:insert-cell-below")
+    source = "code => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setSource(code)"
+    page.evaluate(source, UNTIL_SEEN.format(seen=str(seen)))
+    run_cell(page, loop, wait=False)
     running = cell(page, loop).locator(".jp-InputPrompt", has_text="[*]")
     running.wait_for()
     cache, devices = output(page, index("%trace_cache train_step")), output(page, index("%devices"))
@@ -102,14 +103,18 @@ def test_the_cache_and_the_devices_move_while_a_cell_runs(open_notebook, tmp_pat
     expect(output(page, loop)).to_contain_text("done")
 
 
-def needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open_notebook) -> None:
-    """What is saved is small, and shows its figures untrusted, and as a page."""
+def saved(lesson: Page, lab_server, tmp_path: Path) -> Path:
+    """What JupyterLab has saved, which is small, as a stranger would send it."""
     save(lesson)
-    (saved,) = lab_server.root.glob("*published*01_first_light.ipynb")
+    (path,) = lab_server.root.glob("*published*01_first_light.ipynb")
     executed = tmp_path / "executed.ipynb"
-    executed.write_text(json.dumps(_without_trust(json.loads(saved.read_text()))))
+    executed.write_text(json.dumps(_without_trust(json.loads(path.read_text()))))
     assert executed.stat().st_size < 200_000
+    return executed
 
+
+def needs_no_network_and_no_trust(executed: Path, open_notebook) -> None:
+    """What is saved shows its figures untrusted, and as a page."""
     untrusted = open_notebook(executed)
     for beginning in ("%%stage train_step\n", "%trace_cache train_step", "%devices", "%graph train_step"):
         cell(untrusted, index(beginning)).evaluate("one => one.scrollIntoView({block: 'start'})")
@@ -118,7 +123,7 @@ def needs_no_network_and_no_trust(lesson: Page, lab_server, tmp_path: Path, open
         width = shown.evaluate("image => image.decode().then(() => image.naturalWidth)")
         assert width > 100, f"the figure of {beginning!r} is drawn, untrusted"
 
-    page = _published(executed, tmp_path)
+    page = as_page(executed)
     figures = page.count('src="data:image/svg+xml;base64,')
     assert figures >= 5, f"every view has its figure in the published page, found {figures}"
 
@@ -128,9 +133,3 @@ def _without_trust(notebook: dict[str, Any]) -> dict[str, Any]:
     notebook["metadata"].pop("widgets", None)
     notebook["metadata"]["from"] = "somebody else"
     return notebook
-
-
-def _published(notebook: Path, folder: Path) -> str:
-    options = ["--to", "html", "--output", "page.html", "--output-dir", str(folder)]
-    subprocess.run([sys.executable, "-m", "nbconvert", *options, str(notebook)], check=True, capture_output=True)
-    return (folder / "page.html").read_text()

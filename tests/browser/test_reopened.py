@@ -59,7 +59,6 @@ def told(path, index: int) -> str:
     return "".join(shown["data"]["text/plain"])
 
 
-@pytest.mark.own_page  # it is loaded again
 def test_what_is_saved_is_the_end_of_the_story_also_after_the_page_is_loaded_again(saved, watch):
     path, page = saved
     save_when(page, path, 2, "Trace cache of step: 2 traces, 1 hit")
@@ -102,7 +101,6 @@ def is_live_once_its_model_comes(page) -> None:
     expect(copy.locator("img")).to_have_count(0)
 
 
-@pytest.mark.own_page  # its kernels are taken away
 def test_it_shows_its_pictures_with_another_kernel_and_with_none(saved, open_notebook, lab_server, watch, picture):
     path, _ = saved
     page = open_notebook(path)

@@ -67,9 +67,8 @@ def line(view, code):
     return view.locator(".ll-line", has_text=code).first
 
 
-def test_a_node_shows_its_line_and_a_line_its_nodes(open_cells, picture):
-    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
-    run_all(page)
+def test_a_node_shows_its_line_and_a_line_its_nodes(again, picture):
+    page = again(PROGRAM, "ll.widgets.graph(predict)")
     view = graph(page)
     box(view, "matmul").click()
     expect(view.locator(LINE)).to_have_count(1)
@@ -99,9 +98,8 @@ def in_sight(view):
     )
 
 
-def test_what_is_opened_is_in_sight(open_cells, picture):
-    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
-    run_all(page)
+def test_what_is_opened_is_in_sight(again, picture):
+    page = again(PROGRAM, "ll.widgets.graph(predict)")
     view = graph(page)
     box(view, "ƒ call dense").locator(".ll-opener").click()
     expect(view.locator(FRAME)).to_have_count(1)
@@ -116,29 +114,24 @@ def test_what_is_opened_is_in_sight(open_cells, picture):
     assert becomes(page, lambda: in_sight(view), True)
 
 
-def test_both_versions_of_the_graph(open_cells):
-    page = open_cells(
-        PROGRAM,
-        "@ll.function\ndef wasteful(x):\n    unused = ll.exp(x)\n    return (x + 1.0) * (x + 1.0)\nwasteful(batch(4));",
-        "ll.widgets.graph(wasteful)",
-    )
-    run_all(page)
-    view = graph(page, 2)
-    expect(view.get_by_role("button", name="Show the optimised graph")).to_have_attribute("aria-pressed", "true")
-    expect(box(view, "exp")).to_have_count(0)
-    expect(view.locator(".ll-passes")).to_contain_text("prune")
-    view.get_by_role("searchbox").fill("exp")
-    expect(view.get_by_role("status")).to_have_text("0 matches")
-    view.get_by_role("button", name="Show the traced graph").click()
-    expect(box(view, "exp")).to_be_visible()
-    view.get_by_role("searchbox").press("Enter")  # what is sought is sought in the graph that is shown
-    expect(view.get_by_role("status")).to_have_text("1 of 1 match")
+TAB_STOPS = """root => [...root.querySelectorAll("button, input, select, summary, a[href], [tabindex]")]
+  .filter(one => one.tabIndex >= 0 && one.checkVisibility()).map(one => one.ariaLabel ?? one.textContent)"""
 
 
-def test_everything_by_keyboard(open_cells):
-    page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
-    run_all(page)
+def test_everything_by_keyboard(again):
+    page = again(PROGRAM, "ll.widgets.graph(predict)")
     view = graph(page)
+    tools = view.get_by_role("toolbar")
+    assert len(tools.evaluate(TAB_STOPS)) == 1
+    tools.get_by_role("searchbox").focus()
+    assert tools.evaluate(TAB_STOPS) == ["Find ops"]
+    page.keyboard.press("ArrowDown")
+    expect(view.get_by_role("combobox", name="Told on the boxes")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(view.locator(FRAME)).to_have_count(0)  # "Close all groups and functions"
+    assert tools.evaluate(TAB_STOPS) == ["Close all groups and functions"]
     view.locator(".ll-box[tabindex='0']").focus()
     for large in (True, False):  # all is drawn anew
         page.keyboard.press("p")
@@ -171,6 +164,25 @@ def test_everything_by_keyboard(open_cells):
     view.locator(".ll-outline-pane summary").click()
     tree = view.get_by_role("tree")
     expect(tree.get_by_role("treeitem")).to_have_count(view.locator(".ll-box, .ll-frame").count())
+
+
+def test_both_versions_of_the_graph(open_cells):
+    page = open_cells(
+        PROGRAM,
+        "@ll.function\ndef wasteful(x):\n    unused = ll.exp(x)\n    return (x + 1.0) * (x + 1.0)\nwasteful(batch(4));",
+        "ll.widgets.graph(wasteful)",
+    )
+    run_all(page)
+    view = graph(page, 2)
+    expect(view.get_by_role("button", name="Show the optimised graph")).to_have_attribute("aria-pressed", "true")
+    expect(box(view, "exp")).to_have_count(0)
+    expect(view.locator(".ll-passes")).to_contain_text("prune")
+    view.get_by_role("searchbox").fill("exp")
+    expect(view.get_by_role("status")).to_have_text("0 matches")
+    view.get_by_role("button", name="Show the traced graph").click()
+    expect(box(view, "exp")).to_be_visible()
+    view.get_by_role("searchbox").press("Enter")  # what is sought is sought in the graph that is shown
+    expect(view.get_by_role("status")).to_have_text("1 of 1 match")
 
 
 def test_views_move_while_a_cell_is_running(open_cells, picture, tmp_path):
@@ -264,7 +276,6 @@ def test_a_view_whose_output_is_gone_costs_nothing(open_cells):
     expect(output(page, 2)).to_contain_text("False False")
 
 
-@pytest.mark.own_page  # what is loaded again is what stood there before, which nothing else shall
 def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells, watch):
     page = open_cells(PROGRAM, "ll.widgets.trace_cache(predict)", "predict(batch(5));")
     run_all(page)
@@ -278,14 +289,20 @@ def test_a_page_that_is_loaded_again_shows_the_view_as_it_is_now(open_cells, wat
     watch.forget(*OF_IPYWIDGETS)  # its model may come late
 
 
-@pytest.mark.own_page  # it takes the workers away
+WITHOUT_WORKERS = """() => {
+  window.Workers = window.Worker;
+  window.Worker = class { constructor() { throw new Error("no workers here"); } };
+}"""
+
+
 def test_without_web_workers_graphs_are_still_drawn(open_cells, picture):
     page = open_cells(PROGRAM, "ll.widgets.graph(predict)")
-    page.evaluate("() => { window.Worker = class { constructor() { throw new Error('no workers here'); } }; }")
+    page.evaluate(WITHOUT_WORKERS)
     run_all(page)
     view = graph(page)
     expect(box(view, "matmul")).to_be_visible()
     picture(view, "graph-without-worker-light")
+    page.evaluate("() => { window.Worker = window.Workers; }")
 
 
 EVIL = """\

@@ -185,7 +185,8 @@ class StageResult:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         graphs = [self.graph] + ([self.gradient_graph] if self.gradient_graph is not None else [])
-        return {**self.static().bundle(), **widget_bundle(self._head_that_fits(), graphs)}
+        shown = widget_bundle(self._head_that_fits(), graphs)  # first: the page begins while static forms are drawn
+        return {**self.static().bundle(), **shown}
 
     def __str__(self) -> str:
         return self.static().text

@@ -38,8 +38,9 @@ from limelight_widgets.figures.overlays import OVERLAYS, Overlay
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold, Which
+from limelight_widgets.live.front_end import has_front_end
 from limelight_widgets.live.layout_widget import shared_engine
-from limelight_widgets.live.view_script import script
+from limelight_widgets.live.view_script import script, shared_script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views import selection
 from limelight_widgets.views.view import View
@@ -58,6 +59,13 @@ class GraphWidget(ViewWidget):
     @traitlets.default("engine")
     def _default_engine(self) -> Any:
         return shared_engine()
+
+    @classmethod
+    def preload(cls) -> None:
+        """Has the page load what all of them share, while the kernel still describes the first one's graph."""
+        if has_front_end():
+            shared_engine()
+            shared_script(cls.script_path)
 
 
 class GraphView(View):
@@ -85,6 +93,7 @@ class GraphView(View):
         diff: Any = None,
         begin: State | None = None,
     ) -> None:
+        GraphWidget.preload()
         super().__init__(GraphFold(subject, which, trace, costs, overlay, diff, begin))
         self._which = which
         selection.follow(self)

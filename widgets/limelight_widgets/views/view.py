@@ -192,7 +192,8 @@ class View:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if has_front_end():
-            return self._forms(self.state()) | static_outputs.widget_forms(self.shown_widget().model_id)
+            shown = self.shown_widget()  # first: the page unpacks what it shows while the forms are drawn here
+            return self._forms(self.state()) | static_outputs.widget_forms(shown.model_id)
         return self._forms(self.state())
 
     def _ipython_display_(self) -> None:

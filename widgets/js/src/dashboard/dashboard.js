@@ -1,8 +1,8 @@
 // The dashboard's panes: the graph, and beside or below it the other views as tabs; all are tabs where there is no room.
 
 import { h } from "../dom.js";
+import { oneTabStop } from "../one-tab-stop.js";
 import { SELECT, SELECTED } from "../selection.js";
-import { oneTabStop } from "./one-tab-stop.js";
 import { Part } from "./part.js";
 import { Splitter } from "./splitter.js";
 

@@ -117,7 +117,7 @@ export class GraphView {
     const body = (this.body = h("div", { class: "ll-body" }, this.canvas, side));
     this.camera.free = () => uncovered(svg, body, side);
     this.status = h("span", { class: "ll-quiet", role: "status" });
-    this.bar = toolbar(this);
+    this.bar = toolbar(this, root.closest(".ll-dash-view") !== null);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(this.bar.element, this.slider.element, this.legend, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));

@@ -1,20 +1,20 @@
-// A widget whose controls are one stop of the Tab key: arrows move among them, F6 goes from pane to pane. Panes that scroll
-// are stops of their own, so that the keyboard can scroll them.
+// A widget, or a toolbar, whose controls are one stop of the Tab key: arrows move among them, F6 goes from pane to pane. Panes
+// that scroll are stops of their own, so that the keyboard can scroll them.
 
-const FOCUSABLE = "button, input, summary, a[href], [tabindex]";
+const FOCUSABLE = "button, input, select, summary, a[href], [tabindex]";
 const SCROLLERS = ".ll-dash-second, .ll-window, .ll-source, .ll-listing, .ll-details, .ll-scroll, .ll-tape";
 const ROOM = 12; // pixels beyond its height or width from which on a pane scrolls
 const FORWARD = ["ArrowRight", "ArrowDown"];
 const BACKWARD = ["ArrowLeft", "ArrowUp"];
 
-/** @param {HTMLElement} root @param {string} panes what F6 goes round */
-export function oneTabStop(root, panes) {
+/** @param {HTMLElement} root @param {string} [panes] what F6 goes round, if anything */
+export function oneTabStop(root, panes = "") {
   /** @type {HTMLElement | null} */
   let stop = null;
   const stops = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(FOCUSABLE)].filter(isReachable));
   const settle = () => {
     for (const pane of root.querySelectorAll(SCROLLERS)) scrollable(/** @type {HTMLElement} */ (pane));
-    if (!stop || !root.contains(stop) || !isReachable(stop)) stop = stops()[0] ?? null;
+    if (!stop || !root.contains(stop) || !isReachable(stop)) stop = stops()[0] ?? root.querySelector(FOCUSABLE); // before it is on the page nothing is seen
     for (const one of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(FOCUSABLE))) {
       if (one.matches(SCROLLERS)) continue;
       const index = one === stop ? "0" : "-1";
@@ -33,10 +33,11 @@ export function oneTabStop(root, panes) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.matches(SCROLLERS) && event.key !== "F6") return; // it scrolls
-    const writes = target instanceof HTMLInputElement;
+    const writes = target instanceof HTMLInputElement; // left and right are its own, as up and down are of a choice
+    const own = writes ? /Left|Right/ : target instanceof HTMLSelectElement ? /Up|Down/ : /^$/;
     const step = FORWARD.includes(event.key) ? 1 : BACKWARD.includes(event.key) ? -1 : 0;
-    if (event.key === "F6") next(panesOf(root, panes), target, event.shiftKey ? -1 : 1);
-    else if (step && !(writes && event.key.length > "ArrowUp".length && /Left|Right/.test(event.key))) {
+    if (panes && event.key === "F6") next(panesOf(root, panes), target, event.shiftKey ? -1 : 1);
+    else if (step && !own.test(event.key)) {
       const all = stops();
       all[(all.indexOf(target) + step + all.length) % all.length]?.focus();
     } else return;
