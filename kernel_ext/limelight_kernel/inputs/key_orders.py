@@ -29,8 +29,8 @@ _SHOWN: Final = 8
 def key_orders(arguments: Mapping[str, Any]) -> str:
     """Says in which order the keys stand of the dictionaries among arguments, but for those that are sorted.
 
-    >>> key_orders({"a": {"k": 1, "l": 2}, "b": [{"k": 1, "h": {"y": 2, "x": 3}}], "c": 3})
-    "b[0]: 'k', 'h'; b[0]['h']: 'y', 'x'"
+    >>> print(key_orders({"a": {"k": 1, "l": 2}, "b": [{"k": 1, "h": {"y": 2, "x": 3}}], "c": 3}))
+    b[0]: 'k', 'h'; b[0]["h"]: 'y', 'x'
     """
     said: list[str] = []
     waiting = deque([(name, x) for name, x in arguments.items() if type(x) not in _LEAVES])
