@@ -12,4 +12,5 @@ def as_page(notebook: Path) -> str:
     """
     from nbconvert import HTMLExporter  # noqa: PLC0415  who collects tests shall not wait for it
 
-    return str(HTMLExporter().from_filename(str(notebook))[0])
+    exporter = HTMLExporter()  # type: ignore[no-untyped-call]  # of traitlets
+    return str(exporter.from_filename(str(notebook))[0])
