@@ -7,8 +7,6 @@ where all keys are sorted.
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
@@ -29,8 +27,8 @@ _SHOWN: Final = 8
 def key_orders(arguments: Mapping[str, Any]) -> str:
     """Says in which order the keys stand of the dictionaries among arguments, but for those that are sorted.
 
-    >>> key_orders({"a": {"k": 1, "l": 2}, "b": [{"k": 1, "h": {"y": 2, "x": 3}}], "c": 3})
-    "b[0]: 'k', 'h'; b[0]['h']: 'y', 'x'"
+    >>> print(key_orders({"a": {"k": 1, "l": 2}, "b": [{"k": 1, "h": {"y": 2, "x": 3}}], "c": 3}))
+    b[0]: 'k', 'h'; b[0]["h"]: 'y', 'x'
     """
     said: list[str] = []
     waiting = deque([(name, x) for name, x in arguments.items() if type(x) not in _LEAVES])
@@ -40,19 +38,13 @@ def key_orders(arguments: Mapping[str, Any]) -> str:
         if container is None:
             continue
         kind, keys, children = container
-        if isinstance(x, dict) and not _are_sorted(order := tuple(x)):
+        order: tuple[Any, ...] = getattr(keys, "order", ())
+        if keys[: len(order)] != order:
             said.append(f"{path}: {_words(order)}")
         if not _LEAVES.issuperset(map(type, children)):
             inside = zip(keys, children, strict=True)
             waiting += [(path + nest.step(kind, key), child) for key, child in inside if type(child) not in _LEAVES]
     return "; ".join(said)
-
-
-def _are_sorted(keys: tuple[Any, ...]) -> bool:
-    try:
-        return all(map(operator.lt, keys, itertools.islice(keys, 1, None)))
-    except TypeError:  # of several types
-        return False
 
 
 def _words(keys: tuple[Any, ...]) -> str:
