@@ -7,8 +7,6 @@ where all keys are sorted.
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
@@ -40,19 +38,13 @@ def key_orders(arguments: Mapping[str, Any]) -> str:
         if container is None:
             continue
         kind, keys, children = container
-        if isinstance(x, dict) and not _are_sorted(order := tuple(x)):
+        order: tuple[Any, ...] = getattr(keys, "order", ())
+        if keys[: len(order)] != order:
             said.append(f"{path}: {_words(order)}")
         if not _LEAVES.issuperset(map(type, children)):
             inside = zip(keys, children, strict=True)
             waiting += [(path + nest.step(kind, key), child) for key, child in inside if type(child) not in _LEAVES]
     return "; ".join(said)
-
-
-def _are_sorted(keys: tuple[Any, ...]) -> bool:
-    try:
-        return all(map(operator.lt, keys, itertools.islice(keys, 1, None)))
-    except TypeError:  # of several types
-        return False
 
 
 def _words(keys: tuple[Any, ...]) -> str:
