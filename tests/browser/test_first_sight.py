@@ -104,11 +104,21 @@ def stays_in_sight(page, shown, picture) -> None:
     assert becomes(page, lambda: out_of_sight(shown), []) == []
 
 
+BLANK = """view => [...view.querySelectorAll(".ll-saved")].filter((one) =>
+  one.querySelector("rect")?.checkVisibility() && !one.querySelector("text").checkVisibility()).length"""
+"""Grounds of bytes whose words are left out, since they could not be read at that scale."""
+
+
 def is_read_opened_and_lit(page, shown) -> None:
     """Layers and their number, the optimiser, what is kept; what is opened stays; gradients are lit."""
     assert "blocks" in shown.locator(".ll-box.ll-group", has_text="×4").first.text_content()
     assert "69 variables" in shown.locator(".ll-box", has_text="Adam").first.text_content()
     expect(shown.locator(".ll-saved").nth(1)).to_be_attached()
+    shown.get_by_role("button", name="Zoom out").click()
+    expect(shown.locator(".ll-saved text").first).to_be_hidden()
+    assert shown.evaluate(BLANK) == 0
+    shown.get_by_role("button", name="Fit").click()
+    settle(shown)
 
     box = shown.locator(".ll-box", has_text="×4").first
     name = box.get_attribute("data-box")
