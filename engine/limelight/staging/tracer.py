@@ -94,7 +94,7 @@ class Tracer(dispatch.Interpreter):
         self._order = EffectOrder()
         self._walker = source_line.Walker()
         self._thread = threading.get_ident()
-        self._elsewhere: Exception | None = None  # what code in another thread was refused
+        self._elsewhere: list[Exception] = []  # what code in other threads was refused
         self._around: SavedScopes | None = None  # only within the block: settings may lead back here
 
     def __enter__(self) -> Self:
@@ -142,12 +142,13 @@ class Tracer(dispatch.Interpreter):
     def note_elsewhere(self, error: Exception) -> None:
         """Takes note of what is refused out of its scope: in another thread nobody may see it."""
         if threading.get_ident() != self._thread:
-            self._elsewhere = self._elsewhere or error
+            self._elsewhere.append(error)
 
     def raise_elsewhere(self) -> None:
         """Raises what code of this trace was refused in another thread, whose effects the trace would lack."""
-        if self._elsewhere is not None:
-            raise self._elsewhere
+        if self._elsewhere:
+            del self._elsewhere[1:]
+            raise self._elsewhere.pop()  # which nothing here holds: its traceback holds this trace
 
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""
