@@ -91,7 +91,7 @@ def install(venv: Path, extra: str) -> None:
         python = python_of(venv)
         # The pip that comes with a Python is as old as that, and pip 26 takes two fifths of the processor time of pip
         # 23. Where none newer is to be had, the old one does.
-        subprocess.run([*_pip(python), "--upgrade", "pip"], check=False)
+        subprocess.run([*_pip(python), "--retries", "0", "--upgrade", "pip"], check=False)
         built = beside.submit(native.build, python, Path(wheels)) if native.has_compiler() else None
         _install_with_pip(python, extra)
         # pip compiles one module after the other, a third of its time. Tests need not be, and some never compile.

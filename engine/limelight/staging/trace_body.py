@@ -64,7 +64,6 @@ def trace(
         tracer,
     ):
         result = callee.traced(*args, **kwargs)  # the user's code runs here, and the layers that it calls
-        tracer.raise_elsewhere()
         drawn = host_draws()
         tensors, outputs = structured_outputs.split(result, tracer.name)
         graph = tracer.finish(tensors)

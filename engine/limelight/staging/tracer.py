@@ -116,6 +116,9 @@ class Tracer(dispatch.Interpreter):
         except KeyboardInterrupt:  # in the middle of it: once more
             self._leave()
             raise
+        if error is None and self._elsewhere:
+            del self._elsewhere[1:]
+            raise self._elsewhere.pop()  # which nothing here holds: its traceback holds this trace
         if isinstance(error, TypeError):
             call_notes.note_call(error)
             if self._has_unknown_sizes():
@@ -140,15 +143,9 @@ class Tracer(dispatch.Interpreter):
             self._around = None  # last: an interrupt before it has all of this done again
 
     def note_elsewhere(self, error: Exception) -> None:
-        """Takes note of what is refused out of its scope: in another thread nobody may see it."""
+        """Takes note of what is refused out of its scope: in another thread, where nobody may see it."""
         if threading.get_ident() != self._thread:
             self._elsewhere.append(error)
-
-    def raise_elsewhere(self) -> None:
-        """Raises what code of this trace was refused in another thread, whose effects the trace would lack."""
-        if self._elsewhere:
-            del self._elsewhere[1:]
-            raise self._elsewhere.pop()  # which nothing here holds: its traceback holds this trace
 
     def abandon(self) -> None:
         """Ends the trace late: whatever has been entered since has a block of its own."""

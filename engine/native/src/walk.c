@@ -110,7 +110,7 @@ static void run_task(const void *given, ptrdiff_t task, char *scratch, Worker *w
     const SharedRun *run = given;
     const npy_intp block = run->head->words[0], total = run->head->words[1];
     npy_intp start = task * BLOCKS_OF_TASK * block;
-    for (int i = 0; i < BLOCKS_OF_TASK && start < total; i++, start += block) {
+    for (int i = 0; i < BLOCKS_OF_TASK && start < total && !is_stopped(worker); i++, start += block) {
         run_block(run->head, run->slots, start, number_of_worker(worker));
     }
 }

@@ -262,11 +262,12 @@ class _Writer:
 
     def _walk(self, expression: str, value: Any, sent: Any, name: str) -> None:
         kind = type(value)
-        if nest.opened(value) is None:
+        opened = nest.opened(value)
+        if opened is None:
             self._leaf(expression, value, sent, f"{name}#{self._leaves}")
             self._leaves += 1
             return
-        if isinstance(sent, Pinned) and _ADDED.issuperset(map(type, value.values() if kind is dict else value)):
+        if isinstance(sent, Pinned) and _ADDED.issuperset(map(type, opened[2])):
             next(self._parts)
             self._pinned(expression, value, sent, name)
             self._containers.append(expression)

@@ -19,6 +19,7 @@ from limelight.core.variable import Resource
 from limelight_kernel.inputs.contents import ATOMS, MOST, children
 
 _TENSORS: Final = (Tensor, Resource, np.ndarray)
+_HAVE_IDS: Final = (*_TENSORS, list, tuple, dict)
 _ASKS: Final = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
@@ -82,15 +83,15 @@ def identities(asked: Iterable[Question], values: Mapping[str, Any], written: Co
 
 
 def ids(values: Mapping[str, Any]) -> str:
-    """Stands for which tensors, variables and arrays these are that inputs lead to, for cells that ask `id(x)`."""
+    """Stands for which tensors, variables, arrays and containers inputs lead to, for cells that ask `id(x)`."""
     met: dict[int, Any] = {}
-    waiting = deque(x for name, x in values.items() if type(x) not in ATOMS and name[:1] != "_")
+    waiting = deque(x for x in values.values() if type(x) not in ATOMS)
     while waiting and len(met) < MOST:
         x = waiting.popleft()
         if id(x) not in met:
             met[id(x)] = x
             waiting += [child for _, child in children(x)]
-    return f"ids {hash(tuple([key for key, x in met.items() if isinstance(x, _TENSORS)])):#x}"
+    return f"ids {hash(tuple([key for key, x in met.items() if isinstance(x, _HAVE_IDS)])):#x}"
 
 
 def _said(values: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -222,6 +223,24 @@ def test_another_thread_cannot_use_a_tensor_of_a_trace(clean: Clean) -> None:
     ):
         f(one)
     assert found == [caught.value], "the thread could hide it, and the graph would lack what it does"
+
+
+def test_nor_can_it_use_one_of_a_body(clean: Clean) -> None:
+    def in_a_thread(x: Any) -> Any:
+        def work() -> None:
+            with suppress(LimelightError):
+                x + 1
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return x
+
+    loops = ll.function(lambda a: ll.while_loop(lambda x: x < 3, lambda x: in_a_thread(x * 2), (a,)))
+    branches = ll.function(lambda a: ll.cond(a > 0, lambda: in_a_thread(a * 2), lambda: a))
+    for f in (loops, branches):
+        with clean(), pytest.raises(SymbolicValueError, match="which this code has left"):
+            f(one)
 
 
 def test_what_asks_for_numbers_is_not_told_of_branches() -> None:

@@ -24,6 +24,10 @@ WORTH: Final = 1 << 19
 """Elements that the instructions of a run go through, all together, from which on threads share its blocks."""
 MOST_THREADS: Final = 64
 """That limelight-native shares work among."""
+BLOCKS_OF_TASK: Final = 16
+"""That a thread takes at a time there."""
+MOST_SCRATCH: Final = 1 << 24
+"""Bytes of all threads together, where more than one is at work."""
 
 
 @final
@@ -42,8 +46,11 @@ class Run(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """How many may share its blocks."""
-        return min(threads(), MOST_THREADS) if len(self.members) * self.total >= WORTH else 1
+        """How many may share its blocks: each has a task, and room for the scratch of one block."""
+        if len(self.members) * self.total < WORTH:
+            return 1
+        room = BLOCK * max(1, sum(x.nbytes // self.total for x in self.scratch))
+        return max(1, min(threads(), MOST_THREADS, -(-self.total // (BLOCK * BLOCKS_OF_TASK)), MOST_SCRATCH // room))
 
     @property
     def operands(self) -> list[View]:

@@ -36,7 +36,7 @@ class SharedReduction:
     def __init__(self, ufunc: np.ufunc) -> None:
         self._ufunc: Any = ufunc  # whose stub knows no positional arguments
 
-    def __call__(self, x: Any, axis: Any, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def __call__(self, x: Any, axis: Any, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
         axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         over = {i % x.ndim for i in axes}
         lead = min(over, default=0)

@@ -172,7 +172,10 @@ export class Dashboard {
     this.parts.set(name, one);
     pane.append(el);
     one.view ??= this.begin(one.part); // one, however often it is taken and put until it is there
-    const view = await one.view;
+    const view = await one.view.catch((error) => {
+      one.view = null; // the next time may do better
+      throw error;
+    });
     if (stop.signal.aborted) return;
     await view.render({ model: one.part, el, signal: stop.signal, host: this.host });
     this.fill();
