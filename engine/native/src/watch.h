@@ -2,10 +2,10 @@
 #ifndef LIMELIGHT_WATCH_H
 #define LIMELIGHT_WATCH_H
 
-#include <time.h>
-
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include <Python.h> /* first: it says which of the system's functions are declared */
+
+#include <time.h>
 
 #define BETWEEN_LOOKS 10000000 /* nanoseconds after which signals are looked for: Ctrl-C must work within 50 ms */
 

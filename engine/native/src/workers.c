@@ -1,16 +1,12 @@
-/* Threads are made for each piece of work: that takes 20 us, where the least piece that is shared out takes 100, and so
- * there is nothing that waits busily, outlives a fork, or has to be shut down. */
+/* Tasks are taken one by one, by the caller and by whoever of the pool comes to help. */
 #include "workers.h"
 
-#include <fenv.h>
 #include <stdint.h>
 #include <stdlib.h>
-#if !defined(_WIN32)
-#include <pthread.h>
-#endif
+
+#include "pool.h"
 
 #define ALIGNMENT 64
-#define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 #define MOST_SCRATCH ((size_t)1 << 28) /* bytes of all threads together, where more than one is at work */
 
 typedef struct {
@@ -20,13 +16,7 @@ typedef struct {
     size_t bytes;
     char *scratch;
     int stopped;
-#if !defined(_WIN32)
     ptrdiff_t next;
-    pthread_mutex_t mutex; /* of `finished`, the workers beside the caller that are done */
-    pthread_cond_t one_more;
-    int finished;
-    int flags; /* that any of them has raised */
-#endif
 } Work;
 
 struct Worker {
@@ -84,59 +74,29 @@ static void do_some(Worker *worker)
     }
 }
 
-static void *run_thread(void *given)
+static void help(void *given, int number)
 {
-    Worker *worker = given;
-    do_some(worker);
-    pthread_mutex_lock(&worker->work->mutex);
-    worker->work->finished++;
-    worker->work->flags |= fetestexcept(FLAGS);
-    pthread_cond_signal(&worker->work->one_more);
-    pthread_mutex_unlock(&worker->work->mutex);
-    return NULL;
-}
-
-/* Until so many workers are done. Their tasks may be long, and so the caller goes on to look for signals. */
-static void wait_for_others(Worker *caller, int count)
-{
-    Work *work = caller->work;
-    pthread_mutex_lock(&work->mutex);
-    while (work->finished < count) {
-        struct timespec until;
-        timespec_get(&until, TIME_UTC);
-        until.tv_nsec += BETWEEN_LOOKS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&work->one_more, &work->mutex, &until);
-        pthread_mutex_unlock(&work->mutex); /* a handler may do anything, and take its time */
-        is_stopped(caller);
-        pthread_mutex_lock(&work->mutex);
-    }
-    pthread_mutex_unlock(&work->mutex);
+    Work *work = given;
+    Worker worker = {work, work->scratch + (size_t)number * work->bytes, number, NULL};
+    do_some(&worker);
 }
 
 static void do_all(Work *work, int threads, Watch *watch)
 {
-    pthread_mutex_init(&work->mutex, NULL);
-    pthread_cond_init(&work->one_more, NULL);
-    Worker workers[MOST_THREADS];
-    pthread_t others[MOST_THREADS];
-    int started = 0;
-    for (int i = 0; i < threads; i++) {
-        workers[i] = (Worker){work, work->scratch + (size_t)i * work->bytes, i, i == 0 ? watch : NULL};
+    Worker caller = {work, work->scratch, 0, watch};
+    if (threads == 1) {
+        do_some(&caller);
+        return;
     }
-    while (started < threads - 1 && pthread_create(&others[started], NULL, run_thread, &workers[started + 1]) == 0) {
-        started++;
+    Request request = {.help = help, .work = work};
+    ask_for_help(&request, threads - 1);
+    do_some(&caller);
+    withdraw(&request);
+    while (!have_left(&request)) { /* their tasks may be long, and so the caller goes on to look for signals */
+        is_stopped(&caller);
     }
-    do_some(&workers[0]);
-    wait_for_others(&workers[0], started);
-    for (int i = 0; i < started; i++) {
-        pthread_join(others[i], NULL);
-    }
-    pthread_cond_destroy(&work->one_more);
-    pthread_mutex_destroy(&work->mutex);
-    if (work->flags) {
-        feraiseexcept(work->flags);
+    if (request.flags) {
+        feraiseexcept(request.flags);
     }
 }
 
