@@ -11,6 +11,7 @@
 #define ROWS_OF_BLOCK 384 /* about: what they see, and a panel, are to fit into a core's second cache */
 #define TASKS_OF_THREAD 4 /* at least, so that all are done at about the same time */
 #define MOST_TERMS 384    /* of a panel at a time, which is to stay in the first */
+#define PANELS_AT_ONCE 4  /* that are laid before any is multiplied: they stay in the second */
 
 typedef struct {
     Windows at;
@@ -51,20 +52,21 @@ static int runs_of_terms(const Windows *at, const Band *band, npy_intp first, np
     return n;
 }
 
-/* The filters from one on, for the terms between two, one term behind the other; zeros behind the last filter. */
-static void lay_filters(const Windows *at, npy_intp first, npy_intp last, npy_intp filter, float *panel)
+/* Some filters from one on, for the terms between two, one term behind the other; zeros behind the last filter. */
+static void lay_filters(
+    const Windows *at, npy_intp first, npy_intp last, npy_intp filter, npy_intp n, float *panels, npy_intp apart
+)
 {
     const Numbers *w = &at->w;
     const npy_intp columns = at->tile->columns, channels = w->size[3];
-    const npy_intp n = w->size[4] - filter < columns ? w->size[4] - filter : columns;
     while (first < last) {
         const npy_intp tap = first / channels, channel = first % channels;
         const npy_intp rest = channels - channel, length = rest < last - first ? rest : last - first;
         const float *from = w->data + tap / w->size[2] / w->size[1] * w->step[0] +
                             tap / w->size[2] % w->size[1] * w->step[1] + tap % w->size[2] * w->step[2] +
                             channel * w->step[3] + filter * w->step[4];
-        lay_panel(from, w->step[3], w->step[4], length, n, columns, panel);
-        panel += length * columns;
+        lay_panels(from, w->step[3], w->step[4], length, n, columns, panels, apart);
+        panels += length * columns;
         first += length;
     }
 }
@@ -92,14 +94,14 @@ static void find_rows(const Windows *at, const Block *block, const Band *band, c
 typedef struct {
     const float **rows;
     float **out;
-    float *panel, *spare, *room;
+    float *panels, *spare, *room;
     Run *runs;
 } Scratch;
 
 static size_t bytes_of_scratch(const Convolution *work)
 {
     const size_t columns = (size_t)work->at.tile->columns, n_rows = (size_t)work->n_rows;
-    const size_t numbers = (size_t)work->band + (MOST_TERMS + (size_t)work->at.tile->rows) * columns;
+    const size_t numbers = (size_t)work->band + (PANELS_AT_ONCE * MOST_TERMS + (size_t)work->at.tile->rows) * columns;
     return MOST_TERMS * sizeof(Run) + n_rows * (sizeof(float *) + sizeof(float *)) + numbers * sizeof(float);
 }
 
@@ -109,15 +111,15 @@ static Scratch scratch_in(const Convolution *work, char *memory)
     Scratch scratch = {.runs = (Run *)memory};
     scratch.rows = (const float **)(scratch.runs + MOST_TERMS);
     scratch.out = (float **)(scratch.rows + work->n_rows);
-    scratch.panel = (float *)(scratch.out + work->n_rows);
-    scratch.spare = scratch.panel + MOST_TERMS * tile->columns;
+    scratch.panels = (float *)(scratch.out + work->n_rows);
+    scratch.spare = scratch.panels + PANELS_AT_ONCE * MOST_TERMS * tile->columns;
     scratch.room = scratch.spare + tile->rows * tile->columns;
     return scratch;
 }
 
 /* All windows of a block by one panel. */
 static void multiply_panel(
-    const Windows *at, const Scratch *scratch, npy_intp n_rows, int n_runs, npy_intp filter, int add
+    const Windows *at, const Scratch *scratch, npy_intp n_rows, int n_runs, const float *panel, npy_intp filter, int add
 )
 {
     const Tile *tile = at->tile;
@@ -133,7 +135,7 @@ static void multiply_panel(
                 memcpy(out[i], scratch->out[first + i] + filter, (size_t)n * sizeof(float));
             }
         }
-        tile->multiply(rows, 1, scratch->runs, n_runs, scratch->panel, out, add, NULL);
+        tile->multiply(rows, 1, scratch->runs, n_runs, panel, out, add, NULL);
         for (npy_intp i = 0; n < tile->columns && i < tile->rows && first + i < n_rows; i++) {
             memcpy(scratch->out[first + i] + filter, out[i], (size_t)n * sizeof(float));
         }
@@ -154,15 +156,19 @@ static void convolve_block(const void *given, ptrdiff_t task, char *memory, Work
     const Block block = block_of_windows(at, task / work->groups);
     const Band band = band_of_block(at, &block, scratch.room);
     find_rows(at, &block, &band, scratch.rows, scratch.out);
-    const npy_intp begin = task % work->groups * work->panels * at->tile->columns;
-    const npy_intp wanted = begin + work->panels * at->tile->columns;
+    const npy_intp columns = at->tile->columns, apart = MOST_TERMS * columns;
+    const npy_intp begin = task % work->groups * work->panels * columns, wanted = begin + work->panels * columns;
     const npy_intp end = wanted < at->y.size[4] ? wanted : at->y.size[4];
     for (npy_intp chunk = 0; chunk < work->chunks && !is_stopped(worker); chunk++) {
         const npy_intp first = begin_of_chunk(work, chunk), last = begin_of_chunk(work, chunk + 1);
         const int n_runs = runs_of_terms(at, &band, first, last, scratch.runs);
-        for (npy_intp filter = begin; filter < end; filter += at->tile->columns) {
-            lay_filters(at, first, last, filter, scratch.panel);
-            multiply_panel(at, &scratch, windows_of_block(&block), n_runs, filter, chunk > 0);
+        for (npy_intp filter = begin, next; filter < end; filter = next) {
+            next = filter + PANELS_AT_ONCE * columns < end ? filter + PANELS_AT_ONCE * columns : end;
+            lay_filters(at, first, last, filter, next - filter, scratch.panels, apart);
+            const float *panel = scratch.panels;
+            for (npy_intp one = filter; one < next; one += columns, panel += apart) {
+                multiply_panel(at, &scratch, windows_of_block(&block), n_runs, panel, one, chunk > 0);
+            }
         }
     }
 }

@@ -4,28 +4,47 @@
 
 #include <string.h>
 
-/* Rows whose numbers lie side by side; inlined with a constant, so that a row is moved by a few wide instructions. */
-static inline void rows_of(const float *from, ptrdiff_t row, ptrdiff_t length, size_t columns, float *panel)
+#if defined(__GNUC__)
+#define SOON_READ(place) __builtin_prefetch(place)
+#else
+#define SOON_READ(place) ((void)(place))
+#endif
+#define ROWS_AHEAD 8
+
+/* Rows whose numbers lie side by side, of `count` panels; inlined with a constant, so that a row is moved by a few wide
+ * instructions. */
+static inline void rows_of(
+    const float *from, ptrdiff_t row, ptrdiff_t length, size_t columns, ptrdiff_t count, ptrdiff_t apart, float *panel
+)
 {
-    for (ptrdiff_t k = 0; k < length; k++) {
-        memcpy(panel + (size_t)k * columns, from + k * row, columns * sizeof(float));
+    for (ptrdiff_t k = 0; k < length; k++, from += row, panel += columns) {
+        const ptrdiff_t ahead = k + ROWS_AHEAD < length ? ROWS_AHEAD * row : 0;
+        for (ptrdiff_t p = 0; p < count; p++) {
+            SOON_READ(from + ahead + (size_t)p * columns);
+            memcpy(panel + p * apart, from + (size_t)p * columns, columns * sizeof(float));
+        }
     }
 }
 
-static void whole_rows(const float *from, ptrdiff_t row, ptrdiff_t length, ptrdiff_t columns, float *panel)
+static void whole_rows(
+    const float *from, ptrdiff_t row, ptrdiff_t length, ptrdiff_t columns, ptrdiff_t count, ptrdiff_t apart, float *panel
+)
 {
     switch (columns) {
     case 6:
-        rows_of(from, row, length, 6, panel);
+        rows_of(from, row, length, 6, count, apart, panel);
         break;
     case 8:
-        rows_of(from, row, length, 8, panel);
+        rows_of(from, row, length, 8, count, apart, panel);
         break;
     case 16:
-        rows_of(from, row, length, 16, panel);
+        rows_of(from, row, length, 16, count, apart, panel);
+        break;
+    case 32:
+        rows_of(from, row, length, 32, count, apart, panel);
         break;
     default:
-        rows_of(from, row, length, (size_t)columns, panel);
+        rows_of(from, row, length, (size_t)columns, count, apart, panel);
     }
 }
 
@@ -79,7 +98,7 @@ void lay_panel(
 )
 {
     if (n == columns && column == 1) {
-        whole_rows(from, row, length, columns, panel);
+        whole_rows(from, row, length, columns, 1, 0, panel);
         return;
     }
     const ptrdiff_t turned = n == columns && columns % 4 == 0 && row == 1;
@@ -88,5 +107,18 @@ void lay_panel(
             panel[k * columns + j] = from[k * row + j * column];
         }
         memset(panel + k * columns + n, 0, (size_t)(columns - n) * sizeof(float));
+    }
+}
+
+void lay_panels(
+    const float *from, ptrdiff_t row, ptrdiff_t column, ptrdiff_t length, ptrdiff_t n, ptrdiff_t columns, float *panel,
+    ptrdiff_t apart
+)
+{
+    const ptrdiff_t whole = column == 1 ? n / columns : 0;
+    whole_rows(from, row, length, columns, whole, apart, panel);
+    for (ptrdiff_t p = whole, begin = whole * columns; begin < n; p++, begin += columns) {
+        const ptrdiff_t rest = n - begin;
+        lay_panel(from + begin * column, row, column, length, rest < columns ? rest : columns, columns, panel + p * apart);
     }
 }

@@ -9,4 +9,11 @@ void lay_panel(
     const float *from, ptrdiff_t row, ptrdiff_t column, ptrdiff_t length, ptrdiff_t n, ptrdiff_t columns, float *panel
 );
 
+/* The same for more than `columns` columns, in panels that are `apart`. Where the numbers of a row lie side by side, they
+ * are read as they lie: by panels, of wide rows each number comes from further than the second cache. */
+void lay_panels(
+    const float *from, ptrdiff_t row, ptrdiff_t column, ptrdiff_t length, ptrdiff_t n, ptrdiff_t columns, float *panel,
+    ptrdiff_t apart
+);
+
 #endif
