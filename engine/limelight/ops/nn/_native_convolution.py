@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Callable
 from math import gcd, prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from limelight.core import native_package
 from limelight.core.cores import threads
-from limelight.ops.nn._windows import Ints, Windows
+from limelight.ops.nn._windows import Ints, Slices, Windows
 
-Array = Any
+Array: TypeAlias = Any
+Run: TypeAlias = Callable[[Array, Array], Array]
 AXES: Final = 3
 
 
@@ -58,60 +60,95 @@ def _in_a_line(*arrays: Array) -> list[Array]:
     return [_five(x, 1) for x in arrays]
 
 
-def _settings(at: Windows) -> tuple[Ints, Ints, Ints, int]:
-    return _three(at.stride, 1), _three(at.dilation, 1), _three(tuple([a for a, _ in at.pads]), 0), threads()
+def _settings(at: Windows) -> tuple[Ints, Ints, Ints]:
+    return _three(at.stride, 1), _three(at.dilation, 1), _three(tuple([a for a, _ in at.pads]), 0)
 
 
-_ONE_PLACE = ((1,) * AXES, (1,) * AXES, (0,) * AXES)
+_ONE_PLACE: Final = ((1,) * AXES, (1,) * AXES, (0,) * AXES)
 
-
-def forward(x: Array, w: Array, at: Windows) -> Array:
-    """The convolution of `x` (batch, *space, channels) with `w` (*window, channels, filters)."""
-    x, out = _side_by_side(x), np.empty((len(x), *at.out, w.shape[-1]), x.dtype)
-    native = native_package.native()
-    if _is_pointwise(at):
-        seen, result = _in_a_line(x[_every_stride(at)], out)
-        native.convolve(seen, _five(w, 0), result, *_ONE_PLACE, threads())
-    else:
-        native.convolve(_five(x, 1), _five(w, 0), _five(out, 1), *_settings(at))
-    return out
-
-
-def filter_gradient(x: Array, g: Array, at: Windows) -> Array:
-    """Its transpose with respect to `w`: from `x` and (batch, *windows, filters) to (*window, channels, filters)."""
-    x, g = _side_by_side(x), _side_by_side(g)
-    out = np.empty((*at.window, x.shape[-1], g.shape[-1]), x.dtype)
-    native = native_package.native()
-    if _is_pointwise(at):
-        seen, gradient = _in_a_line(x[_every_stride(at)], g)
-        native.convolve_filters(seen, _five(out, 0), gradient, *_ONE_PLACE, threads())
-    else:
-        native.convolve_filters(_five(x, 1), _five(out, 0), _five(g, 1), *_settings(at))
-    return out
-
-
-def input_gradient(g: Array, w: Array, at: Windows) -> Array:
-    """Its transpose with respect to `x`: from (batch, *windows, filters) to (batch, *space, channels)."""
-    g, out = _side_by_side(g), np.empty((len(g), *at.space, w.shape[-2]), g.dtype)
-    native, whole, filters, gradient = native_package.native(), _five(out, 1), _five(w, 0), _five(g, 1)
-    if _is_pointwise(at) and max(at.stride) == 1:
-        gradient, whole = _in_a_line(g, out)
-        native.convolve(gradient, filters.swapaxes(-1, -2), whole, *_ONE_PLACE, threads())
-        return out
-    strides, dilations, pads, _ = _settings(at)
-    places = zip(_three(at.window, 1), strides, dilations, pads, whole.shape[1:-1], strict=True)
-    for parts in itertools.product(*[_remainders(*axis) for axis in places]):
-        here = whole[(slice(None), *[part[0] for part in parts])]
-        some = filters[tuple([part[1] for part in parts])].swapaxes(-1, -2)
-        if some.size:
-            dilation, margins = tuple([part[2] for part in parts]), tuple([part[3] for part in parts])
-            native.convolve(gradient, some, here, (1,) * AXES, dilation, margins, threads())
-        else:
-            here[...] = 0
-    return out
+# Each direction is prepared once for shapes, as a kernel finds the caches cold: between two convolutions of ResNet-50 a
+# line of Python takes five to ten times as long as alone.
 
 
 @functools.lru_cache(maxsize=1024)
+def prepared_forward(shape: Ints, filters: int, at: Windows) -> Run:
+    """The convolution of `x` (batch, *space, channels), of that shape, with `w` (*window, channels, filters)."""
+    out_shape = (shape[0], *at.out, filters)
+    every, settings, dtype = _every_stride(at), _settings(at), np.float32
+
+    def pointwise(x: Array, w: Array) -> Array:
+        x, out = _side_by_side(x), np.empty(out_shape, dtype)
+        seen, result = _in_a_line(x[every], out)
+        native_package.native().convolve(seen, _five(w, 0), result, *_ONE_PLACE, threads())
+        return out
+
+    def run(x: Array, w: Array) -> Array:
+        out = np.empty(out_shape, dtype)
+        native_package.native().convolve(_five(_side_by_side(x), 1), _five(w, 0), _five(out, 1), *settings, threads())
+        return out
+
+    return pointwise if _is_pointwise(at) else run
+
+
+@functools.lru_cache(maxsize=1024)
+def prepared_filter_gradient(channels: int, filters: int, at: Windows) -> Run:
+    """Its transpose with respect to `w`: from `x` and (batch, *windows, filters) to (*window, channels, filters)."""
+    out_shape = (*at.window, channels, filters)
+    every, settings, dtype = _every_stride(at), _settings(at), np.float32
+
+    def pointwise(x: Array, g: Array) -> Array:
+        x, g, out = _side_by_side(x), _side_by_side(g), np.empty(out_shape, dtype)
+        seen, gradient = _in_a_line(x[every], g)
+        native_package.native().convolve_filters(seen, _five(out, 0), gradient, *_ONE_PLACE, threads())
+        return out
+
+    def run(x: Array, g: Array) -> Array:
+        x, g, out = _side_by_side(x), _side_by_side(g), np.empty(out_shape, dtype)
+        native_package.native().convolve_filters(_five(x, 1), _five(out, 0), _five(g, 1), *settings, threads())
+        return out
+
+    return pointwise if _is_pointwise(at) else run
+
+
+@functools.lru_cache(maxsize=1024)
+def prepared_input_gradient(shape: Ints, at: Windows) -> Run:
+    """Its transpose with respect to `x`, of that shape, from (batch, *windows, filters)."""
+    dtype = np.float32
+
+    def pointwise(g: Array, w: Array) -> Array:
+        g, out = _side_by_side(g), np.empty(shape, dtype)
+        gradient, whole = _in_a_line(g, out)
+        native_package.native().convolve(gradient, _five(w, 0).swapaxes(-1, -2), whole, *_ONE_PLACE, threads())
+        return out
+
+    parts = _input_parts(shape, at)
+
+    def run(g: Array, w: Array) -> Array:
+        g, out = _side_by_side(g), np.empty(shape, dtype)
+        native, whole, filters, gradient = native_package.native(), _five(out, 1), _five(w, 0), _five(g, 1)
+        for here, seen_by, dilation, margins in parts:
+            if seen_by is None:
+                whole[here] = 0
+            else:
+                some = filters[seen_by].swapaxes(-1, -2)
+                native.convolve(gradient, some, whole[here], _ONE_PLACE[0], dilation, margins, threads())
+        return out
+
+    return pointwise if _is_pointwise(at) and max(at.stride) == 1 else run
+
+
+def _input_parts(shape: Ints, at: Windows) -> list[tuple[Slices, Slices | None, Ints, Ints]]:
+    """Places of the input, those of the filters that see them, if any, and the dilations and margins of that."""
+    strides, dilations, pads = _settings(at)
+    places = zip(_three(at.window, 1), strides, dilations, pads, _three(shape[1:-1], 1), strict=True)
+    found = []
+    for parts in itertools.product(*[_remainders(*axis) for axis in places]):
+        here, seen_by, dilation, margins = (tuple(of_axes) for of_axes in zip(*parts, strict=True))
+        nobody = any(part.start == part.stop == 0 for part in seen_by)
+        found.append(((slice(None), *here), None if nobody else seen_by, dilation, margins))
+    return found
+
+
 def _remainders(
     window: int, stride: int, dilation: int, pad: int, size: int
 ) -> tuple[tuple[slice, slice, int, int], ...]:

@@ -8,6 +8,7 @@ are left to whole compiled functions.)
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, Final
@@ -214,10 +215,18 @@ def _filters_by_places(x: Array, g: Array, at: Windows) -> Array:
     return out
 
 
+def _by_tiles(x: Array, w: Array, at: Windows) -> Array:
+    return _native_convolution.prepared_forward(x.shape, w.shape[-1], at)(x, w)
+
+
+def _input_by_tiles(g: Array, w: Array, at: Windows) -> Array:
+    return _native_convolution.prepared_input_gradient((len(g), *at.space, w.shape[-2]), at)(g, w)
+
+
 def _filters_by_tiles(x: Array, g: Array, at: Windows) -> Array:
-    """Natively; few channels as if they were more, those under a line of the window."""
+    """Few channels as if they were more, those under a line of the window."""
     if x.shape[-1] > FEW_CHANNELS or at.dilation[-1] > 1:
-        return _native_convolution.filter_gradient(x, g, at)
+        return _native_convolution.prepared_filter_gradient(x.shape[-1], g.shape[-1], at)(x, g)
     x = padded(x, at)
     shape = (*x.shape[:-2], at.out[-1], at.window[-1] * x.shape[-1])
     *line, step, number = x.strides
@@ -225,7 +234,8 @@ def _filters_by_tiles(x: Array, g: Array, at: Windows) -> Array:
     seen = Windows(
         shape[1:-1], (*at.window[:-1], 1), (*at.stride[:-1], 1), at.dilation, ((0, 0),) * len(at.out), at.out
     )
-    return _native_convolution.filter_gradient(lines, g, seen).reshape(*at.window, x.shape[-1], g.shape[-1])
+    gradient = _native_convolution.prepared_filter_gradient(shape[-1], g.shape[-1], seen)(lines, g)
+    return gradient.reshape(*at.window, x.shape[-1], g.shape[-1])
 
 
 # --- the choice
@@ -234,10 +244,10 @@ FORWARD: Final[dict[str, Route]] = {
     "product": _by_product,
     "patches": _by_patches,
     "rows": _by_rows,
-    "tiles": _native_convolution.forward,
+    "tiles": _by_tiles,
 }
 INPUT: Final[dict[str, Route]] = {
-    "tiles": _native_convolution.input_gradient,
+    "tiles": _input_by_tiles,
     "product": _input_by_product,
     "flipping": _input_by_flipping,
     "scattering": _input_by_scattering,
@@ -291,15 +301,38 @@ def _all_finite(w: Array, out: Array, at: Windows) -> bool:
 
     Such a look takes 3 us, one at all the filters of a large layer a millisecond.
     """
+    seen = _inner_window(at)
+    return (seen is not None and bool(np.isfinite(out[seen]).all())) or bool(np.isfinite(w).all())
+
+
+@functools.lru_cache(maxsize=1024)
+def _inner_window(at: Windows) -> tuple[Any, ...] | None:
+    """What the first window sees that no margin is under, if there is one; of the first image."""
     first = [-(-before // s) for s, (before, _) in zip(at.stride, at.pads, strict=True)]
     begin = [o * s - before for o, s, (before, _) in zip(first, at.stride, at.pads, strict=True)]
     end = [b + reach for b, reach in zip(begin, at.reach, strict=True)]
     inside = zip(first, at.out, end, at.space, strict=True)
-    if all(o < windows and last <= n for o, windows, last, n in inside):
-        seen = out[(0, *[slice(*places) for places in zip(begin, end, at.dilation, strict=True)])]
-        if np.isfinite(seen).all():
-            return True
-    return bool(np.isfinite(w).all())
+    if any(o >= windows or last > n for o, windows, last, n in inside):
+        return None
+    return (0, *[slice(*places) for places in zip(begin, end, at.dilation, strict=True)])
+
+
+def prepared(direction: str, at: Windows, first: Ints, second: Ints) -> Callable[[Array, Array], Array] | None:
+    """What computes a direction from float32 operands of these shapes, where tiles do: all the rest is found once."""
+    channels, filters = (first[-1], second[-1]) if direction == "filters" else second[-2:]
+    if chosen_route(direction, at, channels, filters, np.float32) != "tiles":
+        return None
+    if direction == "forward":
+        return _native_convolution.prepared_forward(first, filters, at)
+    if direction == "filters":
+        return lambda x, g: _filters_by_tiles(x, g, at)
+    run = _native_convolution.prepared_input_gradient((first[0], *at.space, channels), at)
+
+    def checked(g: Array, w: Array) -> Array:
+        out = run(g, w)
+        return out if _all_finite(w, out, at) else _input_by_scattering(g, w, at)
+
+    return run if prod(at.window) == 1 else checked
 
 
 def forward(x: Array, w: Array, at: Windows) -> Array:
