@@ -23,9 +23,9 @@ static PyMethodDef functions[] = {
     {"use_storage", use_storage, METH_VARARGS,
      "use_storage(type, told): variables are objects of this type; `told` is not empty where assignments are told."},
     {"use_records", use_records, METH_VARARGS,
-     "use_records(View, Instruction, Buffer): the types that the engine writes tables with."},
+     "use_records(View, Instruction, Guard, Buffer): the types that the engine writes tables with."},
     {"pattern", pattern_of, METH_VARARGS,
-     "pattern(op, params, operands): the key of a template; None where equal parameters may mean something else."},
+     "pattern(what, params, operands): the key of a template; None where equal parameters may mean something else."},
     {"take_known", take_known, METH_VARARGS,
      "take_known(nodes, start, known, views, missing, here, instructions, ends): writes nodes whose templates are known; "
      "returns the number of the first one whose is not."},

@@ -58,9 +58,9 @@ static Py_ssize_t first_of_buffer(PyObject *const *operands, Py_ssize_t number)
     return i;
 }
 
-/* The key: op, parameters, then shape, strides and dtype of each operand, before which stands for a second view of a
+/* The key: what is done, parameters, then shape, strides and dtype of each operand, before which stands for a second view of a
  * buffer which operand was the first, and how far from it. */
-static PyObject *key_of(PyObject *op, PyObject *params, PyObject *const *operands, Py_ssize_t n)
+static PyObject *key_of(PyObject *what, PyObject *params, PyObject *const *operands, Py_ssize_t n)
 {
     PyObject *head = parameters_with_types(params);
     if (head == NULL || head == Py_None) {
@@ -75,7 +75,7 @@ static PyObject *key_of(PyObject *op, PyObject *params, PyObject *const *operand
         Py_DECREF(head);
         return NULL;
     }
-    PyTuple_SET_ITEM(key, 0, Py_NewRef(op));
+    PyTuple_SET_ITEM(key, 0, Py_NewRef(what));
     PyTuple_SET_ITEM(key, 1, head);
     for (Py_ssize_t i = 0, at = 2; i < n; i++) {
         const Py_ssize_t first = again ? first_of_buffer(operands, i) : i;
@@ -97,20 +97,10 @@ static PyObject *key_of(PyObject *op, PyObject *params, PyObject *const *operand
     return key;
 }
 
-static int are_views(PyObject *const *operands, Py_ssize_t n)
-{
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!is_record(operands[i], records.view)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 PyObject *pattern_of(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    PyObject *op, *params, *operands;
-    if (!PyArg_ParseTuple(args, "OO!O!", &op, &PyTuple_Type, &params, &PyTuple_Type, &operands)) {
+    PyObject *what, *params, *operands;
+    if (!PyArg_ParseTuple(args, "OO!O!", &what, &PyTuple_Type, &params, &PyTuple_Type, &operands)) {
         return NULL;
     }
     PyObject *const *items = &PyTuple_GET_ITEM(operands, 0);
@@ -118,7 +108,7 @@ PyObject *pattern_of(PyObject *Py_UNUSED(self), PyObject *args)
     if (!are_views(items, n)) {
         Py_RETURN_NONE;
     }
-    return key_of(op, params, items, n);
+    return key_of(what, params, items, n);
 }
 
 /* What nodes are looked up and written with. */
@@ -216,12 +206,14 @@ static int fits(const Template *template, PyObject *outputs)
 static Template *template_of(const Lowering *lowering, PyObject *node, PyObject *operands)
 {
     PyObject *op = attribute(node, OP), *params = op == NULL ? NULL : attribute(node, PARAMS), *key = NULL;
-    if (params != NULL && PyTuple_Check(params)) {
-        key = key_of(op, params, &PyTuple_GET_ITEM(operands, 0), PyTuple_GET_SIZE(operands));
+    PyObject *number = params == NULL ? NULL : PyLong_FromVoidPtr(op); /* `id(op)`, whose hash is quick */
+    if (number != NULL && PyTuple_Check(params)) {
+        key = key_of(number, params, &PyTuple_GET_ITEM(operands, 0), PyTuple_GET_SIZE(operands));
     }
     PyObject *template = key == NULL || key == Py_None ? NULL : PyDict_GetItemWithError(lowering->known, key);
     Py_XDECREF(op);
     Py_XDECREF(params);
+    Py_XDECREF(number);
     Py_XDECREF(key);
     const int is = template != NULL && Py_IS_TYPE(template, &TemplateType) &&
                    ((Template *)template)->operands == PyTuple_GET_SIZE(operands);

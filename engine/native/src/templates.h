@@ -9,11 +9,12 @@
 
 typedef struct {
     PyObject_HEAD
+    PyObject *kept; /* alive, since patterns know it by its address */
     Py_ssize_t operands;
     PyObject *buffers; /* the bytes of each new buffer */
     PyObject *views;   /* numbered behind the operands: those of constants; and others as (buffer, offset, shape, strides,
                           dtype), where the buffer is that of an operand, or behind these a new one */
-    PyObject *calls;   /* (loop, numbers of views, dims, steps, axes) */
+    PyObject *calls;   /* (loop, numbers of views, dims, steps, axes); for a guard (number of a view,) */
     PyObject *results; /* numbers of views */
     PyObject *types;   /* (shape, dtype) of each result */
 } Template;
@@ -24,21 +25,25 @@ extern PyTypeObject TemplateType;
 typedef struct {
     PyTypeObject *view;        /* (buffer, offset, shape, strides, dtype) */
     PyTypeObject *instruction; /* (loop, views, dims, steps, axes) */
+    PyTypeObject *guard;       /* (view,) */
     PyTypeObject *buffer;
 } Records;
 
 extern Records records;
 
-/* use_records(View, Instruction, Buffer) */
+/* use_records(View, Instruction, Guard, Buffer) */
 PyObject *use_records(PyObject *self, PyObject *args);
 
 /* Whether an object is one of these tuples. */
 int is_record(PyObject *object, PyTypeObject *type);
 
+/* Whether objects are views. */
+int are_views(PyObject *const *operands, Py_ssize_t n);
+
 /* Appends the instructions of a template for as many operands as it has, which are views; returns the results. */
 PyObject *template_applied(const Template *template, PyObject *const *operands, PyObject *instructions);
 
-/* pattern(op, params, operands): the key of a template; None where equal parameters may mean something else. */
+/* pattern(what, params, operands): the key of a template; None where equal parameters may mean something else. */
 PyObject *pattern_of(PyObject *self, PyObject *args);
 
 /* take_known(nodes, start, known, views, missing, here, instructions, ends): see the README. */

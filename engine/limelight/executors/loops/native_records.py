@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from limelight.executors.loops import native_loops
-from limelight.executors.loops.instructions import Instruction
+from limelight.executors.loops.instructions import Guard, Instruction
 from limelight.executors.loops.layout import Buffer, View
 
 
@@ -14,5 +14,5 @@ from limelight.executors.loops.layout import Buffer, View
 def native() -> Any:
     """The module."""
     module = native_loops.native()
-    module.use_records(View, Instruction, Buffer)
+    module.use_records(View, Instruction, Guard, Buffer)
     return module

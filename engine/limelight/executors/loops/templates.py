@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from limelight.core.devices import CPU0
-from limelight.executors.loops.instructions import Instruction
+from limelight.executors.loops.instructions import Guard, Instruction
 from limelight.executors.loops.layout import View
 from limelight.executors.loops.native_records import native
 from limelight.graph.ir import Node, Value
@@ -48,8 +48,15 @@ def take_known(
     return n
 
 
+def written(what: Any, operands: tuple[View, ...], instructions: list[Any]) -> tuple[View, ...] | None:
+    """Appends the instructions that are kept for these operands; returns the results, or None where there are none."""
+    template = _known.get(native().pattern(what, (), operands))
+    results: tuple[View, ...] | None = None if template is None else template.applied(operands, instructions)
+    return results
+
+
 def keep(node: Node, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> None:
-    """Keeps the template of a node that was lowered, unless it has more than calls of loops.
+    """Keeps the instructions of a node that was lowered, unless they have more than calls of loops and guards.
 
     Numbers in operands do not decide, those of constants neither: where a kernel looks at one (`TracedArray.item`)
     there is no template. What the plan calls for an op follows from the pattern, but for powers, which have none.
@@ -60,8 +67,23 @@ def keep(node: Node, operands: Sequence[View], instructions: Sequence[Any], resu
         instructions: those that were appended.
         results: its results.
     """
-    key = native().pattern(node.op, node.params, tuple(operands))
-    new = None if key is None else _template(operands, instructions, results)
+    _keep(native().pattern(id(node.op), node.params, tuple(operands)), node.op, operands, instructions, results)
+
+
+def keep_as(what: Any, operands: tuple[View, ...], instructions: Sequence[Any], results: Sequence[View]) -> None:
+    """Keeps instructions for `written`.
+
+    Args:
+        what: what they do, equal for what does the same with all operands that lie the same.
+        operands: the operands.
+        instructions: those that were appended.
+        results: the results.
+    """
+    _keep(native().pattern(what, (), operands), None, operands, instructions, results)
+
+
+def _keep(key: Any, alive: Any, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> None:
+    new = None if key is None else _template(alive, operands, instructions, results)
     if new is None:
         return
     if len(_known) >= MOST_KEPT:
@@ -74,9 +96,9 @@ def forget() -> None:
     _known.clear()
 
 
-def _template(operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> Any:
+def _template(alive: Any, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> Any:
     """The native template: see the README of limelight-native."""
-    if not all(type(one) is Instruction for one in instructions):
+    if not all(type(one) in (Instruction, Guard) for one in instructions):
         return None
     n = len(operands)
     buffers = {x.buffer: i for i, x in enumerate(operands)}
@@ -103,7 +125,11 @@ def _template(operands: Sequence[View], instructions: Sequence[Any], results: Se
         offset = view.offset - operands[at].offset if at < n else view.offset
         return (at, offset, view.shape, view.strides, view.dtype)
 
-    calls = tuple([(o.loop, tuple(map(number, o.operands)), o.dims, o.steps, o.axes) for o in instructions])
+    def call(one: Any) -> Any:
+        where = tuple(map(number, one.operands))
+        return where if type(one) is Guard else (one.loop, where, *one[2:])
+
+    calls = tuple(map(call, instructions))
     returned = tuple(map(number, results))
     types = tuple([(x.shape, x.dtype) for x in results])
-    return native().Template(n, tuple(new), tuple(numbers), calls, returned, types)
+    return native().Template(alive, n, tuple(new), tuple(numbers), calls, returned, types)

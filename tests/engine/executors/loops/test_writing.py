@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from limelight.core.devices import CPU0
-from limelight.executors.loops.instructions import Instruction
+from limelight.executors.loops.instructions import Guard, Instruction
 from limelight.executors.loops.layout import Buffer, View
 from limelight.executors.loops.native_loops import ufunc_loop
 from limelight.executors.loops.native_records import native
@@ -17,7 +17,7 @@ FLOAT = np.dtype("f4")
 ADD = ufunc_loop(np.add, bytes([FLOAT.num] * 3))
 OUT = (2, 0, (3,), (4,), FLOAT)
 CALL = (ADD, (0, 1, 2), (3,), (4, 4, 4), ())
-GIVEN: tuple[Any, ...] = (2, (12,), (OUT,), (CALL,), (2,), (((3,), FLOAT),))
+GIVEN: tuple[Any, ...] = (None, 2, (12,), (OUT,), (CALL,), (2,), (((3,), FLOAT),))
 
 
 def view(offset: int = 0, shape: tuple[int, ...] = (3,), buffer: Buffer | None = None) -> View:
@@ -44,7 +44,7 @@ class Lowering:
 
     def __init__(self) -> None:
         self.op = object()
-        self.known = {native().pattern(self.op, (), (view(), view())): native().Template(*GIVEN)}
+        self.known = {native().pattern(id(self.op), (), (view(), view())): native().Template(*GIVEN)}
         self.x, self.y = value(), value()
         self.views: dict[Any, Any] = {self.x: view(), self.y: view(8)}
         self.instructions: list[Any] = []
@@ -58,22 +58,23 @@ class Lowering:
 @pytest.mark.parametrize(
     ("which", "wrong"),
     [
-        (0, -1),
-        (1, (-4,)),
-        (1, ("many",)),
-        (2, ((3, 0, (3,), (4,), FLOAT),)),
-        (2, ((-1, 0, (3,), (4,), FLOAT),)),
-        (2, ((0, 0, (3,)),)),
-        (2, ((0, None, (3,), (4,), FLOAT),)),
-        (2, ("a view",)),
-        (3, ((ADD, (0, 1, 3), (3,), (4, 4, 4), ()),)),
-        (3, ((ADD, (0, -1, 2), (3,), (4, 4, 4), ()),)),
-        (3, ((ADD, (0, 1, 2)),)),
-        (3, (("add", (0, 1, 2), (3,), (4, 4, 4), ()),)),
-        (4, (3,)),
-        (4, (0, 1)),
-        (5, ()),
-        (5, ((3,),)),
+        (1, -1),
+        (2, (-4,)),
+        (2, ("many",)),
+        (3, ((3, 0, (3,), (4,), FLOAT),)),
+        (3, ((-1, 0, (3,), (4,), FLOAT),)),
+        (3, ((0, 0, (3,)),)),
+        (3, ((0, None, (3,), (4,), FLOAT),)),
+        (3, ("a view",)),
+        (4, ((ADD, (0, 1, 3), (3,), (4, 4, 4), ()),)),
+        (4, ((ADD, (0, -1, 2), (3,), (4, 4, 4), ()),)),
+        (4, ((ADD, (0, 1, 2)),)),
+        (4, ((3,),)),
+        (4, (("add", (0, 1, 2), (3,), (4, 4, 4), ()),)),
+        (5, (3,)),
+        (5, (0, 1)),
+        (6, ()),
+        (6, ((3,),)),
     ],
 )
 def test_templates_have_what_they_name(which: int, wrong: Any) -> None:
@@ -99,12 +100,24 @@ def test_nodes_are_written_by_their_template() -> None:
 
 def test_views_of_an_operand_lie_where_it_does() -> None:
     given = Lowering()
-    part = native().Template(1, (), ((0, 4, (2,), (4,), FLOAT),), (), (1,), (((2,), FLOAT),))
-    given.known = {native().pattern(given.op, (), (view(),)): part}
+    part = native().Template(None, 1, (), ((0, 4, (2,), (4,), FLOAT),), (), (1,), (((2,), FLOAT),))
+    given.known = {native().pattern(id(given.op), (), (view(),)): part}
     slice_of_y = node(given.op, given.y, outputs=(value((2,)),))
     assert given.take(slice_of_y) == 1
     assert given.views[slice_of_y.outputs[0]] == (given.views[given.y].buffer, 12, (2,), (4,), FLOAT)
     assert given.instructions == []
+
+
+def test_templates_are_applied() -> None:
+    condition = View(Buffer(1), 0, (), (), np.dtype("?"))
+    kept = native().Template(None, 1, (), (), ((0,),), (0,), (((), np.dtype("?")),))
+    instructions: list[Any] = []
+    assert kept.applied((condition,), instructions) == (condition,)
+    assert instructions == [Guard(condition)]
+    assert type(instructions[0]) is Guard
+    for wrong in ((), (condition, condition), ("no view",)):
+        with pytest.raises(ValueError, match="as many views"):
+            kept.applied(wrong, [])
 
 
 @pytest.mark.parametrize(
