@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
 TABLES = (
     "table",
+    "templates",
+    "writing",
     "gathers",
     "loops",
     "nests",

@@ -3,7 +3,9 @@
 #include "columns.h"
 #include "convolution.h"
 #include "loop.h"
+#include "placing.h"
 #include "storage.h"
+#include "templates.h"
 #include "workers.h"
 
 static PyMethodDef functions[] = {
@@ -20,6 +22,19 @@ static PyMethodDef functions[] = {
      "place_loop(from_end): a loop that counts places from the front, and says whether they are there."},
     {"use_storage", use_storage, METH_VARARGS,
      "use_storage(type, told): variables are objects of this type; `told` is not empty where assignments are told."},
+    {"use_records", use_records, METH_VARARGS,
+     "use_records(View, Instruction, Guard, Buffer): the types that the engine writes tables with."},
+    {"pattern", pattern_of, METH_VARARGS,
+     "pattern(what, params, operands): the key of a template; None where equal parameters may mean something else."},
+    {"take_known", take_known, METH_VARARGS,
+     "take_known(nodes, start, known, views, missing, here, instructions, ends): writes nodes whose templates are known; "
+     "returns the number of the first one whose is not."},
+    {"last_uses", last_uses, METH_VARARGS, "last_uses(items): the number of the last item that each buffer is in."},
+    {"endings", endings, METH_VARARGS,
+     "endings(last, where, count): for each item a list of the buffers that end there and have no place yet, or None."},
+    {"write_calls", write_calls, METH_VARARGS,
+     "write_calls(items, start, where, ending, free, place, large, long, new, give_back, written): writes instructions "
+     "over few elements with the places of their operands; returns the number of the first item that is none."},
     {"convolve", convolve, METH_VARARGS,
      "convolve(x, w, y, stride, dilation, pads, threads): writes into y the convolution of x (images, *space, channels) "
      "with w (*window, channels, filters); three spatial axes, float32."},
@@ -49,6 +64,7 @@ PyMODINIT_FUNC PyInit_limelight_native(void)
     import_umath();
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &LoopType) < 0 || PyModule_AddType(module, &TableType) < 0 ||
+        PyModule_AddType(module, &TemplateType) < 0 ||
         PyModule_AddIntMacro(module, MOST_THREADS) < 0 ||
         PyModule_AddObjectRef(module, "convolves", tile_of_processor() == NULL ? Py_False : Py_True) < 0) {
         Py_XDECREF(module);

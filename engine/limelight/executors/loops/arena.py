@@ -52,22 +52,23 @@ class Arena:
     Large ones take gaps. With a list for each size, as small ones have, a step of a transformer takes 1.7 times what
     lives in it at once.
 
-    `nbytes` is what all of them need together.
+    `nbytes` is what all of them need together. `free` has the offsets of small ones by their bytes; limelight-native
+    takes from these lists and puts back as well (`write_calls`).
     """
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._free: dict[int, list[int]] = {}  # by the bytes of a buffer; those that are rounded alike share a list
+        self.free: dict[int, list[int]] = {}  # by the bytes of a buffer; those that are rounded alike share a list
         self._gaps = Gaps()
 
     def take(self, nbytes: int) -> int:
         """The offset of a new buffer."""
         if nbytes >= LARGE:
             return self._take_large(nbytes)
-        free = self._free.get(nbytes)
+        free = self.free.get(nbytes)
         if free is None:
             size = rounded(nbytes)
-            free = self._free[nbytes] = self._free.setdefault(size, [])
+            free = self.free[nbytes] = self.free.setdefault(size, [])
         if free:
             return free.pop()
         offset = self.nbytes
@@ -79,7 +80,7 @@ class Arena:
         if nbytes >= LARGE:
             self._gaps.give_back(nbytes, offset)
         else:
-            self._free[nbytes].append(offset)
+            self.free[nbytes].append(offset)
 
     def _take_large(self, nbytes: int) -> int:
         offset = self._gaps.take(nbytes)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from limelight.core.shapes import is_static
 from limelight.core.spec import VariableSpec
+from limelight.executors.loops import templates
 from limelight.executors.loops.instructions import NotLowered, check_dtype
 from limelight.executors.loops.layout import Buffer
 from limelight.executors.loops.traced_array import TracedArray
@@ -74,7 +75,7 @@ class Assignments:
         check_dtype(spec.dtype)
         update = _UPDATES.get(node.op.name)
         if update is not None:
-            new: TracedArray = update(array(self._now.get(variable, variable)), array(node.inputs[1]))
+            new = _updated(update, array(self._now.get(variable, variable)), array(node.inputs[1]))
         else:
             new = array(node.inputs[1])
         if new.shape != spec.shape or new.dtype != spec.dtype:
@@ -99,3 +100,13 @@ class Assignments:
         self.list.append((variable, value, exchanges))
         self._now[variable] = value
         self.nodes.add(node)
+
+
+def _updated(update: Callable[[Any, Any], Any], old: TracedArray, value: TracedArray) -> TracedArray:
+    to, operands, start = old.to, (old.view, value.view), len(old.to.list)
+    results = templates.written(update, operands, to.list)
+    if results is not None:
+        return TracedArray(results[0], to)
+    new: TracedArray = update(old, value)
+    templates.keep_as(update, operands, to.list[start:], (new.view,))
+    return new

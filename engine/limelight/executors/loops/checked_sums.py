@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.executors.loops import templates
 from limelight.executors.loops.instructions import Instructions
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.optimise.guarded_sum import GuardedSum
@@ -19,12 +20,17 @@ from limelight.optimise.guarded_sum import GuardedSum
 def checked_total(guard: GuardedSum, operands: Sequence[TracedArray], to: Instructions) -> TracedArray:
     """The total, which is the first operand, behind the guard."""
     total, *others = operands
+    checked = others[: guard.n_checked]
+    what, views, start = (guard.bounds, guard.limit), tuple([x.view for x in checked]), len(to.list)
+    if templates.written(what, views, to.list) is not None:
+        return total
     norms = []
-    for x in others[: guard.n_checked]:
+    for x in checked:
         flat = x.reshape(-1)
         norms.append(np.sqrt(flat.dot(flat).astype(np.float64)))
     bound = _sum(guard.bounds, norms, guard.limit)
     to.guard(np.less(bound, guard.limit).view)
+    templates.keep_as(what, views, to.list[start:], ())
     return total
 
 

@@ -38,8 +38,8 @@ def take_along_axis(x: View, places: View, axis: int, to: Instructions) -> View:
     _check_order_of(places)
     places = _as_places(places, to)
     out = new_array(shape, x.dtype)
-    own = layout.broadcast_strides(x._replace(shape=_with_one(x.shape, axis)), around)
-    theirs = layout.broadcast_strides(places, shape)
+    own = layout.broadcast_strides(_with_one(x.shape, axis), x.strides, around)
+    theirs = layout.broadcast_strides(places.shape, places.strides, shape)
     others = [i for i in range(len(shape)) if i != axis]
     sizes, steps = layout.collapsed(
         tuple([shape[i] for i in others]),

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 import numpy as np
 
 from limelight.executors.loops import layout, native_loops
-from limelight.executors.loops.layout import Buffer, Sizes, View
+from limelight.executors.loops.layout import Buffer, GivenBuffer, Sizes, View
 
 _LARGEST_TYPE: Final = 16  # of NumPy's numbers: those above are objects, texts, dates, and types of other libraries
 _HALF: Final = 23
@@ -157,7 +157,7 @@ class Instructions:
         check_dtype(array.dtype)
         if not array.size:
             raise NotLowered("it has no elements")
-        return View(Buffer(array.nbytes, array=array), 0, array.shape, array.strides, array.dtype)
+        return View(GivenBuffer(array.nbytes, array=array), 0, array.shape, array.strides, array.dtype)
 
     def elementwise(
         self, ufunc: np.ufunc, operands: Sequence[View], loop_dtypes: tuple[np.dtype[Any], ...], out: View | None
@@ -193,41 +193,20 @@ class Instructions:
     def copy(self, x: View, to: View) -> None:
         """Writes the elements of `x` to a view, whose shape they are broadcast to."""
         x = _low_bytes(x, to.dtype)
-        there = x._replace(shape=to.shape, strides=layout.broadcast_strides(x, to.shape))
+        there = x._replace(shape=to.shape, strides=layout.broadcast_strides(x.shape, x.strides, to.shape))
         self._over_elements(_copy_loop(x.dtype, to.dtype), (there,), to.dtype, to)
 
     def _over_elements(
         self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool = True
     ) -> View:
-        shape = operands[0].shape
-        if out is None and operands[0].size > 1 and all(x.shape == shape and x.is_contiguous for x in operands):
-            out = new_array(shape, dtype)  # the most frequent case, in a third of the time
-            steps = (*[x.dtype.itemsize for x in operands], dtype.itemsize)
-            self.list.append(Instruction(loop, (*operands, out), (out.size,), steps, ()))
-            return out
-        return self._over_axes(loop, operands, dtype, out, exact)
-
-    def _over_axes(
-        self, loop: Any, operands: Sequence[View], dtype: np.dtype[Any], out: View | None, exact: bool
-    ) -> View:
-        shape = layout.broadcast_shape(*[x.shape for x in operands])
-        if len(shape) > MOST_AXES:
-            raise NotLowered("it has too many axes")
-        strides = [x.strides if x.shape == shape else layout.broadcast_strides(x, shape) for x in operands]
-        order = tuple(range(len(shape)))
-        if not all(x.is_contiguous for x in operands):
-            if any(stride < 0 for own in strides for stride in own):
-                raise NotLowered("an operand runs backwards")
-            order = layout.iteration_order(strides, len(shape))
+        if out is not None:
+            _check_out(out, operands, layout.broadcast_shape(*[x.shape for x in operands]), dtype)
+        operand_layouts = tuple([(x.shape, x.strides, x.dtype.itemsize) for x in operands])
+        walk = _walk(operand_layouts, None if out is None else out.strides, dtype.itemsize, exact)
         if out is None:
-            out = new_array(shape, dtype, order)
-        else:
-            _check_out(out, operands, shape, dtype)
-        sizes, steps = layout.collapsed(shape, order, [*strides, out.strides], dtype.itemsize)
-        if exact:
-            _put_longest_last(sizes, steps)
-        axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
-        self.list.append(Instruction(loop, (*operands, out), (sizes[-1],), tuple(steps[-1]), tuple(axes)))
+            check_dtype(dtype)
+            out = View(Buffer(walk.nbytes), 0, walk.shape, walk.strides, dtype)
+        self.list.append(Instruction(loop, (*operands, out), walk.dims, walk.steps, walk.axes))
         return out
 
     def reduction(self, ufunc: np.ufunc, x: View, axis: Any, keepdims: bool, initial: Any) -> View:
@@ -339,6 +318,48 @@ class Instructions:
         self.list.append(Guard(condition))
 
 
+class _Walk(NamedTuple):
+    """How an elementwise loop goes through memory: the result's shape, strides and bytes; dims, steps and axes."""
+
+    shape: Sizes
+    strides: Sizes
+    nbytes: int
+    dims: Sizes
+    steps: Sizes
+    axes: Sizes
+
+
+@functools.lru_cache(maxsize=4096)
+def _walk(operands: tuple[tuple[Sizes, Sizes, int], ...], out: Sizes | None, itemsize: int, exact: bool) -> _Walk:
+    """The walk over operands, each given by shape, strides and bytes of an element.
+
+    Args:
+        operands: the operands.
+        out: the strides of the result, where it is there.
+        itemsize: the bytes of its elements.
+        exact: whether its numbers are the same by any loop.
+    """
+    shape = layout.broadcast_shape(*[own for own, _, _ in operands])
+    if len(shape) > MOST_AXES:
+        raise NotLowered("it has too many axes")
+    strides = [steps if own == shape else layout.broadcast_strides(own, steps, shape) for own, steps, _ in operands]
+    order = tuple(range(len(shape)))
+    if not all(layout.is_contiguous(*one) for one in operands):
+        if any(stride < 0 for own in strides for stride in own):
+            raise NotLowered("an operand runs backwards")
+        order = layout.iteration_order(strides, len(shape))
+    if out is None:
+        out = layout.strides_in_order(shape, order, itemsize)
+    nbytes = itemsize * math.prod(shape)
+    if not nbytes:
+        raise NotLowered("it has no elements")
+    sizes, steps = layout.collapsed(shape, order, [*strides, out], itemsize)
+    if exact:
+        _put_longest_last(sizes, steps)
+    axes = [word for n, row in zip(sizes[:-1], steps[:-1], strict=True) for word in (n, *row)]
+    return _Walk(shape, out, nbytes, (sizes[-1],), tuple(steps[-1]), tuple(axes))
+
+
 def check_dtype(dtype: np.dtype[Any]) -> None:
     """Raises NotLowered for a dtype whose numbers are not NumPy's own, in this machine's byte order."""
     if (dtype.num > _LARGEST_TYPE and dtype.num != _HALF) or not dtype.isnative:
@@ -439,4 +460,4 @@ def _as_matrix(x: View, row: bool) -> View | None:
 
 
 def _stack_strides(x: View, stack: Sizes) -> Sizes:
-    return layout.broadcast_strides(x._replace(shape=x.shape[:-2], strides=x.strides[:-2]), stack)
+    return layout.broadcast_strides(x.shape[:-2], x.strides[:-2], stack)

@@ -19,34 +19,27 @@ Sizes: TypeAlias = tuple[int, ...]
 class Buffer:
     """Memory that instructions read and write.
 
+    They are made by the thousand: those of limelight-native's templates are, which sets both slots.
+
     Args:
         nbytes: how much of it.
-        value: the value of the graph that is in it, for inputs of the stretch.
-        array: the array that is in it, for constants.
-        row: what it is a part of, for a row of a loop: another part in each step.
     """
 
-    __slots__ = ("__dict__", "nbytes")
+    __slots__ = ("nbytes", "same")
 
     value: Any = None
     array: Any = None
     row: Row | None = None
-    same: Buffer | None = None
-    """The buffer that it turned out to be a part of: see `root`."""
 
-    def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
+    def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        if value is not None:  # most buffers have none of these, and are made by the thousand
-            self.value = value
-        if array is not None:
-            self.array = array
-        if row is not None:
-            self.row = row
+        self.same: Buffer | None = None
+        """The buffer that it turned out to be a part of: see `root`."""
 
     @property
     def is_made(self) -> bool:
         """Whether instructions write it."""
-        return self.value is None and self.array is None and self.row is None
+        return type(self) is Buffer
 
     @property
     def root(self) -> Buffer:
@@ -55,6 +48,25 @@ class Buffer:
         while buffer.same is not None:
             buffer = buffer.same
         return buffer
+
+
+class GivenBuffer(Buffer):
+    """Memory in which something is.
+
+    Args:
+        nbytes: how much of it.
+        value: the value of the graph that is in it, for inputs of the stretch.
+        array: the array that is in it, for constants.
+        row: what it is a part of, for a row of a loop: another part in each step.
+    """
+
+    __slots__ = ("array", "row", "value")
+
+    def __init__(self, nbytes: int, value: Any = None, array: Any = None, row: Row | None = None) -> None:
+        super().__init__(nbytes)
+        self.value = value
+        self.array = array
+        self.row = row
 
 
 class View(NamedTuple):
@@ -120,11 +132,10 @@ def broadcast_shape(*shapes: Sizes) -> Sizes:
     return np.broadcast_shapes(*shapes)
 
 
-def broadcast_strides(view: View, shape: Sizes) -> Sizes:
-    """The strides with which a view runs through a larger shape: 0 where it has one element for all."""
-    lead = len(shape) - len(view.shape)
-    own = [0 if n == 1 else stride for n, stride in zip(view.shape, view.strides, strict=True)]
-    return (0,) * lead + tuple(own)
+def broadcast_strides(shape: Sizes, strides: Sizes, to: Sizes) -> Sizes:
+    """The strides with which an array runs through a larger shape: 0 where it has one element for all."""
+    own = [0 if n == 1 else stride for n, stride in zip(shape, strides, strict=True)]
+    return (0,) * (len(to) - len(shape)) + tuple(own)
 
 
 def iteration_order(strides: Sequence[Sizes], rank: int) -> tuple[int, ...]:
@@ -251,4 +262,4 @@ def row_of(view: View, reverse: bool) -> View:
     extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     last = (view.shape[0] - 1) * stride
     row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
-    return View(Buffer(extent, row=row), 0, shape, strides, view.dtype)
+    return View(GivenBuffer(extent, row=row), 0, shape, strides, view.dtype)

@@ -16,7 +16,7 @@ import numpy as np
 from limelight.core.index_expression import native
 from limelight.core.spec import TensorSpec
 from limelight.executors.loops.instructions import Instructions, NotLowered, check_dtype
-from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous, row_of
+from limelight.executors.loops.layout import Buffer, GivenBuffer, Sizes, View, contiguous, row_of
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Node
@@ -236,7 +236,7 @@ def _array(x: View) -> Any:
 def new_input(shape: Any, dtype: Any) -> View:
     """A view of an array in C order that a table takes."""
     nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    return View(Buffer(nbytes, value=shape), 0, shape, contiguous(shape, dtype.itemsize), dtype)
+    return View(GivenBuffer(nbytes, value=shape), 0, shape, contiguous(shape, dtype.itemsize), dtype)
 
 
 # Nodes

@@ -45,11 +45,17 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 
 
 def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
-    with collector_paused():  # nothing that is made here is garbage
-        placed = place(graph, devices, deliver, build)
-        whole = with_stateful_loops(with_open_loops(placed.graph))
-        stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
-        run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
+    with (
+        collector_paused()
+    ):  # nothing that is made here is garbage, and what the tables are made from goes before it ends
+        return _made(graph, devices, deliver)
+
+
+def _made(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
+    placed = place(graph, devices, deliver, build)
+    whole = with_stateful_loops(with_open_loops(placed.graph))
+    stretched = in_stretches(whole, lambda stretch: _Otherwise(stretch.part, whole))
+    run: Any = plan.assembled(stretched.graph, placed.outputs, placed.graph)
     inside = [
         f"# {table.op}: {', '.join([node.op.name for node in s.nodes])}\n" for table, s in stretched.stretches.items()
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -57,26 +57,12 @@ def _way(op: Op) -> str:
     return "control" if op.higher_order else "power" if op.name == "pow" else "kernel"
 
 
-def lowered_as_before(node: Node, operands: Sequence[View], to: Instructions) -> list[View] | None:
-    """`lowered` for a node whose pattern is known, in a tenth of the time; None for others."""
-    if node.device is not None and node.device is not CPU0:
-        return None
-    template = templates.known(node, templates.pattern(node, operands))
-    return None if template is None else template.applied(operands, to)
-
-
 def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lowering) -> list[View]:
-    """Appends the instructions of a node; returns its results.
+    """Appends the instructions of a node whose pattern is not known (`templates`); returns its results.
 
     Raises:
         NotLowered: a table cannot do it, or not as the plan does. Instructions may have been appended.
     """
-    pattern = templates.pattern(node, operands)
-    template = templates.known(node, pattern)
-    return _lowered_anew(node, operands, pattern, to, calls) if template is None else template.applied(operands, to)
-
-
-def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instructions, calls: Lowering) -> list[View]:
     op = node.op
     way = calls.kind_of(op)[1]
     arrays: list[Any] = [TracedArray(x, to) if type(x) is View else x for x in operands]
@@ -98,8 +84,8 @@ def _lowered_anew(node: Node, operands: Sequence[View], pattern: Any, to: Instru
         assert isinstance(spec, TensorSpec)
         if view.shape != spec.shape or view.dtype != spec.dtype:
             raise NotLowered("its kernel returns another type than its rule says")
-    if way == "kernel" and to.looked_at == looked_at and pattern is not None:
-        templates.keep(pattern, node, operands, to.list[start:], results)
+    if way == "kernel" and to.looked_at == looked_at:
+        templates.keep(node, operands, to.list[start:], results)
     return results
 
 
@@ -124,25 +110,28 @@ def lowered_function(function: Any, arguments: Sequence[Any], to: Instructions, 
         raise NotLowered("the functions that it calls are too long")
     given = [x.view if type(x) is TracedArray else x for x in arguments]
     views: dict[Value, Any] = dict(zip(graph.inputs, given, strict=True))
-    for node in graph.nodes:
-        if node.op is constant_op:
-            views[node.outputs[0]] = to.constant(constant(node))
-            continue
-        operands = [views[x] for x in node.inputs]
-        if node.op.effect is not None and not node.op.higher_order:
-            results: Any = [_with_effect(node, operands, to)]
-        else:
-            results = lowered_as_before(node, operands, to)
-        if results is None:
-            reason = never(node, views, calls)
-            if reason:
-                raise NotLowered(f"it calls `{node.op}`: {reason}")
-            try:
-                results = lowered(node, operands, to, calls)
-            except NotLowered as refusal:
-                raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
-        views.update(zip(node.outputs, results, strict=True))
+    done = 0
+    while (done := templates.take_known(graph.nodes, done, views, to.list, [])) < len(graph.nodes):
+        node = graph.nodes[done]
+        views.update(zip(node.outputs, _lowered_inside(node, views, to, calls), strict=True))
+        done += 1
     return [TracedArray(views[value], to) for value in graph.outputs]
+
+
+def _lowered_inside(node: Node, views: Mapping[Value, Any], to: Instructions, calls: Lowering) -> Sequence[View]:
+    """Appends the instructions of a node of a called function; returns its results."""
+    if node.op is constant_op:
+        return [to.constant(constant(node))]
+    operands = [views[x] for x in node.inputs]
+    if node.op.effect is not None and not node.op.higher_order:
+        return [_with_effect(node, operands, to)]
+    reason = never(node, views, calls)
+    if reason:
+        raise NotLowered(f"it calls `{node.op}`: {reason}")
+    try:
+        return lowered(node, operands, to, calls)
+    except NotLowered as refusal:
+        raise NotLowered(f"it calls `{node.op}`: {refusal}") from None
 
 
 def _with_effect(node: Node, operands: Sequence[Any], to: Instructions) -> View:

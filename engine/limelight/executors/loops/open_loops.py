@@ -18,7 +18,7 @@ from limelight.core.op import Effect, Op
 from limelight.core.spec import Spec, TensorSpec
 from limelight.executors.loops.control_flow import carry_on, holding, initial_places, leave, moving_rows, stacked
 from limelight.executors.loops.instructions import Instructions, NotLowered, Repetition
-from limelight.executors.loops.layout import Buffer, View, row_of
+from limelight.executors.loops.layout import GivenBuffer, View, row_of
 from limelight.executors.loops.loop_state import Cell, new_input, repeated
 from limelight.executors.loops.lowering import Lowering, lowered_function, unfit
 from limelight.executors.loops.program import table
@@ -312,7 +312,7 @@ def input_for(spec: Spec, rows: int | None, strides: Any = None) -> View:
     if min(strides) < 0:
         raise NotLowered("an operand runs backwards")
     extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    return view._replace(buffer=Buffer(extent, value=shape), strides=strides)
+    return view._replace(buffer=GivenBuffer(extent, value=shape), strides=strides)
 
 
 def part(x: Any, done: int, most: int, room: int, reverse: bool) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from limelight.executors.loops import native_loops
 from limelight.executors.loops.arena import LARGE, Arena
 from limelight.executors.loops.blocks import BLOCK, SMALLEST, Run, in_runs
 from limelight.executors.loops.control_marks import Label, Mark, in_order
 from limelight.executors.loops.in_place import made_in_results, replaceable
 from limelight.executors.loops.instructions import AnyInstruction, Instruction
 from limelight.executors.loops.layout import Buffer, Sizes, View
+from limelight.executors.loops.native_records import native
 from limelight.executors.loops.spare_results import SpareResults
 
 _ROWS_IN: Final = ("begin", "again")
@@ -54,10 +54,7 @@ def table(
     """
     order = in_order(instructions)
     items = in_runs(order, [x.buffer for x in results])
-    last: dict[Buffer, int] = {}
-    for i, item in enumerate(items):
-        for x in item[1] if type(item) is Instruction else item.operands:
-            last[x[0]] = i
+    last: dict[Buffer, int] = native().last_uses(items)
     constants = [buffer for buffer in last if buffer.array is not None]
     places = [*[None if x is None else x.buffer for x in inputs], *constants, *[x.buffer for x in results]]
     marks = [item for item in items if type(item) is Mark]
@@ -65,7 +62,7 @@ def table(
     where: Where = {buffer: (i, 0) for i, buffer in enumerate([*places, None, *rows]) if buffer is not None}
     arena = Arena()
     written = _Writer(where, arena, len(places), items).written(last, [x.buffer for x in results])
-    return native_loops.native().Table(
+    return native().Table(
         tuple([None if x is None else _spec(x) for x in inputs]),
         tuple([buffer.array for buffer in constants]),
         tuple([_spec(view) for view in results]),
@@ -126,36 +123,34 @@ class _Writer:
             inside = made_in_results(items, last, results)
             where.update({buffer: where[result] for buffer, result in inside.items()})
             self._spare = SpareResults(items, [*results, *inside], where)
-        ending: dict[int, list[Buffer]] = {}
-        for buffer, i in last.items():
-            if buffer not in where:
-                ending.setdefault(i, []).append(buffer)
+        ending: list[list[Buffer] | None] = native().endings(last, where, len(items))
         tuples: list[tuple[Any, ...]] = []
-        new, give_back = self._new, self._give_back
-        for i, item in enumerate(items):
-            words: list[int] = []
-            if type(item) is Instruction:  # nearly always, and then as little as can be is done
-                loop, operands, dims, steps, axes = item
-                if dims[0] >= SMALLEST:
-                    self._take_over((item,), ending.get(i, []))
-                for x in operands:
-                    place, offset = where.get(x[0]) or new(x[0])
-                    words += (place, offset + x[1])
-                tuples.append((loop, tuple(words), dims, steps, axes))
-            else:
-                if type(item) is Run:
-                    self._take_over(item.members, ending.get(i, []))
-                tuples += self._other(item)
-            if i in ending:
-                for buffer in ending[i]:
-                    give_back(buffer)
+        done = 0
+        while (done := self._write_calls(done, ending, tuples)) < len(items):
+            dying = ending[done] or []
+            tuples += self._written(items[done], dying)
+            for buffer in dying:
+                self._give_back(buffer)
+            done += 1
         return tuples
 
-    def _other(self, item: Mark | Run) -> list[tuple[Any, ...]]:
+    def _write_calls(self, start: int, ending: list[list[Buffer] | None], tuples: list[tuple[Any, ...]]) -> int:
+        """Writes items from `start` on, nearly all of a table, up to one for `_written`; returns its number."""
+        arena = self._arena
+        given = (self._items, start, self._where, ending, arena.free, self._place, LARGE, SMALLEST)
+        stop: int = native().write_calls(*given, self._new, self._give_back, tuples)
+        return stop
+
+    def _written(self, item: Item, dying: list[Buffer]) -> list[tuple[Any, ...]]:
+        """An item over many elements, or that is no instruction; what it may overwrite is taken from `dying`."""
+        if type(item) is not Mark:
+            self._take_over(item.members if type(item) is Run else (item,), dying)
         words: list[int] = []
         for x in item.operands:
             at = self._where.get(x[0]) or self._new(x[0])
             words += (at[0], at[1] + x[1])
+        if type(item) is Instruction:
+            return [(item.loop, tuple(words), item.dims, item.steps, item.axes)]
         if type(item) is Run:
             return [self._run(item)]
         assert type(item) is Mark

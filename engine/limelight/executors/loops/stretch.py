@@ -20,9 +20,10 @@ from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
 from limelight.executors.loops.cost_model import is_no_slower
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
-from limelight.executors.loops.layout import Buffer, Sizes, View, contiguous
-from limelight.executors.loops.lowering import Lowering, constant, lowered, lowered_as_before, never
+from limelight.executors.loops.layout import Buffer, GivenBuffer, Sizes, View, contiguous
+from limelight.executors.loops.lowering import Lowering, constant, lowered, never, unfit
 from limelight.executors.loops.program import Write, table
+from limelight.executors.loops.templates import take_known
 from limelight.executors.loops.traced_array import TracedArray
 from limelight.graph.effects import WRITES
 from limelight.graph.ir import Graph, Node, Value
@@ -57,37 +58,32 @@ class Stretch:
 
     def offer(self, node: Node) -> str:
         """Takes the node; else says why not."""
-        if self.offer_known(node):
+        if self.take_known((node,), 0):
             return ""
         start = len(self._instructions.list)
         taken = self._lowered(node)
         if isinstance(taken, str):
             del self._instructions.list[start:]
             return taken
-        self._take(node, taken)
-        return ""
-
-    def offer_known(self, node: Node) -> bool:
-        """Takes the node if its pattern is known, and all its operands are; else leaves everything as it is."""
-        views = self.views
-        try:
-            operands = list(map(views.__getitem__, node.inputs))
-        except KeyError:  # from outside
-            return False
-        results = lowered_as_before(node, operands, self._instructions)
-        if results is None:
-            return False
-        self._take(node, results)
-        return True
-
-    def _take(self, node: Node, results: Sequence[View]) -> None:
-        views = self.views
-        if len(results) == 1:  # nearly always
-            views[node.outputs[0]] = results[0]
-        else:
-            views.update(zip(node.outputs, results, strict=True))
+        self.views.update(zip(node.outputs, taken, strict=True))
         self._ends.append(len(self._instructions.list))
         self.nodes.append(node)
+        return ""
+
+    def take_known(self, nodes: Sequence[Node], start: int) -> int:
+        """Takes nodes from `start` on, up to the first one whose pattern is not known; returns its number."""
+        stop = take_known(nodes, start, self.views, self._instructions.list, self._ends, self._known_view)
+        self.nodes += nodes[start:stop]
+        return stop
+
+    def _known_view(self, value: Value) -> View | None:
+        """What stands for a value from outside; None where a table cannot have it."""
+        if unfit(value.spec):
+            return None
+        try:
+            return self._view(value)
+        except Exception:  # noqa: BLE001  # of a literal: `_lowered` says so
+            return None
 
     def _lowered(self, node: Node) -> list[View] | str:
         """The results of a node whose instructions have been appended; or why a table cannot have it."""
@@ -122,7 +118,7 @@ class Stretch:
                 shape: Any = spec.shape
                 strides = self._layouts.get(value) or contiguous(shape, spec.dtype.itemsize)
                 extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-                view = View(Buffer(extent, value=value), 0, shape, strides, spec.dtype)
+                view = View(GivenBuffer(extent, value=value), 0, shape, strides, spec.dtype)
             self.views[value] = view
         return view
 

@@ -50,11 +50,14 @@ def in_stretches(graph: Graph, otherwise: Otherwise) -> Stretched:
     if _is_one_call(graph):
         return Stretched(graph, {}, {})
     writer = _Writer(graph, otherwise)
-    for node in graph.nodes:
+    done = 0
+    while (done := writer.take_known(done)) < len(graph.nodes):
+        node = graph.nodes[done]
         if node.op is constant_op:
             writer.before(node)
         else:
             writer.take(node)
+        done += 1
     writer.close()
     new = writer.rewriter.finish() if writer.stretches else graph
     reasons = {writer.rewriter.rewired.get(node, node): why for node, why in writer.reasons.items()}
@@ -93,11 +96,18 @@ class _Writer:
         """Puts a node before the open stretch."""
         self.rewriter.keep(node)
 
+    def take_known(self, start: int) -> int:
+        """Puts nodes from `start` on into the open stretch, nearly all of a graph, up to one for `take`.
+
+        Returns its number.
+        """
+        nodes = self._graph.nodes
+        stop = start if self._behind else self._stretch.take_known(nodes, start)
+        self._inside.update(nodes[start:stop])
+        return stop
+
     def take(self, node: Node) -> None:
         """Puts a node where it can be, in the open stretch if possible."""
-        if not self._behind and self._stretch.offer_known(node):  # nearly always
-            self._inside.add(node)
-            return
         changes = (node.op.effect is not None or node.op.higher_order) and effects_of(node).changes
         if self._behind and (changes or self._needs(node, self._behind)):
             reason = Stretch(self._lowering, self._layouts).offer(node)

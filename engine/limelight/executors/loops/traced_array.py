@@ -129,7 +129,9 @@ class TracedArray(NDArrayOperatorsMixin):
         return parts, by_arrays
 
     def broadcast_to(self, shape: Sizes) -> TracedArray:
-        return self._new(self.view._replace(shape=shape, strides=broadcast_strides(self.view, shape)))
+        return self._new(
+            self.view._replace(shape=shape, strides=broadcast_strides(self.view.shape, self.view.strides, shape))
+        )
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Kernels write into arrays that they have just made."""

@@ -13,7 +13,7 @@ import limelight as ll
 from limelight.errors import LimelightError
 from limelight.executors.loops.gathers import picked, put, take, take_along_axis
 from limelight.executors.loops.instructions import Instructions, NotLowered
-from limelight.executors.loops.layout import Buffer, View, contiguous
+from limelight.executors.loops.layout import GivenBuffer, View, contiguous
 from limelight.executors.loops.native_loops import native
 from limelight.executors.loops.program import table
 
@@ -128,7 +128,7 @@ def made(write: Callable[[list[View], Instructions], View], *arrays: np.ndarray)
     """What a table of these instructions returns."""
     to = Instructions()
     views = [
-        View(Buffer(x.nbytes, value="given"), 0, x.shape, contiguous(x.shape, x.itemsize), x.dtype) for x in arrays
+        View(GivenBuffer(x.nbytes, value="given"), 0, x.shape, contiguous(x.shape, x.itemsize), x.dtype) for x in arrays
     ]
     result = write(views, to)
     return table(views, [result], to.list, lambda *_: ("refused",))(*arrays)[0]
@@ -172,8 +172,8 @@ def test_an_index_has_the_order_of_memory_that_numpy_gives_it(marks: str, shape:
 
 @pytest.mark.parametrize("marks", [".ii", "i.i"])
 def test_other_indexes_are_refused(marks: str) -> None:
-    x = View(Buffer(X.nbytes, value="given"), 0, X.shape, X.strides, X.dtype)
-    place = View(Buffer(8, value="given"), 0, (1,), (8,), np.dtype("i8"))
+    x = View(GivenBuffer(X.nbytes, value="given"), 0, X.shape, X.strides, X.dtype)
+    place = View(GivenBuffer(8, value="given"), 0, (1,), (8,), np.dtype("i8"))
     with pytest.raises(NotLowered, match="indexed by arrays"):
         picked(x, [place if mark == "i" else ALL for mark in marks], Instructions())
 
