@@ -75,7 +75,7 @@ MEASURE = """view => {
     note("frame", frame, ratio(outline.stroke, around), 3);
     note("title", title, ratio(getComputedStyle(title).fill, [...around, outline.fill]), 4.5);
   }
-  for (const edge of view.querySelectorAll(".ll-edge path")) {
+  for (const edge of view.querySelectorAll(".ll-edge")) {
     note("edge", edge, ratio(getComputedStyle(edge).stroke, behind(view.querySelector(".ll-canvas"))), 3);
   }
   return [count, poor];

@@ -48,21 +48,24 @@ export function replaceKeepingFocus(parent, ...children) {
  * @param {T} element @param {Properties} properties @param {Child[]} children @returns {T}
  */
 function fill(element, properties, children) {
-  for (const [key, value] of Object.entries(properties)) {
-    if (key.startsWith("aria-") && typeof value === "boolean") element.setAttribute(key, String(value));
-    else if (value === null || value === undefined || value === false) continue;
-    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (key === "dataset") Object.assign(element.dataset, value);
-    else if (key === "style") for (const [name, text] of Object.entries(value)) element.style.setProperty(name, String(text));
-    else element.setAttribute(key, value === true ? "" : String(value));
+  for (const key in properties) {
+    const value = properties[key];
+    if (value === null || value === undefined || value === false) {
+      if (value === false && key.startsWith("aria-")) element.setAttribute(key, "false");
+    } else if (typeof value === "function") element.addEventListener(key.slice(2), value); // onclick ...
+    else if (key === "dataset") for (const name in value) element.setAttribute(`data-${hyphened(name)}`, value[name]);
+    else if (key === "style") for (const name in value) element.style.setProperty(name, value[name]);
+    else element.setAttribute(key, value === true && !key.startsWith("aria-") ? "" : value);
   }
   for (const child of children) {
-    if (child !== null && child !== undefined && child !== false) {
-      element.append(child instanceof Node ? child : String(child));
-    }
+    if (child instanceof Node) element.appendChild(child);
+    else if (child !== null && child !== undefined && child !== false) element.appendChild(document.createTextNode(String(child)));
   }
   return element;
 }
+
+/** "llLine" as "ll-line". @param {string} name */
+const hyphened = (name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /**
  * An id that no other view on the page has, though each view has a copy of this module: arrow heads that refer to those of

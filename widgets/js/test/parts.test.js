@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
 
-import { bytes, counted, lineText, seconds, shortened } from "../src/format.js";
+import { bytes, counted, lineText, number, seconds, shortened } from "../src/format.js";
 import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
@@ -52,6 +52,7 @@ test("numbers as people read them", () => {
   assert.deepEqual([40, 31_360, 1e6, 999_600, null].map(bytes), ["40 B", "31.4 kB", "1 MB", "1 MB", "–"]);
   assert.deepEqual([0.0381, 4.2e-6, 12, undefined].map(seconds), ["38.1 ms", "4.2 µs", "12 s", "–"]);
   assert.deepEqual([counted(1, "entry", "entries"), counted(1200, "entry", "entries")], ["1 entry", "1,200 entries"]);
+  assert.deepEqual([0, 999, 1000, 12345, 999999, 1234567, -1234, -123].map(number), ["0", "999", "1,000", "12,345", "999,999", "1,234,567", "-1,234", "-123"]);
   assert.equal(shortened("a long name", 7), "a long…");
   assert.equal(lineText(["In[3]", 4, "x"]), "In[3]:4");
 });

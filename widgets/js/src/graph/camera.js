@@ -62,11 +62,13 @@ export class Camera {
     this.x = 0;
     this.y = 0;
     this.scale = 1;
+    this.size = { width: 0, height: 0 };
     this.dragged = false;
     this.touched = false; // by the reader
     this.large = false; // whether the picture takes too long to be drawn anew for every step of a movement
     this.drawn = { x: 0, y: 0, scale: 1 }; // how it was drawn last; until it is again, what is painted is moved as a whole
     this.resting = 0;
+    /** @type {(moving: boolean) => void} told of each movement, and whether it goes on */
     this.onMove = () => {};
     /** @type {() => Room} what of the room nothing covers */
     this.free = () => ({ width: svg.clientWidth, height: svg.clientHeight });
@@ -79,7 +81,7 @@ export class Camera {
     this.drawn = { x: this.x, y: this.y, scale: this.scale };
     this.layer.classList.remove("ll-sliding", "ll-zooming");
     this.layer.style.transform = "";
-    this.onMove();
+    this.onMove(false);
     this.stage.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.scale})`);
   }
 
@@ -89,7 +91,7 @@ export class Camera {
     const by = this.scale / scale;
     this.layer.classList.add("ll-sliding", ...(by === 1 ? [] : ["ll-zooming"]));
     this.layer.style.transform = `translate(${this.x - by * x}px,${this.y - by * y}px) scale(${by})`;
-    this.onMove();
+    this.onMove(true);
   }
 
   /** A step of a movement: a large picture is drawn anew when the movement rests. */
@@ -167,7 +169,19 @@ export class Camera {
   }
 
   view() {
+    this.measure();
     return this.free();
+  }
+
+  /** Takes note of how large the view is: to ask at each movement would have the page lay itself out. */
+  measure() {
+    this.size = { width: this.svg.clientWidth, height: this.svg.clientHeight };
+  }
+
+  /** The part of the picture that is in sight, of no size where it has no place on the page. @returns {Rectangle} */
+  sight() {
+    const { x, y, scale, size } = this;
+    return { x: -x / scale, y: -y / scale, width: size.width / scale, height: size.height / scale };
   }
 
   /** Moves so that a place which was at `before` does not move on the screen. @param {Rectangle} before @param {Rectangle} now */

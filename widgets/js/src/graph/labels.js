@@ -39,29 +39,58 @@ export function level(scale) {
   return scale >= LEAST / 11 ? 0 : Math.round(Math.log2(scale) * STEPS) / STEPS;
 }
 
+/**
+ * @typedef {object} Label a text of the picture, the room it has, and what is written now
+ * @property {SVGElement} element @property {number} size @property {string} full @property {string} [short]
+ * @property {number} width @property {number} height @property {string} [said] @property {number} [type]
+ */
+
 /** Thins the labels of a picture out as it gets smaller. */
 export class Labels {
   /** @param {Element} stage */
   constructor(stage) {
     this.stage = stage;
     this.level = 0;
+    /** @type {Label[]} */
+    this.all = [];
   }
 
-  /** @param {number} scale @param {boolean} [anew] whether other labels are there now */
-  draw(scale, anew = false) {
+  /** Forgets the labels of the last picture. */
+  forget() {
+    this.all = [];
+  }
+
+  /** Takes a label in, before it is on the page: text takes most of the time there. @param {Label} label */
+  add(label) {
+    this.all.push(label);
+    this.write(label);
+    return label.element;
+  }
+
+  /** @param {number} scale */
+  draw(scale) {
     const next = level(scale);
-    if (next === this.level && !(anew && next)) return;
+    if (next === this.level) return;
     this.level = next;
-    const at = next === 0 ? 1 : 2 ** next;
-    this.stage.classList.toggle("ll-far", at < 0.45);
-    this.stage.classList.toggle("ll-dense", at < 0.2);
-    for (const text of /** @type {Iterable<SVGElement>} */ (this.stage.querySelectorAll("text[data-width]"))) {
-      const { width = "0", height = "0", size = "12", full = text.textContent ?? "", short } = text.dataset;
-      const label = { size: Number(size), full, short, width: Number(width), height: Number(height) };
-      const { text: said, type } = written(label, at);
-      if (said !== text.textContent) text.textContent = said;
-      text.style.fontSize = type && type !== label.size ? `${type.toFixed(1)}px` : "";
-      text.style.display = type ? "" : "none";
+    this.stage.classList.toggle("ll-far", this.scale < 0.45);
+    this.stage.classList.toggle("ll-dense", this.scale < 0.2);
+    for (const label of this.all) this.write(label);
+  }
+
+  get scale() {
+    return this.level === 0 ? 1 : 2 ** this.level;
+  }
+
+  /** @param {Label} label */
+  write(label) {
+    const { element, size, full, said = full, type: before = size } = label;
+    const { text, type } = written(label, this.scale);
+    if (text !== said) element.textContent = text;
+    if (type !== before) {
+      if (type) element.style.fontSize = type === size ? "" : `${type.toFixed(1)}px`;
+      if (type) element.removeAttribute("display");
+      else element.setAttribute("display", "none");
     }
+    [label.said, label.type] = [text, type];
   }
 }

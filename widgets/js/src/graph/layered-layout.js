@@ -160,16 +160,16 @@ export class Drawing {
   }
 
   order() {
-    /** @type {number[]} */
-    const place = new Array(this.rank.length).fill(0);
+    const [place, wish] = [new Float64Array(this.rank.length), new Float64Array(this.rank.length)];
     for (const row of this.rows) row.forEach((cell, position) => (place[cell] = position));
+    const several = this.rows.filter((row) => row.length > 1);
     for (let sweep = 0; sweep < SWEEPS; sweep++) {
       const down = sweep % 2 === 0;
       const neighbours = down ? this.above : this.below;
-      for (const row of down ? this.rows : this.rows.toReversed()) {
-        const wish = new Map(row.map((cell) => [cell, mean(place, neighbours[cell], place[cell])]));
-        row.sort((a, b) => (wish.get(a) ?? 0) - (wish.get(b) ?? 0));
-        row.forEach((cell, position) => (place[cell] = position));
+      for (const row of down ? several : several.toReversed()) {
+        for (const cell of row) wish[cell] = mean(place, neighbours[cell], place[cell]);
+        row.sort((a, b) => wish[a] - wish[b]);
+        for (let position = 0; position < row.length; position++) place[row[position]] = position;
       }
     }
   }
@@ -193,6 +193,10 @@ export class Drawing {
 
   /** @param {number[]} row @param {number[]} wishes */
   setRow(row, wishes) {
+    if (row.length === 1) {
+      this.x[row[0]] = wishes[0];
+      return;
+    }
     let offset = 0;
     const offsets = row.map((cell, i) => {
       if (i) offset += (this.sizes[row[i - 1]][0] + this.sizes[cell][0]) / 2 + GAP;
@@ -200,15 +204,15 @@ export class Drawing {
     });
     /** @type {[number, number][]} */
     const blocks = [];
-    wishes.forEach((wish, i) => {
-      let [total, count] = [wish - offsets[i], 1];
+    for (let i = 0; i < row.length; i++) {
+      let [total, count] = [wishes[i] - offsets[i], 1];
       for (let last = blocks.at(-1); last && last[0] / last[1] > total / count; last = blocks.at(-1)) {
         blocks.pop();
         total += last[0];
         count += last[1];
       }
       blocks.push([total, count]);
-    });
+    }
     let start = 0;
     for (const [total, count] of blocks) {
       for (let i = start; i < start + count; i++) this.x[row[i]] = total / count + offsets[i];
@@ -305,7 +309,10 @@ export class Drawing {
   }
 }
 
-/** @param {number[]} values @param {number[]} cells @param {number} otherwise */
+/** @param {ArrayLike<number>} values @param {number[]} cells @param {number} otherwise */
 function mean(values, cells, otherwise) {
-  return cells.length ? cells.reduce((sum, cell) => sum + values[cell], 0) / cells.length : otherwise;
+  if (!cells.length) return otherwise;
+  let sum = 0;
+  for (const cell of cells) sum += values[cell];
+  return sum / cells.length;
 }

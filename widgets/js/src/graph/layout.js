@@ -1,5 +1,6 @@
 // Where the boxes go; remembered.
 
+import { turnOfThePage } from "../turns.js";
 import { draw } from "./nested-layout.js";
 
 /**
@@ -52,7 +53,9 @@ export class Layouts {
   async compute(picture, sizes, manner, signal) {
     if (picture.boxes.length > MOST_AT_ONCE) {
       try {
-        return await (await this.worker())({ ...picture, carried: undefined }, sizes, manner, signal);
+        const drawing = await (await this.worker())({ ...picture, carried: undefined }, sizes, manner, signal);
+        await turnOfThePage(); // to take the answer in was work enough
+        return drawing;
       } catch (error) {
         this.reason = String(error);
         if (signal.aborted) throw error;

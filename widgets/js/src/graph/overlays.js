@@ -86,15 +86,14 @@ function shareOf(value, most) {
   return most ? value / most : 0;
 }
 
-/** Draws the shares at the feet of the boxes. @param {SVGElement} stage @param {import("./nested-layout.js").Drawing} drawing @param {Map<string, Told>} shown */
-export function drawShares(stage, drawing, shown) {
-  for (const box of /** @type {NodeListOf<SVGElement>} */ (stage.querySelectorAll(".ll-box"))) {
-    const one = shown.get(box.dataset.box ?? "");
-    const place = drawing.boxes.get(box.dataset.box ?? "");
-    if (!one || !place) continue;
-    box.classList.toggle("ll-unmeasured", one.share === null && one.text === NOT_MEASURED);
-    if (one.share === null) continue;
-    const width = Math.max(one.share * (place.width - 6), one.share ? 1 : 0);
-    box.append(s("rect", { class: "ll-share", x: 3, y: place.height - BAR - 1, width, height: BAR, rx: 2, "aria-hidden": "true" }));
-  }
+/** The share of a box, at its foot; nothing where none was measured. @param {Told | undefined} one @param {import("./nested-layout.js").Rectangle} place */
+export function shareElement(one, { width, height }) {
+  if (!one || one.share === null) return null;
+  const long = Math.max(one.share * (width - 6), one.share ? 1 : 0);
+  return s("rect", { class: "ll-share", x: 3, y: height - BAR - 1, width: long, height: BAR, rx: 2, "aria-hidden": "true" });
+}
+
+/** Whether a box has a measure, but none was taken. @param {Told | undefined} one */
+export function isUnmeasured(one) {
+  return one?.share === null && one.text === NOT_MEASURED;
 }

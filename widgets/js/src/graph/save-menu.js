@@ -49,9 +49,10 @@ async function contentOf(view, state, ending) {
 
 /** With all labels that have room at the natural size. @param {GraphView} view @param {import("./box-text.js").GraphState} state */
 function pictureOf(view, state) {
-  view.labels?.draw(1, true);
+  view.labels?.draw(1);
+  view.shown?.whole();
   const svg = /** @type {SVGElement} */ (view.svg);
   const text = svgText(svg, view.drawing, `Graph of ${state.title}`, [view.variant, state.label, view.bar?.count.textContent].filter(Boolean).join(", "));
-  view.labels?.draw(view.camera?.scale ?? 1, true);
+  view.camera?.onMove(false);
   return text;
 }

@@ -4,6 +4,7 @@ import { s } from "../dom.js";
 import { bytes, shortened } from "../format.js";
 import { GLYPHS, KINDS } from "./box-text.js";
 import { saved } from "./lanes.js";
+import { isUnmeasured, shareElement } from "./overlays.js";
 
 /**
  * @typedef {import("./nested-layout.js").Drawing} Drawing
@@ -13,47 +14,76 @@ import { saved } from "./lanes.js";
  * @typedef {import("./visible-boxes.js").Frame} Frame
  * @typedef {import("./box-text.js").Words} Words
  *
+ * @typedef {import("./labels.js").Labels} Labels
+ * @typedef {{words: Map<string, Words>, overlaid: Map<string, import("./overlays.js").Told>}} Said what is told on the boxes
+ *
  * @typedef {object} Actions
  * @property {(name: string) => void} select chooses a box or the frame of a fusion group @property {(name: string) => void} toggle
  * @property {(box: Box) => string} where the line of code behind a box, "" if it is not known
  */
 
 /**
- * @param {Picture} picture @param {Drawing} drawing @param {Map<string, Words>} words @param {Actions} actions
- * @param {string} arrow the id of the marker that edges end in @param {() => Promise<void> | undefined} breathe
+ * The picture without what is in it, and how that is made.
+ * @param {Picture} picture @param {Drawing} drawing @param {Said} said @param {Actions} actions
+ * @param {Labels} labels @param {string} arrow the id of the marker that edges end in
  */
-export async function scene(picture, drawing, words, actions, arrow, breathe) {
-  const frames = outsideIn(picture.frames).flatMap((frame) => {
+export function scene(picture, drawing, said, actions, labels, arrow) {
+  const strips = (drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane));
+  const [outlines, edges, kept, titles, boxes] = [s("g"), s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }), s("g", { "aria-hidden": "true" }), s("g"), s("g")];
+  const element = s("g", {}, s("g", {}, ...strips), outlines, edges, kept, titles, boxes); // titles above the edges, which may cross them; boxes above what is kept
+  /** @type {import("./in-sight.js").Parts[]} those first that say most */
+  const parts = [
+    { group: boxes, parts: boxParts(picture, drawing, said, actions, labels) },
+    { group: outlines, parts: frameParts(picture, drawing, (frame, place) => frameOutline(frame, place)) },
+    { group: titles, parts: frameParts(picture, drawing, (frame, place) => frameTitle(frame, place, actions, labels)) },
+    { group: edges, parts: edgeParts(picture, drawing) },
+    { group: kept, parts: drawing.strips ? savedParts(picture, drawing, labels) : [] },
+  ];
+  return { element, parts };
+}
+
+/** @param {Picture} picture @param {Drawing} drawing @param {(frame: Frame, place: Rectangle) => SVGElement} make @returns {import("./in-sight.js").Part[]} */
+function frameParts({ frames }, drawing, make) {
+  return outsideIn(frames).flatMap((frame) => {
     const place = drawing.frames.get(frame.name);
-    return place ? [{ outline: frameOutline(frame, place), title: frameTitle(frame, place, actions) }] : [];
+    return place ? [{ place, make: () => make(frame, place) }] : [];
   });
+}
+
+/** @param {Picture} picture @param {Drawing} drawing @param {Labels} labels @returns {import("./in-sight.js").Part[]} */
+function savedParts(picture, drawing, labels) {
+  const place = (/** @type {string} */ name) => drawing.boxes.get(name) ?? drawing.frames.get(name);
+  return saved(picture).flatMap((one) => {
+    const [from, to] = [place(one.forward), place(one.backward)];
+    return from && to ? [{ place: around(from, to), make: () => savedElement(one, from, to, drawing, labels) }] : [];
+  });
+}
+
+/** @param {Picture} picture @param {Drawing} drawing @param {Said} said @param {Actions} actions @param {Labels} labels @returns {import("./in-sight.js").Part[]} */
+function boxParts({ boxes }, drawing, { words, overlaid }, actions, labels) {
+  return boxes.flatMap((box) => {
+    const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
+    return place && text ? [{ place, make: () => boxElement(box, text, overlaid.get(box.name), place, actions, labels) }] : [];
+  });
+}
+
+/** @param {Picture} picture @param {Drawing} drawing @returns {import("./in-sight.js").Part[]} */
+function edgeParts(picture, drawing) {
   const lane = laneNumbers(picture, drawing);
   const updates = new Set(picture.boxes.filter((box) => box.lane === "update").map(({ name }) => name));
-  const edges = [];
-  for (const [key, edge] of picture.edges) {
-    const path = drawing.edges.get(key);
-    const across = lane(edge.source) !== lane(edge.target) || (drawing.strips && updates.has(edge.target) && !updates.has(edge.source));
-    if (path) edges.push(edgeElement(path, edge, Boolean(across)));
-    const pause = breathe();
-    if (pause) await pause;
-  }
-  const boxes = [];
-  for (const box of picture.boxes) {
-    const [place, text] = [drawing.boxes.get(box.name), words.get(box.name)];
-    if (place && text) boxes.push(boxElement(box, text, place, actions));
-    const pause = breathe();
-    if (pause) await pause;
-  }
-  return s(
-    "g",
-    {},
-    s("g", {}, ...(drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane))),
-    s("g", {}, ...frames.map(({ outline }) => outline)),
-    s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }, ...edges),
-    s("g", { "aria-hidden": "true" }, ...(drawing.strips ? saved(picture) : []).flatMap((one) => savedElement(one, drawing))), // behind the boxes, which it may pass
-    s("g", {}, ...frames.map(({ title }) => title)), // above the edges, which may cross them
-    s("g", {}, ...boxes),
-  );
+  return [...picture.edges].flatMap(([key, edge]) => {
+    const { source, target } = edge;
+    const [path, from, to] = [drawing.edges.get(key), drawing.boxes.get(source), drawing.boxes.get(target)];
+    if (!path || !from || !to) return [];
+    const across = lane(source) !== lane(target) || (drawing.strips && updates.has(target) && !updates.has(source));
+    return [{ place: around(from, to), make: () => edgeElement(path, edge, Boolean(across)) }];
+  });
+}
+
+/** @param {Rectangle} a @param {Rectangle} b @returns {Rectangle} */
+function around(a, b) {
+  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)];
+  return { x, y, width: Math.max(a.x + a.width, b.x + b.width) - x, height: Math.max(a.y + a.height, b.y + b.height) - y };
 }
 
 /** In which strip a box lies; all in none where there are no lanes. @param {Picture} picture @param {Drawing} drawing */
@@ -80,11 +110,11 @@ function strip({ lane, named, x, y, width, height }, said) {
   return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
 }
 
-/** The dotted line from a box to its gradient, with what is kept for it. @param {import("./lanes.js").Saved} saved @param {Drawing} drawing */
-function savedElement({ forward, backward, bytes: kept }, drawing) {
-  const place = (/** @type {string} */ name) => drawing.boxes.get(name) ?? drawing.frames.get(name);
-  const [from, to] = [place(forward), place(backward)];
-  if (!from || !to) return [];
+/**
+ * The dotted line from a box to its gradient, with what is kept for it.
+ * @param {import("./lanes.js").Saved} saved @param {Rectangle} from @param {Rectangle} to @param {Drawing} drawing @param {Labels} labels
+ */
+function savedElement({ forward, backward, bytes: kept }, from, to, drawing, labels) {
   const down = to.y > from.y + from.height;
   const [x, y] = down ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
   const [toX, toY] = down ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
@@ -92,16 +122,14 @@ function savedElement({ forward, backward, bytes: kept }, drawing) {
   const [middleX, middleY] = [down ? (x + toX) / 2 : gapBefore(to, drawing) ?? (x + toX) / 2, (y + toY) / 2];
   const width = 6.7 * text.length + 6;
   const room = down ? toY - y >= 14 : toX - x >= width - 8;
-  return [
-    s(
-      "g",
-      { class: "ll-saved", dataset: { forward, backward } },
-      s("title", {}, `${text} kept for the backward pass`),
-      s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
-      room && s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
-      room && s("text", { x: middleX, y: middleY + 4, "text-anchor": "middle", dataset: { width: 0, size: 11 } }, text),
-    ),
-  ];
+  return s(
+    "g",
+    { class: "ll-saved", dataset: { forward, backward } },
+    s("title", {}, `${text} kept for the backward pass`),
+    s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
+    room && s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
+    room && label(labels, { x: middleX, y: middleY + 4, "text-anchor": "middle" }, { full: text, size: 11 }),
+  );
 }
 
 /** The middle of the gap before the lane that a place is in, where the lanes stand side by side. @param {Rectangle} place @param {Drawing} drawing */
@@ -124,53 +152,61 @@ function frameOutline({ name, fused }, { x, y, width, height }) {
   return s("g", { class: fused ? "ll-frame ll-fused" : "ll-frame", dataset: { frame: name } }, outline);
 }
 
-/** The frame's title: closes a group or a call, chooses a fusion group. @param {Frame} frame @param {Rectangle} place @param {Actions} actions */
-function frameTitle({ name, label, fused }, { x, y, width }, actions) {
-  const text = `${fused ? GLYPHS.fused : "⊟"} ${shortened(label, 48)}`;
+/** The frame's title: closes a group or a call, chooses a fusion group. @param {Frame} frame @param {Rectangle} place @param {Actions} actions @param {Labels} labels */
+function frameTitle({ name, label: said, fused }, { x, y, width }, actions, labels) {
+  const text = `${fused ? GLYPHS.fused : "⊟"} ${shortened(said, 48)}`;
   const short = `${text.split(" ", fused ? 3 : 2).join(" ")}`.replace(/:$/, ""); // "◉ fused 1"
   const act = fused ? () => actions.select(name) : () => actions.toggle(name);
   return s(
     "g",
-    { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? label : `Close ${label}`, onclick: act, dataset: { title: name } },
+    { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? said : `Close ${said}`, onclick: act, dataset: { title: name } },
     s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
-    s("text", { x: x + 9, y: y + 14, dataset: { width: width - 10, height: 60, size: 11, full: text, short } }, text),
-    s("title", {}, fused ? label : `Close ${label}`),
+    label(labels, { x: x + 9, y: y + 14 }, { width: width - 10, height: 60, size: 11, full: text, short }),
+    s("title", {}, fused ? said : `Close ${said}`),
   );
 }
 
 /** @param {string} path @param {import("./visible-boxes.js").Edge} edge @param {boolean} across whether it leads into another lane */
 function edgeElement(path, { source, target, count, again, bytes: carried }, across) {
   const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
-  const title = said ? s("title", {}, said) : null;
   const width = carried ? Math.min(1.2 + Math.log10(1 + carried / 1000) * 0.8, 5) : null;
-  const line = s("path", { d: path, style: width && { "stroke-width": `${width.toFixed(1)}px` } || {} });
   const of = { "ll-several": count > 1 && !carried, "ll-again": again, "ll-across": across };
   const classes = Object.entries(of).filter(([, has]) => has).map(([name]) => ` ${name}`);
-  return s("g", { class: `ll-edge${classes.join("")}`, dataset: { source, target } }, title, line);
+  const style = width && { "stroke-width": `${width.toFixed(1)}px` };
+  return s("path", { class: `ll-edge${classes.join("")}`, d: path, style, dataset: { source, target } }, said && s("title", {}, said));
 }
 
-/** @param {Box} box @param {Words} words @param {Rectangle} place @param {Actions} actions */
-function boxElement(box, { title, detail, kind, full, mark, tags }, { x, y, width, height }, actions) {
+/** @param {Box} box @param {Words} words @param {import("./overlays.js").Told | undefined} told @param {Rectangle} place @param {Actions} actions @param {Labels} labels */
+function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y, width, height }, actions, labels) {
   const round = kind === "input" || kind === "decision" || kind === "output" || kind === "constant";
   const { opens } = box;
   const where = actions.where(box);
   const name = `${GLYPHS[kind]} ${title}`.trim();
-  const label = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];
-  const element = s(
+  const spoken = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];
+  const state = `${mark ? ` ll-${mark === "pruned" ? "gone" : "changed"}` : ""}${isUnmeasured(told) ? " ll-unmeasured" : ""}`;
+  return s(
     "g",
     {
-      class: `ll-box ll-${kind}${mark ? ` ll-${mark === "pruned" ? "gone" : "changed"}` : ""}`, role: "button", tabindex: -1, "aria-label": label.filter(Boolean).join(", "),
+      class: `ll-box ll-${kind}${state}`, role: "button", tabindex: -1, "aria-label": spoken.filter(Boolean).join(", "), "aria-pressed": false,
       dataset: { box: box.name }, transform: `translate(${x},${y})`, onclick: () => actions.select(box.name),
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
-    s("text", { class: "ll-name", x: width / 2, y: 16, dataset: { width: width - 4, height: height - 6, size: 12, full: name } }, name),
-    detail ? s("text", { class: "ll-detail", x: width / 2, y: 30, dataset: { width: 0, size: 11 } }, detail) : null,
-    tags ? s("text", { class: "ll-tags", x: width / 2, y: detail ? 44 : 30, dataset: { width: 0, size: 11 } }, tags) : null,
+    label(labels, { class: "ll-name", x: width / 2, y: 16 }, { width: width - 4, height: height - 6, size: 12, full: name }),
+    detail && label(labels, { class: "ll-detail", x: width / 2, y: 30 }, { size: 11, full: detail }),
+    tags && label(labels, { class: "ll-tags", x: width / 2, y: detail ? 44 : 30 }, { size: 11, full: tags }),
     s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),
+    opens && opener(box.name, width, actions),
+    shareElement(told, { x, y, width, height }),
   );
-  if (opens) element.append(opener(box.name, width, actions));
-  return element;
+}
+
+/**
+ * A text that is there at the scales at which it can be read; without a width, at its own size only.
+ * @param {Labels} labels @param {import("../dom.js").Properties} properties @param {{full: string, size: number, short?: string, width?: number, height?: number}} said
+ */
+function label(labels, properties, said) {
+  return labels.add({ width: 0, height: 0, ...said, element: s("text", properties, said.full) });
 }
 
 /** The little plus at a box's corner. @param {string} name @param {number} width @param {Actions} actions */

@@ -9,6 +9,7 @@ import { details, fusionDetails } from "./details.js";
 import { openDrawer, uncovered } from "./drawer.js";
 import { sights } from "./first-sight.js";
 import { Highlights } from "./highlights.js";
+import { InSight } from "./in-sight.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
@@ -21,9 +22,9 @@ import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
 import { lineKey, placeOfKey } from "./line-key.js";
 import { nameLandmark } from "../landmark.js";
-import { drawShares, legend, told } from "./overlays.js";
+import { legend, told } from "./overlays.js";
 import { PassSlider } from "./pass-slider.js";
-import { breather, inTurns } from "../turns.js";
+import { inTurns } from "../turns.js";
 import { toolbar } from "./toolbar.js";
 import { visible } from "./visible-boxes.js";
 import { placeOf, positionsOf, sizeOf, wordsIn } from "./box-text.js";
@@ -72,7 +73,6 @@ export class GraphView {
     this.fitted = false;
     this.spread = false; // whether all is open, and is laid out for all to be seen
     this.looking = 0; // how often it was to be found out what is shown at first
-    this.turn = 0; // how often something was to be drawn
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
     this.sight = null;
     this.looked = ""; // the room for which that was
@@ -95,9 +95,12 @@ export class GraphView {
     this.highlights = new Highlights(this.stage);
     this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
-    this.camera.onMove = () => {
-      this.labels?.draw(this.camera?.drawn.scale ?? 1);
+    const { camera, highlights } = this;
+    this.shown = new InSight(() => camera.sight(), () => (highlights.draw(), this.slider?.draw()));
+    camera.onMove = (moving) => {
+      this.labels?.draw(camera.drawn.scale);
       this.offscreen?.update(() => this.drawing.boxes.values());
+      this.shown?.follow(moving);
     };
     this.legend = h("p", { class: "ll-legend", hidden: true });
     this.canvas.append(...this.offscreen.signs.map(({ sign }) => sign));
@@ -266,31 +269,35 @@ export class GraphView {
       toggle: (/** @type {string} */ name) => this.toggle(name),
       where: (/** @type {Box} */ box) => (box.kind === "node" ? placeOf(state, positionsOf(state, box)[0]) : ""),
     };
-    const turn = (this.turn += 1);
-    const made = await scene(picture, drawing, words, actions, this.arrow, breather());
-    if (turn !== this.turn || state !== this.state) return;
     const before = anchor ? this.placeOf(anchor) : null;
     [this.picture, this.drawing] = [picture, drawing];
-    const scale = this.fitted ? this.camera?.scale : this.camera?.scaleOf(drawing);
-    if (this.camera) this.camera.large = picture.boxes.length + picture.edges.size > LARGE;
     const focused = this.stage?.contains(document.activeElement); // the keyboard stays in the picture, whatever is drawn anew
-    this.stage?.replaceChildren(made);
-    if (this.stage) drawShares(this.stage, drawing, overlaid);
-    this.slider?.draw();
+    const { labels, stage, camera, shown } = this;
+    if (!labels || !stage || !camera || !shown) return;
+    labels.forget();
+    shown.leave();
+    const { element, parts } = scene(picture, drawing, { words, overlaid }, actions, labels, this.arrow);
+    camera.large = picture.boxes.length + picture.edges.size > LARGE;
+    stage.replaceChildren(element); // nearly nothing: whoever asks for a size now has the page lay out no more than that
     this.drawLegend(state, graph);
-    this.labels?.draw(scale ?? 1, true); // before the page lays itself out: text takes most of the time, and what is small has none
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
+    this.drawCount(state, graph);
+    this.settle(anchor, before);
+    const drawn = shown.take(parts);
+    if (focused) this.highlights?.focus();
+    this.outline?.restoreFocus();
+    await drawn;
+  }
+
+  /** Moves a picture that is drawn anew to where it is to be seen. @param {string} [anchor] @param {Rectangle | null} [before] where that was */
+  settle(anchor, before) {
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
     const anew = !this.fitted;
     if (anew) this.present();
-    this.labels?.draw(this.camera?.scale ?? 1, true);
-    this.drawCount(state, graph);
     this.highlight();
-    if (focused) this.highlights?.focus();
     if (anew) this.refit(); // the room may have become another one: code that is there for what is chosen takes some of it
-    this.outline?.restoreFocus();
   }
 
   /** Shows the picture as it is to be seen at first; waits for a place on the page, whose size it needs. */
@@ -327,7 +334,8 @@ export class GraphView {
 
   /** The room is another: shows at once what can be seen in it, unless the reader has made the picture their own. */
   refit() {
-    this.camera?.onMove();
+    this.camera?.measure();
+    this.camera?.onMove(false);
     if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || this.opened.size) return;
     if (this.looked === roomOf(this)) return this.fit();
     clearTimeout(this.timer);
@@ -430,8 +438,7 @@ export class GraphView {
     const isLit = (/** @type {Box} */ other) => (frame ? other.parent === frame.name : this.isFrom(state, other, this.line));
     const lit = this.line || frame?.fused ? this.picture.boxes.filter(isLit) : [];
     const chosen = box?.name ?? frame?.name ?? null;
-    highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes());
-    highlights.mirror(this.mirrored(chosen));
+    highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes(), this.mirrored(chosen));
     this.outline?.choose(chosen);
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {

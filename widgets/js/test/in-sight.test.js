@@ -1,0 +1,115 @@
+// What of a large picture is on the page, wherever it is moved.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { InSight } from "../src/graph/in-sight.js";
+import { Labels } from "../src/graph/labels.js";
+
+/** A group whose children are kept as a page would. */
+function group() {
+  const children = [];
+  return {
+    children,
+    insertBefore(element, next) {
+      assert.ok(!children.includes(element), "it comes once");
+      const at = next ? children.indexOf(next) : children.length;
+      assert.ok(at >= 0, "what follows is there");
+      children.splice(at, 0, element);
+      element.parentNode = this;
+    },
+  };
+}
+
+/** Many boxes in a row, each 10 wide, and what is seen of them. */
+function row(count) {
+  const made = [];
+  const make = (k) => () => {
+    made.push(k);
+    const element = { k, parentNode: null, remove: () => (element.parentNode.children.splice(element.parentNode.children.indexOf(element), 1), (element.parentNode = null)) };
+    return element;
+  };
+  const parts = Array.from({ length: count }, (_, k) => ({ place: { x: 10 * k, y: 0, width: 8, height: 8 }, make: make(k) }));
+  const [boxes, sight] = [group(), { x: 0, y: 0, width: 400, height: 100 }];
+  let marks = 0;
+  const shown = new InSight(() => ({ ...sight }), () => (marks += 1));
+  return { shown, parts, boxes, sight, made, there: () => boxes.children.map(({ k }) => k), marks: () => marks };
+}
+
+globalThis.document ??= { activeElement: null };
+
+test("all of a small picture is there, wherever it is seen", () => {
+  const { shown, parts, boxes, sight, there } = row(90);
+  sight.x = -5000;
+  shown.take([{ group: boxes, parts }]);
+  assert.equal(there().length, 90); // at once
+});
+
+test("of a large picture there is what is in sight, in its order, and a little around", async () => {
+  const { shown, parts, boxes, sight, there, made, marks } = row(3000);
+  await shown.take([{ group: boxes, parts }]);
+  assert.ok(there().length > 40 && there().length < 70);
+  assert.ok(marks() > 0);
+  for (const x of [12000, 0, 500, 29000, 300, 15000]) {
+    sight.x = x;
+    const moved = shown.follow();
+    const seen = (k) => 10 * k + 8 >= x && 10 * k <= x + 400;
+    const wanted = parts.flatMap((_, k) => (seen(k) ? [k] : []));
+    assert.deepEqual(there().filter(seen), wanted); // at once
+    await moved;
+    const all = there();
+    assert.deepEqual(all, all.toSorted((a, b) => a - b));
+    assert.ok(all.length < 100, "what is far away has gone");
+  }
+  assert.equal(made.length, new Set(made).size, "nothing is made twice");
+});
+
+test("under way nothing goes, and what has the focus stays", async () => {
+  const { shown, parts, boxes, sight, there } = row(3000);
+  await shown.take([{ group: boxes, parts }]);
+  sight.x = 9000;
+  await shown.follow(true);
+  assert.ok(there().includes(0) && there().includes(900));
+  document.activeElement = parts[3].element;
+  await shown.follow();
+  assert.deepEqual(there().filter((k) => k < 800), [3]);
+  document.activeElement = null;
+});
+
+test("what is in sight comes in turns where it is very much, and no more once the picture has moved on", async () => {
+  const { shown, parts, boxes, sight, there } = row(3000);
+  sight.width = 30_000;
+  const first = shown.take([{ group: boxes, parts }]);
+  assert.ok(there().length < 3000);
+  sight.width = 100;
+  await Promise.all([first, shown.follow()]);
+  assert.ok(there().length < 3000);
+  sight.width = 30_000;
+  await shown.follow();
+  assert.deepEqual(there(), [...parts.keys()]);
+});
+
+test("a picture that is saved is there as a whole", async () => {
+  const { shown, parts, boxes, there } = row(3000);
+  await shown.take([{ group: boxes, parts }]);
+  shown.whole();
+  assert.deepEqual(there(), [...parts.keys()]);
+  shown.leave();
+  await shown.follow();
+  assert.equal(there().length, 3000); // the next picture takes their place
+});
+
+test("labels that come late are written as large as those that are there", () => {
+  const stage = { classList: { toggle() {} } };
+  const element = () => ({ style: {}, attributes: {}, textContent: "long title", setAttribute(name, value) { this.attributes[name] = value; }, removeAttribute(name) { delete this.attributes[name]; } });
+  const label = (width) => ({ element: element(), size: 12, full: "long title", width, height: 40 });
+  const [labels, early, late, none] = [new Labels(stage), label(300), label(300), label(0)];
+  labels.add(early);
+  labels.draw(0.5);
+  labels.add(late);
+  labels.add(none);
+  assert.equal(early.element.style.fontSize, "21.0px");
+  assert.deepEqual([late.element.style.fontSize, none.element.attributes.display], ["21.0px", "none"]);
+  labels.draw(1);
+  assert.deepEqual([early.element.style.fontSize, late.element.style.fontSize, none.element.attributes], ["", "", {}]);
+});
