@@ -314,7 +314,7 @@ def test_148_the_cache_can_be_looked_into():
     assert (first.hits, second.hits) == (1, 0)
     assert first.captures == (w, big)
     assert first.nbytes >= 400
-    assert first.made_at <= second.made_at
+    assert first.serial < second.serial
     assert first.trace_seconds > 0
     assert first.device is None
     assert f.trace_cache[1] is second

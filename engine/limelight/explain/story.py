@@ -248,6 +248,11 @@ def _copy(story: Story) -> str:
     return f"{story.title}, for: {', '.join(story.causes)}{at(story.where)}{remedy}"
 
 
+def _impurity(story: Story) -> str:
+    (both,) = story.contrasts
+    return f"{story.causes[0]}: {both.before}, then {both.after}{at(story.where)}"
+
+
 FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
     "trace": _retrace,
     "retrace": _retrace,
@@ -261,6 +266,7 @@ FORMS: Final[Mapping[str, Callable[[Story], str]]] = {
     "lost change": _side_effect,
     "copy": _copy,
     "difference": _difference,
+    "impurity": _impurity,
 }
 """How the parts of each kind become a sentence."""
 

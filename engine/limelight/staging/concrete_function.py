@@ -30,7 +30,7 @@ from limelight.core.variable import Resource, itself
 from limelight.errors import ArgumentError, DeadVariableError, DTypeError, ShapeError, SignatureError
 from limelight.executors.base import Runnable
 from limelight.graph.ir import Graph
-from limelight.staging import explainer, structured_inputs
+from limelight.staging import explainer, partial_trace, structured_inputs
 from limelight.staging.argument_changes import ArgumentChange
 from limelight.staging.array_changes import ArrayChange
 from limelight.staging.call_gradient import call
@@ -93,7 +93,7 @@ class ConcreteFunction:
         self.index = 0
         self.serves_once = ""  # why it serves the call that it was made for alone, and the next one makes another
         self.trace_seconds = 0.0
-        self.made_at = time.time()
+        self.serial = next(partial_trace.serials)  # the newer of two has the greater one
         self._outputs = outputs
         self._rebuild: Callable[[Sequence[Any]], Any] | None = None  # made by `_rebuilder`
         self._captures = [weakref.ref(x) if isinstance(x, Resource) else _strong(x) for x in captures]

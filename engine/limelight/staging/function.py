@@ -53,7 +53,7 @@ ids: Final = itertools.count(1)
 _INTERNAL: Final = ("follows_sharing", "is_for_question", "summed_outputs")
 _trace_lock: Final = TraceLock()
 forking.in_child(_trace_lock.renew)
-_alive: Final[weakref.WeakSet[Function]] = weakref.WeakSet()
+_alive: Final[weakref.WeakValueDictionary[int, Function]] = weakref.WeakValueDictionary()
 
 
 class Function:
@@ -130,7 +130,7 @@ class Function:
         self._in_progress = CallsInProgress()
         functools.update_wrapper(self, python_function, updated=())
         self.__name__ = getattr(python_function, "__name__", self.name)  # partial functions have none
-        _alive.add(self)
+        _alive[self.id] = self
 
     # Calling
 
@@ -568,4 +568,10 @@ def _rebuild(python_function: Callable[..., Any], options: dict[str, Any]) -> Fu
 
 def alive(*, untraced: bool = False) -> list[Function]:
     """The staged functions that exist and have been traced, oldest first; with those that have no trace, if asked."""
-    return sorted((f for f in _alive if untraced or len(f.trace_cache)), key=lambda f: f.id)
+    there = [f for reference in _alive.valuerefs() if (f := reference()) is not None]  # at once: others may be made
+    return sorted((f for f in there if untraced or len(f.trace_cache)), key=lambda f: f.id)
+
+
+def with_id(function_id: int) -> Function | None:
+    """The staged function that has this id, traced or not; None where it has gone."""
+    return _alive.get(function_id)

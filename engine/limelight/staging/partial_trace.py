@@ -19,6 +19,7 @@ that it keeps next to nothing alive.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ MOST_KEPT: Final = 4
 """Functions whose failed trace is kept: the last ones."""
 MOST_BYTES: Final = 1 << 16
 """Of a literal that is kept with a failed trace."""
+serials: Final = itertools.count(1)
+"""Tells which of two traces is newer, whole or not: the clock may be set back."""
 _TEXT: Final = 2000
 _LINES: Final = 8
 
@@ -43,7 +46,8 @@ class PartialTrace(NamedTuple):
     """What a trace has written: `graph` has no outputs. `error` is "" while the trace runs.
 
     `stack` is the user's code at which it failed, innermost first. `op` is what could not be written, for `operands`,
-    of which some may be of a branch or a body within; "" where it was not an op that failed.
+    of which some may be of a branch or a body within; "" where it was not an op that failed. Of two that have failed,
+    the later one has the greater `serial` (see `serials`).
     """
 
     graph: Graph
@@ -51,6 +55,7 @@ class PartialTrace(NamedTuple):
     stack: tuple[Source, ...] = ()
     op: str = ""
     operands: tuple[Value, ...] = ()
+    serial: int = 0
 
     @property
     def source(self) -> Source | None:
@@ -106,7 +111,7 @@ def ended(writer: Writer, error: BaseException | None) -> None:
     else:
         _running.pop(writer.owner, None)
     if isinstance(error, (Exception, KeyboardInterrupt)):
-        partial = _failure(writer, error)
+        partial = _failure(writer, error)._replace(serial=next(serials))
         with _lock:
             _failed[writer.owner] = partial
             while len(_failed) > MOST_KEPT:
@@ -135,6 +140,17 @@ def reword(function_id: int, error: BaseException) -> None:
         known = _failed.get(function_id)
         if known is not None:
             _failed[function_id] = known._replace(error=_said(error))
+
+
+def failed(function_id: int) -> int:
+    """The serial of the trace of a function that failed; 0 where all is well, or one runs."""
+    known = _failed.get(function_id)
+    return 0 if known is None else known.serial
+
+
+def running() -> list[int]:
+    """The ids of the functions that are being traced, those around others first."""
+    return list(_running)
 
 
 def size(function_id: int) -> int | None:

@@ -140,6 +140,12 @@ class TraceCache:
         return self.history.ghost(key)
 
     @property
+    def newest(self) -> Any:
+        """The entry that was made last, of those that are there; None where there is none."""
+        order = self._order
+        return order[-1] if order else None
+
+    @property
     def next_evicted(self) -> Any:
         """The entry that gives way to the next new one; None while there is room, or no bound."""
         with _lock:

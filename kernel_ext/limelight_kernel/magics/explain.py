@@ -16,7 +16,7 @@ from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.line.completion import Names
 from limelight_kernel.magics.call_on_line import answer_about_call, without_flag, written_call
 from limelight_kernel.magics.explain_report import Explanation
-from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic, PlainText
+from limelight_kernel.magics.magic import NO_FUNCTION, Cards, LimelightMagic
 from limelight_kernel.staged.session import refuse_loaded
 
 
@@ -57,8 +57,8 @@ class ExplainMagic(LimelightMagic):
             question = partial(explain.nan, gradient_of=True) if given.grad or behind else explain.nan
             return self._show(given, Cards(answer_about_call(self.session, call, question, "%explain --nan")))
         if given.pure is not None:
-            twice = answer_about_call(self.session, written_call(line, "--pure"), explain.purity, "%explain --pure")
-            return self._say(given, PlainText(twice))
+            call = written_call(line, "--pure")
+            return self._show(given, Cards(answer_about_call(self.session, call, explain.purity, "%explain --pure")))
         function = self.session.function(given.name)
         if function is None:
             return self._nothing(given, NO_FUNCTION)

@@ -158,3 +158,17 @@ def test_a_lost_change_has_a_card(notebook):
     answer = notebook("%explain keeps").value
     assert "lost change" in {story.kind for story in answer.view.stories}
     assert "lost change" in answer._repr_mimebundle_()["text/html"]
+
+
+def test_what_differs_between_two_traces_has_a_card(notebook):
+    notebook("import itertools\nnumbers = itertools.count()")
+    notebook("@ll.function\ndef counts(x):\n    return x + float(next(numbers))\ncounts(ll.ones(2))")
+    answer = notebook("%explain --pure counts(ll.ones(2))").value
+    kinds = [story["kind"] for story in answer.to_dict()["stories"]]
+    assert kinds == ["impurity", "side effect"], "what differs, and what is behind it"
+    (contrast,) = answer.to_dict()["stories"][0]["contrasts"]
+    assert (contrast["before"], contrast["after"]) == ("1.0", "2.0")
+    html = answer._repr_mimebundle_()["text/html"]
+    assert "depends on when it was traced" in html
+    notebook("@ll.function\ndef steady(x):\n    return x * 2.0")
+    assert "traced twice alike" in notebook("%explain --pure steady(ll.ones(2))").value._repr_mimebundle_()["text/html"]

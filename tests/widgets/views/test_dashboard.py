@@ -132,10 +132,80 @@ def test_a_newest_fold_sends_all_of_another_subject(double):
     assert not fold.apply(events.CacheCleared("double", double.id, 2))
 
 
+def test_what_is_newest_is_known_though_the_clock_is_set_back(double, monkeypatch):
+    view = limelight_widgets.dashboard()
+    hear(view, "opened", "graph", number=0)
+    monkeypatch.setattr("time.time", lambda: 1.0)
+    other = ll.function(lambda x: x * 7.0, name="after the clock")
+    other(ll.ones((2,)))
+    assert view.views["graph"].state()["title"] == "after the clock"
+    hear(view, "closed", "graph")
+    double(ll.ones((9,)))
+    assert view.views["graph"].state()["title"] == "double"
+
+
+def test_a_trace_is_looked_for_in_no_other_functions(double, monkeypatch):
+    from limelight_widgets.folds import dashboard as folds
+
+    fold = module.NewestGraphFold()
+    other = ll.function(lambda x: x - 5.0, name="the event's own")
+    other(ll.ones((2,)))
+    monkeypatch.setattr(folds, "staged_functions", lambda **_: pytest.fail("all functions are looked at"))
+    assert fold.apply(events.Traced("the event's own", other.id, 0, 2, 0.1))
+    assert fold.state()["title"] == "the event's own"
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "behind another tab"])
+def test_a_trace_that_failed_is_the_newest_until_another_is_made(double, seen):
+    view = limelight_widgets.dashboard()
+    if seen:
+        hear(view, "opened", "graph", number=0)
+    broken = ll.function(lambda x: ll.tanh(x) @ ll.ones((3, 3)), name="broken")
+    with pytest.raises(ll.errors.ShapeError):
+        broken(ll.ones((2, 2)))
+    state = view.views["graph"].state()
+    assert (state["title"], "ShapeError" in state["failed"]["error"]) == ("broken", True)
+    assert "ShapeError" in limelight_widgets.dashboard().static().text
+    double(ll.ones((11,)))
+    assert view.views["graph"].state()["title"] == "double"
+
+
+def test_a_trace_that_runs_is_seen_to_grow(double):
+    view = limelight_widgets.dashboard()
+    graph = view.views["graph"]
+    shown = []
+
+    @ll.function
+    def slow(x):
+        x = ll.tanh(x)
+        shown.append(graph.state())  # takes in that it has begun
+        graph._look()
+        shown.append(graph.state())
+        return x
+
+    hear(view, "opened", "graph", number=0)
+    slow(ll.ones((2,)))
+    assert [(state["title"], state["label"]) for state in shown[1:]] == [("slow", "tracing: 1 op so far")]
+    assert shown[0]["title"] != "slow", "most are over before there is anything to see"
+    assert "running" not in graph.state()
+
+
+def test_the_other_version_of_a_large_graph_is_described_when_it_is_asked_for(double, monkeypatch):
+    from limelight_widgets.folds import graph as folds
+
+    monkeypatch.setattr(folds, "LARGE", 0)
+    double(ll.ones((13,)))
+    view = limelight_widgets.dashboard()
+    hear(view, "opened", "graph", number=0)
+    assert view.views["graph"].state()["waiting"] == "traced"
+    hear(view, "whole", "graph")
+    assert "waiting" not in view.views["graph"].state()
+
+
 def test_nothing_has_run_yet(monkeypatch):
     from limelight_widgets.folds import dashboard as folds
 
-    monkeypatch.setattr(folds, "staged_functions", list)
+    monkeypatch.setattr(folds, "staged_functions", lambda **_: [])
     monkeypatch.setattr(folds, "tapes", list)
     text = limelight_widgets.dashboard().static().text
     assert "Stage one with" in " ".join(text.split())

@@ -10,7 +10,9 @@ from typing import Any
 
 from limelight import events
 from limelight.autodiff.tape import alive as tapes
+from limelight.staging import partial_trace
 from limelight.staging.function import alive as staged_functions
+from limelight.staging.function import with_id
 from limelight_widgets.folds.fold import Fold, State
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold, has_recorded
@@ -79,21 +81,21 @@ class NewestFold:
         self._make = make
         self._fold: Fold | None = None
         self._id: int | None = None
-        self._latest: tuple[float, int] = (0.0, 0)  # when the newest subject was made that it has seen
+        self._latest = 0  # the serial of the newest that it has seen
         self._generation = 1
         self._look()
 
-    def _newest(self) -> tuple[tuple[float, int], Any] | None:
-        """What is newest, after when it was made; None where there is nothing."""
+    def _newest(self, event: events.Event | None = None) -> tuple[int, Any] | None:
+        """What is newest, after its serial; with an event of those that it tells of. None where there is nothing."""
         raise NotImplementedError
 
     def _tells_of_newer(self, event: events.Event) -> bool:
         """Whether it is worth looking."""
         raise NotImplementedError
 
-    def _look(self) -> bool:
+    def _look(self, event: events.Event | None = None) -> bool:
         """Shows what has come since it last looked, whatever was chosen before; whether that is another subject."""
-        newest = self._newest()
+        newest = self._newest(event)
         if newest is None or newest[0] <= self._latest:
             return False
         before = self._id
@@ -109,7 +111,7 @@ class NewestFold:
         return self._fold
 
     def apply(self, event: events.Event) -> bool:
-        newer = self._tells_of_newer(event) and self._look()
+        newer = self._tells_of_newer(event) and self._look(event)
         changed = self._fold is not None and self._fold.apply(event)
         return changed or newer
 
@@ -131,34 +133,72 @@ class NewestFold:
 
 
 class NewestGraphFold(NewestFold):
-    """The graph of the function that was traced last, or chosen in a cache."""
+    """The graph of the function that was traced last, whole or not, or chosen in a cache."""
 
-    kinds: tuple[type[events.Event], ...] = (events.Traced, events.CacheCleared)
+    kinds: tuple[type[events.Event], ...] = (
+        events.TraceBegun,
+        events.TraceFailed,
+        events.Traced,
+        events.CacheCleared,
+    )
+    _fold: GraphFold | None
 
     def __init__(self) -> None:
         nothing: State = {"kind": "graph", "title": "Graph", "which": "optimised", "traces": 0, "empty": NO_FUNCTION}
         nothing |= {"variants": [], "graphs": [], "sources": [], "rules": {}}
         super().__init__(nothing, GraphFold)
 
-    def _newest(self) -> tuple[tuple[float, int], Any] | None:
+    @property
+    def runs(self) -> bool:
+        """Whether a function is being traced, or was when its trace was last shown."""
+        return bool(partial_trace.running()) or (self._fold is not None and self._fold.runs)
+
+    @property
+    def seconds(self) -> float:
+        """What it took to describe the last state."""
+        return 0.0 if self._fold is None else self._fold.seconds
+
+    def grow(self) -> bool:
+        """Shows what a trace that runs has written, the outermost of the user's; whether one runs."""
+        functions = (with_id(function_id) for function_id in partial_trace.running())
+        outermost = next((one for one in functions if one is not None and is_user_function(one)), None)
+        if outermost is not None:
+            self.follow(outermost)
+        return self._fold is not None and self._fold.grow()
+
+    def describe_all(self) -> None:
+        """Describes both versions of a large graph from now on: somebody asks for the other one."""
+        if self._fold is not None:
+            self._fold.describe_all()
+
+    def _newest(self, event: events.Event | None = None) -> tuple[int, Any] | None:
+        if event is None:
+            functions: list[Any] = staged_functions(untraced=True)
+        else:
+            functions = [with_id(event.function_id)]  # type: ignore[attr-defined]  # which all of its kinds have
         latest = None
-        for function in staged_functions():
-            entries = [*function.trace_cache]  # of now: calls on other threads may clear it
-            made = (entries[-1].made_at, function.id) if entries else self._latest
-            if made > (latest[0] if latest else self._latest) and is_user_function(function):
-                latest = (made, function)
+        for function in functions:
+            serial = 0 if function is None else _serial(function)
+            if serial > (latest[0] if latest else self._latest) and is_user_function(function):
+                latest = (serial, function)
         return latest
 
     def _tells_of_newer(self, event: events.Event) -> bool:
-        return isinstance(event, events.Traced)
+        return isinstance(event, events.Traced | events.TraceFailed)
 
     def choose(self, function_id: int, index: int) -> None:
         """Shows the trace `index` of a function."""
-        function = next((one for one in staged_functions() if one.id == function_id), None)
+        function = with_id(function_id)
         if function is not None:
             fold = self.follow(function)
             assert isinstance(fold, GraphFold), "that is what it makes"
             fold.choose(function_id, index)
+
+
+def _serial(function: Any) -> int:
+    """That of a function's newest trace, or of the one that failed since; 0 where it has none."""
+    entry = function.trace_cache.newest
+    return max(0 if entry is None else entry.serial, partial_trace.failed(function.id))
 
 
 class NewestTapeFold(NewestFold):
@@ -179,9 +219,9 @@ class NewestTapeFold(NewestFold):
         nothing |= {"empty": NO_TAPE, "from": 0, "rows": []}
         super().__init__(nothing, TapeFold)
 
-    def _newest(self) -> tuple[tuple[float, int], Any] | None:
-        newest = next((tape for tape in reversed(tapes()) if tape.id > self._latest[1] and has_recorded(tape)), None)
-        return None if newest is None else ((0.0, newest.id), newest)
+    def _newest(self, event: events.Event | None = None) -> tuple[int, Any] | None:
+        newest = next((tape for tape in reversed(tapes()) if tape.id > self._latest and has_recorded(tape)), None)
+        return None if newest is None else (newest.id, newest)
 
     def _tells_of_newer(self, event: events.Event) -> bool:
-        return isinstance(event, events.Recorded) and event.tape_id > self._latest[1]
+        return isinstance(event, events.Recorded) and event.tape_id > self._latest

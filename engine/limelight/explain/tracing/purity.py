@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from limelight.errors import CallError, LimelightError
+from limelight.explain.story import Contrast, Place, Story
 from limelight.explain.subject import staged_for
 from limelight.explain.tracing import snapshot
 from limelight.explain.tracing.side_effects import SideEffects, side_effects
@@ -18,12 +19,20 @@ from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 from limelight.staging.key import Call
 from limelight.staging.state_creation import Creation
-from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
 _MOST: Final = 20
 _UNSTEADY: Final = ("time", "host randomness")
 """What may well give the same numbers twice, as a clock does within the precision of float32."""
+
+_SAID: Final[Mapping[str, str]] = {
+    "constant": "a number that Python code put into the graph is another in each trace",
+    "op": "another op stands at this place of the graph in each trace",
+    "parameter": "a parameter of an op is another in each trace",
+    "operand": "an op takes other values in each trace",
+    "length": "the graph has another number of ops in each trace",
+    "state": "tracing changes what the next trace finds",
+}
 
 
 class Impurity(NamedTuple):
@@ -46,7 +55,14 @@ class Impurity(NamedTuple):
     line: Source | None
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.first}, then {self.second}{source_line.at(self.line)}"
+        return str(self.to_story())
+
+    def to_story(self) -> Story:
+        """The parts of the sentence, and of the card."""
+        contrast = Contrast("first and second trace", self.first, self.second)
+        return Story(
+            "impurity", _SAID[self.kind], (self.kind,), contrasts=(contrast,), places=Place.of("line", self.line)
+        )
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,17 @@ class Purity:
 
     def __bool__(self) -> bool:
         return not self.records
+
+    @property
+    def stories(self) -> tuple[Story, ...]:
+        """One for each difference, then those of what may be behind it; none where both traces were alike."""
+        return (*[record.to_story() for record in self.records], *self.effects.stories) if self.records else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the differences mean."""
+        said = f"`{self.function}` did not trace twice alike, so what it computes depends on when it was traced."
+        return (said,) if self.records else ()
 
     def __str__(self) -> str:
         if not self.records:
