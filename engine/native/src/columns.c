@@ -1,12 +1,16 @@
-/* What batch normalisation does with its channels, each in one walk over memory, which all cores share. NumPy's functions
- * would go over a piece in the cache for each of the operations. */
+/* What batch normalisation does with its channels, which all cores share: the moments in two walks over memory, sums and
+ * scores in one each. NumPy's functions would go over a piece in the cache for each of the operations. */
 #include "columns.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "numpy_api.h"
 #include "workers.h"
 
+#define MOST_PARTS 16              /* of which each has sums of its own: so few are added up in the end */
+#define NUMBERS_OF_PART (1 << 16)  /* about, at least */
+#define ROWS_OF_PART 16            /* at least: the sums are to be less than what is summed */
 #define ROWS_OF_BLOCK 256          /* added up by themselves, so that long sums lose no more than short ones */
 #define NUMBERS_OF_TASK (1 << 15)  /* about: a few microseconds */
 #define NUMBERS_OF_THREAD (1 << 16) /* that are worth one */
@@ -14,60 +18,91 @@
 typedef struct {
     const float *x, *h, *centre, *slope, *level, *factor;
     float *out;
+    float *sums; /* two rows for each part */
     npy_intp rows, width, parts;
     int threads;
 } Columns;
 
-/* The numbers of an array of such a shape, NULL for None; 0 where it is another. */
-static int take(PyObject *given, const char *name, int ndim, const npy_intp *size, int writes, float **into)
+/* Arrays that are read, in C order: those given, or copies. */
+typedef struct {
+    PyArrayObject *arrays[5];
+    int count;
+} Held;
+
+static void release(Held *held)
 {
-    *into = NULL;
-    if (given == Py_None && !writes) {
-        return 1;
+    while (held->count > 0) {
+        Py_DECREF(held->arrays[--held->count]);
     }
-    PyArrayObject *array = (PyArrayObject *)given;
-    int fits = PyArray_Check(given) && PyArray_TYPE(array) == NPY_FLOAT32 && PyArray_NDIM(array) == ndim &&
-               PyArray_ISCARRAY_RO(array) && (!writes || PyArray_ISWRITEABLE(array));
-    for (int i = 0; fits && i < ndim; i++) {
-        fits = size[i] < 0 || PyArray_DIM(array, i) == size[i];
-    }
-    if (!fits) {
-        PyErr_Format(PyExc_TypeError, "%s must be a float32 array in C order that agrees with the others", name);
-        return 0;
-    }
-    *into = (float *)PyArray_DATA(array);
-    return 1;
 }
 
-static int take_matrix(PyObject *given, Columns *columns)
+/* The numbers of a float32 array, of such a shape if one is given; NULL with an error where it is another. */
+static const float *take(PyObject *given, const char *name, int ndim, const npy_intp *shape, Held *held)
 {
-    const npy_intp any[2] = {-1, -1};
-    float *x;
-    if (!take(given, "x", 2, any, 0, &x)) {
+    PyArrayObject *array = (PyArrayObject *)PyArray_FromAny(given, NULL, 0, 0, NPY_ARRAY_CARRAY_RO, NULL);
+    if (array == NULL) {
+        return NULL;
+    }
+    held->arrays[held->count++] = array;
+    if (PyArray_TYPE(array) != NPY_FLOAT32 || PyArray_ISBYTESWAPPED(array) || PyArray_NDIM(array) < 1 ||
+        (shape != NULL &&
+         (PyArray_NDIM(array) != ndim || !PyArray_CompareLists(PyArray_DIMS(array), shape, ndim)))) {
+        PyErr_Format(PyExc_TypeError, "%s must be a float32 array whose shape agrees with the others", name);
+        return NULL;
+    }
+    return PyArray_DATA(array);
+}
+
+/* All axes of `x` but the last are its rows. Returns 0 with an error. */
+static int take_matrix(PyObject *given, Columns *columns, Held *held)
+{
+    columns->x = take(given, "x", 0, NULL, held);
+    if (columns->x == NULL) {
         return 0;
     }
-    if (x == NULL) {
-        PyErr_SetString(PyExc_TypeError, "x must be an array");
-        return 0;
-    }
-    columns->x = x;
-    columns->rows = PyArray_DIM((PyArrayObject *)given, 0);
-    columns->width = PyArray_DIM((PyArrayObject *)given, 1);
-    const npy_intp most = columns->rows * columns->width / NUMBERS_OF_THREAD;
+    PyArrayObject *array = held->arrays[0];
+    columns->width = PyArray_DIM(array, PyArray_NDIM(array) - 1);
+    const npy_intp size = PyArray_SIZE(array), most = size / NUMBERS_OF_THREAD;
+    columns->rows = columns->width == 0 ? 0 : size / columns->width;
     columns->threads = most < columns->threads ? (int)most : columns->threads;
     return 1;
 }
 
-static int take_shared(PyObject *h, PyObject *centre, Columns *columns)
+/* A number for each column, `into` as it is for None. Returns 0 with an error. */
+static int take_vector(PyObject *given, const char *name, const Columns *columns, Held *held, const float **into)
 {
-    const npy_intp whole[2] = {columns->rows, columns->width};
-    float *numbers[2];
-    if (!take(h, "h", 2, whole, 0, &numbers[0]) || !take(centre, "centre", 1, &columns->width, 0, &numbers[1])) {
-        return 0;
+    if (given == Py_None) {
+        return 1;
     }
-    columns->h = numbers[0];
-    columns->centre = numbers[1];
-    return 1;
+    *into = take(given, name, 1, &columns->width, held);
+    return *into != NULL;
+}
+
+static npy_intp least(npy_intp a, npy_intp b)
+{
+    return a < b ? a : b;
+}
+
+/* Into how many parts sums are cut: by the shape alone, so that numbers do not depend on how many cores there are. */
+static npy_intp parts_of_sums(npy_intp rows, npy_intp width)
+{
+    const npy_intp step = width < NUMBERS_OF_PART && width > 0 ? NUMBERS_OF_PART / width : 1;
+    const npy_intp parts = least(least(MOST_PARTS, rows / ROWS_OF_PART), (rows + step - 1) / step);
+    return parts < 1 ? 1 : parts;
+}
+
+/* Room for sums, and for so many vectors behind them; NULL with an error. */
+static float *room_for(Columns *columns, npy_intp vectors, float **behind)
+{
+    columns->parts = parts_of_sums(columns->rows, columns->width);
+    const npy_intp sums = 2 * columns->parts * columns->width;
+    columns->sums = PyMem_Malloc((size_t)(sums + vectors * columns->width) * sizeof(float));
+    if (columns->sums == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *behind = columns->sums + sums;
+    return columns->sums;
 }
 
 /* rows * part / parts, whose product may wrap. */
@@ -136,7 +171,7 @@ static void add_up(const void *given, ptrdiff_t part, char *memory, Worker *work
 {
     const Columns *at = given;
     const npy_intp width = at->width, last = begin_of_part(at->rows, part + 1, at->parts);
-    float *some = (float *)memory, *total = at->out + part * 2 * width;
+    float *some = (float *)memory, *total = at->sums + part * 2 * width;
     memset(total, 0, 2 * (size_t)width * sizeof(float));
     for (npy_intp i = begin_of_part(at->rows, part, at->parts); i < last && !is_stopped(worker); i += ROWS_OF_BLOCK) {
         const npy_intp rows = last - i < ROWS_OF_BLOCK ? last - i : ROWS_OF_BLOCK;
@@ -156,26 +191,21 @@ static void add_up(const void *given, ptrdiff_t part, char *memory, Worker *work
     }
 }
 
-PyObject *column_sums(PyObject *self, PyObject *args)
+/* The sums of all parts, in the first one's place; 0 with an error. */
+static int sum_columns(const Columns *columns)
 {
-    (void)self;
-    PyObject *x, *h, *centre, *out;
-    Columns columns = {0};
-    if (!PyArg_ParseTuple(args, "OOOOi", &x, &h, &centre, &out, &columns.threads) || !take_matrix(x, &columns) ||
-        !take_shared(h, centre, &columns)) {
-        return NULL;
+    const npy_intp length = 2 * columns->width;
+    if (!do_tasks(add_up, columns, columns->parts, columns->threads, (size_t)length * sizeof(float))) {
+        return 0;
     }
-    const npy_intp parts[3] = {-1, 2, columns.width};
-    if (!take(out, "out", 3, parts, 1, &columns.out)) {
-        return NULL;
+    float *restrict sums = columns->sums;
+    for (npy_intp part = 1; part < columns->parts; part++) {
+        const float *restrict more = columns->sums + part * length;
+        for (npy_intp j = 0; j < length; j++) {
+            sums[j] += more[j];
+        }
     }
-    if (columns.h != NULL && columns.centre == NULL) {
-        PyErr_SetString(PyExc_TypeError, "sums of products need a centre");
-        return NULL;
-    }
-    columns.parts = PyArray_DIM((PyArrayObject *)out, 0);
-    const size_t bytes = 2 * (size_t)columns.width * sizeof(float);
-    return do_tasks(add_up, &columns, columns.parts, columns.threads, bytes) ? Py_NewRef(Py_None) : NULL;
+    return 1;
 }
 
 /* Scores */
@@ -222,31 +252,156 @@ static void score_rows(const void *given, ptrdiff_t part, char *memory, Worker *
     }
 }
 
-PyObject *column_scores(PyObject *self, PyObject *args)
+static int score_columns(Columns *columns)
+{
+    const npy_intp wanted = columns->rows * columns->width / NUMBERS_OF_TASK + 1;
+    columns->parts = least(wanted, columns->rows);
+    return do_tasks(score_rows, columns, columns->parts, columns->threads, 0);
+}
+
+/* What Python calls */
+
+/* New arrays: one as `x`, and two with a number for each column; 0 with an error. */
+static int make_results(const Columns *columns, const Held *held, PyArrayObject *made[3])
+{
+    PyArrayObject *x = held->arrays[0];
+    for (int i = 0; i < 3; i++) {
+        made[i] = (PyArrayObject *)(i == 0 ? PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_FLOAT32)
+                                           : PyArray_SimpleNew(1, &columns->width, NPY_FLOAT32));
+        if (made[i] == NULL) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A tuple of the arrays made, where all is done; it is given their references. */
+static PyObject *results(PyArrayObject *made[3], int done)
+{
+    PyObject *tuple = done ? PyTuple_Pack(3, made[0], made[1], made[2]) : NULL;
+    for (int i = 0; i < 3; i++) {
+        Py_XDECREF(made[i]);
+    }
+    return tuple;
+}
+
+static int normalise(Columns *columns, const float *scale, float epsilon, float *mean, float *variance)
+{
+    float *slope;
+    if (room_for(columns, 2, &slope) == NULL) {
+        return 0;
+    }
+    const float n = (float)columns->rows;
+    float *zeros = slope + columns->width;
+    if (!sum_columns(columns)) {
+        return 0;
+    }
+    for (npy_intp j = 0; j < columns->width; j++) {
+        mean[j] = columns->sums[j] / n;
+    }
+    columns->centre = mean;
+    if (!sum_columns(columns)) {
+        return 0;
+    }
+    for (npy_intp j = 0; j < columns->width; j++) {
+        variance[j] = columns->sums[columns->width + j] / n;
+        slope[j] = (scale == NULL ? 1.0f : scale[j]) / sqrtf(variance[j] + epsilon);
+        zeros[j] = 0.0f;
+    }
+    columns->slope = slope;
+    columns->level = columns->level == NULL ? zeros : columns->level;
+    return score_columns(columns);
+}
+
+PyObject *normalise_columns(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *x, *h, *centre, *slope, *level, *factor, *out;
+    PyObject *x, *scale, *offset;
+    double epsilon;
     Columns columns = {0};
-    if (!PyArg_ParseTuple(args, "OOOOOOOi", &x, &h, &centre, &slope, &level, &factor, &out, &columns.threads) ||
-        !take_matrix(x, &columns) || !take_shared(h, centre, &columns)) {
+    Held held = {0};
+    PyArrayObject *made[3] = {NULL, NULL, NULL};
+    const float *factors = NULL;
+    if (!PyArg_ParseTuple(args, "OOOdi", &x, &scale, &offset, &epsilon, &columns.threads)) {
         return NULL;
     }
-    const npy_intp whole[2] = {columns.rows, columns.width}, *width = &columns.width;
-    float *numbers[3];
-    if (!take(slope, "slope", 1, width, 0, &numbers[0]) || !take(level, "level", 1, width, 0, &numbers[1]) ||
-        !take(factor, "factor", 1, width, 0, &numbers[2]) || !take(out, "out", 2, whole, 1, &columns.out)) {
+    const int done = take_matrix(x, &columns, &held) &&
+                     take_vector(scale, "scale", &columns, &held, &factors) &&
+                     take_vector(offset, "offset", &columns, &held, &columns.level) &&
+                     make_results(&columns, &held, made);
+    if (done) {
+        columns.out = PyArray_DATA(made[0]);
+    }
+    const int all =
+        done && normalise(&columns, factors, (float)epsilon, PyArray_DATA(made[1]), PyArray_DATA(made[2]));
+    PyMem_Free(columns.sums);
+    release(&held);
+    return results(made, all);
+}
+
+/* Where `variance` is NULL, `x` are the scores. */
+static int differentiate(
+    Columns *columns, const float *variance, const float *scale, float epsilon, float *to_scale, float *to_offset
+)
+{
+    float *slope;
+    if (room_for(columns, 4, &slope) == NULL) {
+        return 0;
+    }
+    const float n = (float)columns->rows;
+    const npy_intp width = columns->width;
+    float *level = slope + width, *factor = level + width, *zeros = factor + width;
+    memset(zeros, 0, (size_t)width * sizeof(float));
+    columns->centre = columns->centre == NULL ? zeros : columns->centre;
+    if (!sum_columns(columns)) {
+        return 0;
+    }
+    for (npy_intp j = 0; j < width; j++) {
+        const float root = variance == NULL ? 1.0f : 1.0f / sqrtf(variance[j] + epsilon);
+        to_offset[j] = columns->sums[j];
+        to_scale[j] = columns->sums[width + j] * root;
+        slope[j] = root * to_scale[j] / n;
+        level[j] = to_offset[j] / n;
+        factor[j] = scale[j] * root;
+    }
+    columns->slope = slope;
+    columns->level = level;
+    columns->factor = factor;
+    return score_columns(columns);
+}
+
+PyObject *normalise_columns_gradient(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *h, *x, *mean, *variance, *scale;
+    double epsilon;
+    Columns columns = {0};
+    Held held = {0};
+    PyArrayObject *made[3] = {NULL, NULL, NULL};
+    const float *spread = NULL, *factors = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOdi", &h, &x, &mean, &variance, &scale, &epsilon, &columns.threads)) {
         return NULL;
     }
-    columns.slope = numbers[0];
-    columns.level = numbers[1];
-    columns.factor = numbers[2];
-    if (columns.centre == NULL || columns.slope == NULL || columns.level == NULL ||
-        (columns.h == NULL) != (columns.factor == NULL)) {
-        PyErr_SetString(PyExc_TypeError, "scores need a centre, a slope and a level; h and a factor go together");
+    if ((mean == Py_None) != (variance == Py_None) || scale == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "a scale is needed, and a mean and a variance go together");
         return NULL;
     }
-    const npy_intp wanted = columns.rows * columns.width / NUMBERS_OF_TASK + 1;
-    columns.parts = wanted < columns.rows ? wanted : columns.rows;
-    const int done = do_tasks(score_rows, &columns, columns.parts, columns.threads, 0);
-    return done ? Py_NewRef(Py_None) : NULL;
+    if (!take_matrix(x, &columns, &held)) {
+        release(&held);
+        return NULL;
+    }
+    PyArrayObject *matrix = held.arrays[0];
+    columns.h = take(h, "h", PyArray_NDIM(matrix), PyArray_DIMS(matrix), &held);
+    const int done = columns.h != NULL && take_vector(mean, "mean", &columns, &held, &columns.centre) &&
+                     take_vector(variance, "variance", &columns, &held, &spread) &&
+                     take_vector(scale, "scale", &columns, &held, &factors) && make_results(&columns, &held, made);
+    if (done) {
+        columns.out = PyArray_DATA(made[0]);
+    }
+    const int all = done && differentiate(
+                                &columns, spread, factors, (float)epsilon, PyArray_DATA(made[1]), PyArray_DATA(made[2])
+                            );
+    PyMem_Free(columns.sums);
+    release(&held);
+    return results(made, all);
 }

@@ -41,12 +41,12 @@ static PyMethodDef functions[] = {
     {"convolve_filters", convolve_filters, METH_VARARGS,
      "convolve_filters(x, w, y, stride, dilation, pads, threads): writes into w the gradient of the filters, where y is "
      "that of the convolution."},
-    {"column_sums", column_sums, METH_VARARGS,
-     "column_sums(x, h, centre, out, threads): writes into out (parts, 2, width) the sums of the columns of parts of x "
-     "(rows, width): of x; with a centre, second, of (x - centre) ** 2; with h, of h and of h * (x - centre). float32."},
-    {"column_scores", column_scores, METH_VARARGS,
-     "column_scores(x, h, centre, slope, level, factor, out, threads): writes (x - centre) * slope + level into out, "
-     "or with h and a factor (h - that) * factor. float32."},
+    {"normalise_columns", normalise_columns, METH_VARARGS,
+     "normalise_columns(x, scale, offset, epsilon, threads): (x - mean) / sqrt(variance + epsilon) * scale + offset, the "
+     "mean and the variance over all axes but the last. float32; None stands for a scale of 1, an offset of 0."},
+    {"normalise_columns_gradient", normalise_columns_gradient, METH_VARARGS,
+     "normalise_columns_gradient(h, x, mean, variance, scale, epsilon, threads): the gradients for x, scale and offset "
+     "where h is that of the first result of normalise_columns; without moments x are the scores. float32."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,8 +1,8 @@
-"""Large matrices, column by column: sums over the rows, and what is computed of each number and its column.
+"""Large matrices whose columns are made standard scores, and the gradient of that.
 
-Batch normalisation and its gradient are made of these. limelight-native walks over float32 numbers once for each; NumPy
-goes piece by piece, so that one function finds in the cache what another wrote. The cores share the rows. Numbers do
-not depend on how many cores there are, as sums are cut by shapes alone.
+Batch normalisation is made of these. limelight-native does all of it in one call for float32 numbers; NumPy goes piece
+by piece, so that one function finds in the cache what another wrote. The cores share the rows. Numbers do not depend on
+how many cores there are, as sums are cut by shapes alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from limelight.ops._shape_rules import SHORT
 
 PIECE: Final = 1 << 16
 """Elements of a piece."""
+SMALLEST: Final = 1 << 12
+"""Elements up to which NumPy's functions are taken: in a table they are quicker than a call of limelight-native."""
 PARTS: Final = 16
 """Of which each has sums of columns of its own: so many at most, so that few are added up in the end."""
 ROWS: Final = 16
@@ -29,25 +31,70 @@ def is_large(x: Any) -> bool:
     return x.size > PIECE and x.dtype not in SHORT
 
 
+def is_worth_a_call(x: Any) -> bool:
+    """Whether an array is worth `normalised` and its gradient: where it is one call, those that are smaller, too."""
+    if x.dtype is dtypes.float32 and x.size > SMALLEST:
+        return native_package.native_if_usable() is not None or x.size > PIECE
+    return is_large(x)
+
+
 def row_pieces(rows: int, width: int) -> list[slice]:
     """All rows of a matrix, in pieces."""
     step = max(PIECE // max(width, 1), 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def mean_and_variance(x: Any) -> tuple[Any, Any]:
+def normalised(x: Any, scale: Any, offset: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """`(x - mean) / sqrt(variance + epsilon) * scale + offset`, the mean and the variance, over all axes but the last.
+
+    Args:
+        x: the last axis is that of the columns.
+        scale: a number for each column; None for ones.
+        offset: the same; None for zeros.
+        epsilon: added to the variance.
+    """
+    if x.dtype is dtypes.float32 and (native := native_package.native_if_usable()) is not None:
+        return native.normalise_columns(x, scale, offset, epsilon, threads())  # type: ignore[no-any-return]
+    rows = x.reshape(-1, x.shape[-1])
+    mean, variance = _mean_and_variance(rows)
+    slope = (1.0 if scale is None else scale) / np.sqrt(variance + epsilon)
+    y = _scores(rows, mean, slope, np.zeros_like(mean) if offset is None else offset)
+    return y.reshape(x.shape), mean, variance
+
+
+def normalised_gradient(
+    h: Any, x: Any, moments: tuple[Any, Any] | None, scale: Any, epsilon: float
+) -> tuple[Any, Any, Any]:
+    """The gradients for `x`, `scale` and `offset` where `h` is that of the first result of `normalised`.
+
+    Args:
+        h: as `x`.
+        x: what was normalised.
+        moments: its mean and variance; None where `x` are the scores themselves.
+        scale: a number for each column.
+        epsilon: what was added to the variance.
+    """
+    mean, variance = (None, None) if moments is None else moments
+    if x.dtype is dtypes.float32 and (native := native_package.native_if_usable()) is not None:
+        return native.normalise_columns_gradient(  # type: ignore[no-any-return]
+            h, x, mean, variance, scale, epsilon, threads()
+        )
+    rows, gradients = x.reshape(-1, x.shape[-1]), h.reshape(-1, x.shape[-1])
+    centre = np.zeros_like(scale) if mean is None else mean
+    n, root = len(rows), 1.0 if variance is None else 1.0 / np.sqrt(variance + epsilon)
+    to_offset, common = _sums(rows, centre, gradients)
+    to_scale = common * root
+    out = _scores(rows, centre, root * to_scale / n, to_offset / n, (gradients, scale * root))
+    return out.reshape(x.shape), to_scale, to_offset
+
+
+def _mean_and_variance(x: Any) -> tuple[Any, Any]:
     """Of each column of a matrix."""
     mean = _sums(x)[0] / len(x)
     return mean, _sums(x, mean)[1] / len(x)
 
 
-def sums_of_products(x: Any, centre: Any, h: Any) -> tuple[Any, Any]:
-    """The sums of `h` and of `h * (x - centre)` over the rows of matrices."""
-    total, product = _sums(x, centre, h)
-    return total, product
-
-
-def scores(x: Any, centre: Any, slope: Any, level: Any, below: tuple[Any, Any] | None = None) -> Any:
+def _scores(x: Any, centre: Any, slope: Any, level: Any, below: tuple[Any, Any] | None = None) -> Any:
     """`(x - centre) * slope + level`; with `below`, a pair `h, factor`, `(h - that) * factor`.
 
     Args:
@@ -59,10 +106,6 @@ def scores(x: Any, centre: Any, slope: Any, level: Any, below: tuple[Any, Any] |
     """
     out = np.empty(x.shape, x.dtype)
     h, factor = (None, None) if below is None else below
-    if _is_native(x):
-        operands = map(_in_order, (x, h, centre, slope, level, factor))
-        native_package.native().column_scores(*operands, out, threads())
-        return out
 
     def compute(piece: slice) -> None:
         part = np.subtract(x[piece], centre, out=out[piece])
@@ -82,9 +125,6 @@ def _sums(x: Any, centre: Any = None, h: Any = None) -> Any:
     pieces = row_pieces(rows, width)
     count = max(min(PARTS, len(pieces), rows // ROWS), 1)
     parts = np.zeros((count, 2, width), x.dtype)
-    if _is_native(x):
-        native_package.native().column_sums(*map(_in_order, (x, h, centre)), parts, threads())
-        return add_reduce(parts, 0)
 
     def add_up(part: int) -> None:
         for piece in pieces[len(pieces) * part // count : len(pieces) * (part + 1) // count]:
@@ -99,12 +139,3 @@ def _sums(x: Any, centre: Any = None, h: Any = None) -> Any:
 
     for_each(add_up, range(count), x.size)
     return add_reduce(parts, 0)
-
-
-def _is_native(x: Any) -> bool:
-    return x.dtype is dtypes.float32 and native_package.native_if_usable() is not None
-
-
-def _in_order(x: Any) -> Any:
-    """An array, or None, as the package reads it."""
-    return None if x is None else np.require(x, requirements=("C", "A"))

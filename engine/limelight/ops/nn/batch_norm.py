@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from limelight.core.eager import entry_point_of_many
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor
 from limelight.ops._gradient_terms import count
 from limelight.ops._kernel_parts import sum_over
-from limelight.ops.nn._columns import is_large, mean_and_variance, scores, sums_of_products
+from limelight.ops.nn._columns import is_worth_a_call, normalised, normalised_gradient
 
 __all__ = ["batch_norm_training"]
 
@@ -52,12 +50,9 @@ def _kernel(xp: Any, x: Any, scale: Any, offset: Any, epsilon: float) -> Three:
 
 
 def _kernel_numpy(xp: Any, x: Any, scale: Any, offset: Any, epsilon: float) -> Three:
-    if not is_large(x):
-        return _kernel(xp, x, scale, offset, epsilon)
-    rows = x.reshape(-1, x.shape[-1])
-    mean, variance = mean_and_variance(rows)
-    y = scores(rows, mean, scale / np.sqrt(variance + epsilon), offset)
-    return y.reshape(x.shape), mean, variance
+    if is_worth_a_call(x):
+        return normalised(x, scale, offset, epsilon)
+    return _kernel(xp, x, scale, offset, epsilon)
 
 
 def _gradient(g: Any, xs: Any, xs_shape: Any, out_1: Tensor, out_2: Tensor, epsilon: float) -> Three:
@@ -123,14 +118,9 @@ def _gradient_kernel(xp: Any, h: Any, x: Any, mean: Any, variance: Any, scale: A
 
 
 def _gradient_numpy(xp: Any, h: Any, x: Any, mean: Any, variance: Any, scale: Any, epsilon: float) -> Three:
-    if not is_large(x):
-        return _gradient_kernel(xp, h, x, mean, variance, scale, epsilon)
-    rows, gradients = x.reshape(-1, x.shape[-1]), h.reshape(-1, x.shape[-1])
-    n, root = len(rows), 1.0 / np.sqrt(variance + epsilon)
-    to_offset, common = sums_of_products(rows, mean, gradients)
-    to_scale = common * root
-    out = scores(rows, mean, root * to_scale / n, to_offset / n, (gradients, scale * root))
-    return out.reshape(x.shape), to_scale, to_offset
+    if is_worth_a_call(x):
+        return normalised_gradient(h, x, (mean, variance), scale, epsilon)
+    return _gradient_kernel(xp, h, x, mean, variance, scale, epsilon)
 
 
 def _gradient_infer(*given: Any) -> tuple[TensorSpec, ...]:

@@ -18,7 +18,7 @@ from limelight.core.tensor import Tensor, TensorLike, as_tensor
 from limelight.errors import ArgumentError
 from limelight.ops._gradient_terms import count
 from limelight.ops._kernel_parts import add_reduce, sum_over, wide
-from limelight.ops.nn._columns import is_large, mean_and_variance, row_pieces, scores, sums_of_products
+from limelight.ops.nn._columns import is_large, normalised, normalised_gradient, row_pieces
 
 __all__ = ["standardise"]
 
@@ -58,14 +58,9 @@ def _kernel_numpy(xp: Any, x: Any, axes: Axes, epsilon: float) -> Any:
     if flattened is None:
         return _kernel(xp, x, axes, epsilon)
     flat, columns = flattened
-    y, mean, variance = _standardise_columns(flat, epsilon) if columns else _standardise_rows(flat, epsilon)
+    y, mean, variance = normalised(flat, None, None, epsilon) if columns else _standardise_rows(flat, epsilon)
     kept = shapes.reduce(x.shape, axes, True)
     return y.reshape(x.shape), mean.reshape(kept), variance.reshape(kept)
-
-
-def _standardise_columns(x: Any, epsilon: float) -> tuple[Any, Any, Any]:
-    mean, variance = mean_and_variance(x)
-    return scores(x, mean, 1.0 / np.sqrt(variance + epsilon), np.zeros_like(mean)), mean, variance
 
 
 def _standardise_rows(x: Any, epsilon: float) -> tuple[Any, Any, Any]:
@@ -128,14 +123,8 @@ def _backward_numpy(xp: Any, g: Any, y: Any, variance: Any, axes: Axes, epsilon:
         return _backward_kernel(xp, g, y, variance, axes, epsilon)
     flat, columns = flattened
     seen, factor = y.reshape(flat.shape), (1.0 / np.sqrt(variance + epsilon)).reshape(-1)
-    gradient = _columns_backward if columns else _rows_backward
-    return gradient(flat, seen, factor).reshape(g.shape)
-
-
-def _columns_backward(g: Any, y: Any, factor: Any) -> Any:
-    none = np.zeros_like(factor)
-    total, common = sums_of_products(y, none, g)
-    return scores(y, none, common / len(y), total / len(y), (g, factor))
+    gradient = normalised_gradient(flat, seen, None, factor, 0.0)[0] if columns else _rows_backward(flat, seen, factor)
+    return gradient.reshape(g.shape)
 
 
 def _rows_backward(g: Any, y: Any, factor: Any) -> Any:
