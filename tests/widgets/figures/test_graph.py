@@ -9,6 +9,7 @@ import pytest
 
 from limelight_widgets.figures.box_text import words
 from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.figures.op_listing import MOST_ROWS, listing
 from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import GraphFold
 
@@ -29,6 +30,20 @@ def test_names_are_data(make, name):
     assert "<script" not in shown.svg
     ElementTree.fromstring(shown.svg)
     assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
+
+
+def test_a_listing_that_is_full_lists_no_op_of_what_is_called(make, fake_function):
+    inner, outer = make("inner"), make("outer")
+    given = inner.input("x")
+    function = fake_function("inner", inner.graph(inner.node("exp", inner.node("exp", given))))
+    value = outer.input("x")
+    for _ in range(MOST_ROWS + 5):
+        value = outer.node("tanh", value)
+    rows = listing(
+        GraphFold(outer.graph(outer.node("call", value, functions=(function,)))).state(), {"graph": 0, "key": ""}
+    )
+    assert [row[1] for row in rows.rows] == ["tanh"] * MOST_ROWS + ["in inner:"]
+    assert rows.note == "and 8 more ops"
 
 
 def test_a_requested_device_is_written_on_the_box(make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -48,6 +49,10 @@ def test_a_look_at_all_positions_at_once_passes_over_no_run(text, least):
 
     never_twice = range(periods._LONG)  # which makes it so long that it pays
     assert runs([*text, *never_twice], worth) == runs(text, worth)
+    shortest = runs(
+        [*text, *never_twice], worth, shortest=lambda _, period: period * np.maximum(2, -(-least // period))
+    )
+    assert shortest == runs(text, worth)
 
 
 class Counted(str):

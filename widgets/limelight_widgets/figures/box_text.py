@@ -10,6 +10,7 @@ from limelight_widgets.figures.layered_layout import Point
 from limelight_widgets.figures.nested_layout import Manner
 from limelight_widgets.figures.visible_boxes import Box, Picture, call_label
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import NodeColumns
 from limelight_widgets.format import bytes_text, counted, shortened
 
 TITLE_WIDTH = 28  # characters
@@ -154,18 +155,20 @@ def values(graph: State) -> list[tuple[str, str]]:
     return [(value["name"], value["spec"]) for value in graph["inputs"]] + produced
 
 
+def value_name(graph: State, number: int) -> str:
+    """The name of one value."""
+    return _value(graph, number)[0]
+
+
 def _value(graph: State, number: int) -> tuple[str, str]:
-    """The same of one value."""
-    inputs = graph["inputs"]
-    if number < len(inputs):
-        return inputs[number]["name"], inputs[number]["spec"]
-    left = number - len(inputs)
-    for node in graph["nodes"]:
-        outputs = node.get("out", ())
-        if left < len(outputs):
-            return node["names"][left], outputs[left]
-        left -= len(outputs)
-    raise IndexError(f"a graph has no value of number {number}")
+    """Name and spec of one value."""
+    if number < len(graph["inputs"]):
+        given = graph["inputs"][number]
+        return given["name"], given["spec"]
+    nodes = NodeColumns.of(graph)
+    index = int(nodes.makers[number])
+    node, place = graph["nodes"][index], number - int(nodes.firsts[index])
+    return node["names"][place], node["out"][place]
 
 
 def _title(node: State) -> str:

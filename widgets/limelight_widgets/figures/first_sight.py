@@ -8,7 +8,6 @@ the view; the tests hold both to the same examples.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from math import ceil, log2
@@ -19,6 +18,7 @@ from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
 from limelight_widgets.figures.opened_groups import opened_to
 from limelight_widgets.figures.visible_boxes import Box, Picture, Table, by_default, visible
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import NodeColumns
 
 MOST_BOXES = 40
 MOST_EDGES = 120  # of a picture that is tried: nobody can follow more, and to lay them out takes most of the time
@@ -117,7 +117,7 @@ def _wrappers(graph: State) -> set[str]:
 
     So are their gradients, whatever else there is in that lane.
     """
-    lanes = Counter(node.get("lane", "") for node in graph["nodes"])
+    lanes = NodeColumns.of(graph).count(lambda kind: kind.get("lane", ""))
     inside = {-1}
     paths: set[str] = set()
     for index, group in enumerate(graph["groups"]):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from limelight_widgets.figures.box_text import at, values
+from limelight_widgets.figures.box_text import at, value_name
 from limelight_widgets.figures.graph_search import matches
 from limelight_widgets.figures.static_forms import Table
 from limelight_widgets.figures.visible_boxes import call_label
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import NodeColumns
 from limelight_widgets.format import counted, shortened
 
 MOST_ROWS = 200
@@ -31,18 +32,17 @@ def listing(state: State, variant: State, find: str = "") -> Table:
     more = (("fused",) if fused else ()) + (("became",) if changed else ())
     rows: list[Sequence[str]] = []
 
-    def shown(graph: State) -> list[State]:
-        return [node for node in graph["nodes"] if not find or matches(node, find)]
-
-    for name, graph in graphs:
-        if name and (shown(graph) or not find):
+    found = [
+        [node for node in graph["nodes"] if matches(node, find)] if find else graph["nodes"] for _, graph in graphs
+    ]
+    for (name, graph), nodes in zip(graphs, found, strict=True):
+        if name and (nodes or not find):
             rows.append(["", f"in {name}:", "", "", "", *[""] * len(more)])
-        names = [name for name, _ in values(graph)]
-        for node in shown(graph)[: MOST_ROWS - len(rows)]:
+        for node in nodes[: max(MOST_ROWS - len(rows), 0)]:
             rest = [str(node.get("fused", ""))] * fused + [_became(node)] * changed
-            rows.append([*_row(state, node, names), *rest])
-    found = sum(len(shown(graph)) for _, graph in graphs)
-    hidden = found + sum(bool(name) and bool(shown(graph) or not find) for name, graph in graphs) - len(rows)
+            rows.append([*_row(state, graph, node), *rest])
+    headings = sum(bool(name) and bool(nodes or not find) for (name, _), nodes in zip(graphs, found, strict=True))
+    hidden = sum(map(len, found)) + headings - len(rows)
     note = f"and {hidden:,} more ops" if hidden > 0 else ""
     said = [] if find else _fused(graphs) + (_changed(state, graphs[0][1]["nodes"]) if changed else _summary(state))
     return Table((*COLUMNS, *more), rows, note=note, sentences=said, wrapped=frozenset({"op", "of"}))
@@ -78,15 +78,16 @@ def _with_callees(state: State, root: int) -> Iterator[tuple[str, State]]:
         while waiting:
             graph = waiting.pop(0)
             yield names[graph], state["graphs"][graph]
-            for node in state["graphs"][graph]["nodes"]:
-                for callee, name in node.get("calls", ()):
+            nodes = NodeColumns.of(state["graphs"][graph])
+            for k in nodes.where(lambda kind: "calls" in kind):
+                for callee, name in nodes.kind_of(k)["calls"]:
                     if callee not in names:
                         names[callee] = name
                         waiting.append(callee)
 
 
-def _row(state: State, node: State, names: Sequence[str]) -> list[str]:
-    inputs = ", ".join(names[number] for number in node.get("in", ())[:MOST_INPUTS])
+def _row(state: State, graph: State, node: State) -> list[str]:
+    inputs = ", ".join(value_name(graph, number) for number in node.get("in", ())[:MOST_INPUTS])
     op = call_label(node) if node["kind"] == "call" else node["op"]
     if node["kind"] == "constant":
         inputs = shortened(", ".join(node.get("attrs", {}).values()), 24)
@@ -124,7 +125,9 @@ def _changed(state: State, nodes: Sequence[State]) -> list[str]:
 def _summary(state: State) -> list[str]:
     """How many nodes of the traced graph had which fate."""
     traced = next((v for v in state["variants"] if v["key"] == "traced"), None)
-    nodes = state["graphs"][traced["graph"]]["nodes"] if traced is not None and len(state["variants"]) > 1 else ()
-    marks = Counter(node["became"][2] for node in nodes if "became" in node)
+    if traced is None or len(state["variants"]) < 2:
+        return []
+    nodes = NodeColumns.of(state["graphs"][traced["graph"]])
+    marks = Counter(mark for _, _, mark in nodes.noted("became").values())
     told = ", ".join(f"{count:,} {mark}" for mark, count in marks.items() if mark)
     return [f"what the optimiser did to the {counted(len(nodes), 'op')} as traced: {told}"] if told else []

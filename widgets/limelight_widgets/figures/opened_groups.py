@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import NodeColumns
 
 MOST_BOXES = 400
 """Beyond which a picture that nobody can zoom has nothing to tell: deeper levels stay closed."""
@@ -44,10 +45,11 @@ def _level(state: State, root: int, wanted: int) -> Iterator[tuple[str, int]]:
         for number, group in enumerate(graph["groups"]):
             if level_of(group["parent"]) == wanted:
                 yield f"{path}g{number}", group["size"]
-        for number, node in enumerate(graph["nodes"]):
-            calls = node.get("calls", ())
-            level = level_of(node.get("group", -1))
-            if not calls or level > wanted or any(callee in chain for callee, _ in calls):
+        nodes = NodeColumns.of(graph)
+        for number in nodes.where(lambda kind: kind.get("calls")):
+            calls = nodes.kind_of(number)["calls"]
+            level = level_of(int(nodes.group[number]))
+            if level > wanted or any(callee in chain for callee, _ in calls):
                 continue
             if level == wanted:
                 yield f"{path}n{number}", sum(len(state["graphs"][callee]["nodes"]) for callee, _ in calls)

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import prod
-from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import Integers, NodeColumns
 
 MOST_MEMBERS = 8  # of a repeat that are all shown
 SHOWN = 2  # of one with more, besides those that are open
@@ -112,51 +116,81 @@ def visible(
     return builder.picture
 
 
-class Table(NamedTuple):
-    """A described graph by columns: it is walked over for each picture that is tried, and few of its nodes matter.
+class Table:
+    """A described graph by columns, for all pictures of it: one is tried after the other, and few nodes matter.
 
-    `groups` are those of the nodes, -1 for none; `hidden` and `folded` say which nodes have no box in any picture and
-    in a folded one; `makers` and `places` are the node that makes each value, -1 for an input, and its place among what
-    that gives; `wires` are node, place among its inputs, value and maker of everything that is read; `members` are, for
-    a folded picture or not, by innermost group those of its nodes that have a box, filled in by `of_group`.
+    `hidden` and `folded` say which nodes have no box in any picture and in a folded one; `outputs` is the place of each
+    value among what its node, or the graph as its inputs, gives; `wires` are node, place among its inputs, value and
+    maker of everything that is read.
     """
 
-    groups: list[int]
-    hidden: list[bool]
-    folded: list[bool]
-    makers: list[int]
-    places: list[int]
-    wires: list[tuple[int, int, int, int]]
-    members: dict[bool, dict[int, list[int]]]
+    def __init__(self, graph: State) -> None:
+        self.nodes = NodeColumns.of(graph)
+        read = self.nodes.where(lambda kind: kind["op"] == "read_variable")
+        reads = [k for k in read if len(self.nodes.reads[k]) == 1]
+        self.reads = self.nodes.flags(reads)
+        self.hidden = self.nodes.flags(self.nodes.noted("inline"))
+        self.folded = self.hidden | self.nodes.flags([*self.nodes.noted("folded_into"), *reads])
+        unfolds = sorted(self.nodes.noted("folded_into").keys() - self.nodes.noted("inline").keys() - set(reads))
+        self.unfolds = np.array(unfolds, np.int64)
+        into = self.nodes.noted("folded_into")
+        self.unfold_into = np.array([into[k] for k in unfolds], np.int64)
+        self._members: dict[bool, dict[int, list[int]]] = {}
+
+    @cached_property
+    def wires(self) -> tuple[Integers, Integers, Integers]:
+        """Everything that is read: the node, the value, and the node that makes it."""
+        reader, value = self.nodes.wires
+        return reader, value, self.nodes.makers[value]
+
+    @cached_property
+    def places(self) -> Integers:
+        """The place of what is read among the inputs of the node that reads it, of all wires."""
+        reader = self.wires[0]
+        return np.arange(len(reader)) - np.searchsorted(reader, reader)
+
+    @cached_property
+    def positions(self) -> Integers:
+        """The place of each value among what its node, or the graph as its inputs, gives."""
+        nodes = self.nodes
+        starts = np.where(nodes.makers < 0, 0, nodes.firsts[nodes.makers])
+        return np.arange(len(nodes.makers)) - starts
+
+    @cached_property
+    def groups(self) -> list[int]:
+        """The innermost group of each node."""
+        groups: list[int] = self.nodes.group.tolist()
+        return groups
 
     def of_group(self, folded: bool) -> dict[int, list[int]]:
         """By innermost group the nodes that have a box in a picture that is `folded` or not."""
-        if folded not in self.members:
-            members = self.members[folded] = dict[int, list[int]]()
-            without_box = self.folded if folded else self.hidden
-            for index, (boxless, group) in enumerate(zip(without_box, self.groups, strict=True)):
-                if not boxless:
-                    members.setdefault(group, []).append(index)
-        return self.members[folded]
+        if folded not in self._members:
+            self._members[folded] = self.nodes.by_group(~(self.folded if folded else self.hidden))
+        return self._members[folded]
 
 
 def _table(graph: State) -> Table:
-    inputs, nodes = graph["inputs"], graph["nodes"]
-    makers, places = [-1] * len(inputs), list(range(len(inputs)))
-    for index, node in enumerate(nodes):
-        count = len(node.get("out", ()))
-        makers += (index,) * count
-        places += (0,) if count == 1 else range(count)
-    hidden = ["inline" in node for node in nodes]
-    return Table(
-        [node.get("group", -1) for node in nodes],
-        hidden,
-        [inline or _folds(node) for inline, node in zip(hidden, nodes, strict=True)],
-        makers,
-        places,
-        [(i, k, value, makers[value]) for i, node in enumerate(nodes) for k, value in enumerate(node.get("in", ()))],
-        {},
-    )
+    return Table(graph)
+
+
+class _Boxes:
+    """The box of each node: "" for an open call and an inline constant. Boxes have numbers, 0 for none."""
+
+    def __init__(self, groups: Integers, without: npt.NDArray[np.bool_], count: int, names: Mapping[int, str]) -> None:
+        self.names = ["", *dict.fromkeys(names.values())]
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        of_group = np.zeros(count + 1, np.int64)  # the last is of nodes without a group
+        of_group[list(names)] = [self._numbers[name] for name in names.values()]
+        self.number = np.where(without, 0, of_group[groups])
+
+    def __getitem__(self, node: int) -> str:
+        return self.names[int(self.number[node])]
+
+    def __setitem__(self, node: int, name: str) -> None:
+        number = self._numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
+        self.number[node] = number
 
 
 @dataclass(slots=True)
@@ -167,7 +201,7 @@ class _Instance:
     graph: int
     frame: str
     chain: frozenset[int]  # graphs around it, itself included
-    boxes: list[str] = field(default_factory=list)  # for each node its box, "" for an open call and an inline constant
+    boxes: _Boxes = field(init=False)
     calls: dict[int, list[_Instance]] = field(default_factory=dict)
     caller: tuple[_Instance, int] | None = None
 
@@ -197,7 +231,8 @@ class _Builder:
     def _enter(self, instance: _Instance) -> list[_Instance]:
         graph = self.graphs[instance.graph]
         frames, closed, more = self._groups(instance, graph)
-        rounds = _rounds(graph, closed)
+        nodes, table = graph["nodes"], self._table(instance.graph)
+        rounds = _rounds(graph, table.nodes, closed)
         for k, given in enumerate(graph["inputs"]):
             if not self._is_told(given):
                 self.picture.boxes.append(Box(f"{instance.path}i{k}", "input", instance.graph, k, instance.frame))
@@ -205,11 +240,8 @@ class _Builder:
         entered: list[_Instance] = []
         seen: set[str] = set()
         names = {group: f"{instance.path}g{hiding}" for group, hiding in closed.items() if hiding >= 0}
-        nodes, table = graph["nodes"], self._table(instance.graph)
         without_box = table.folded if self.folded else table.hidden
-        boxes = instance.boxes = [
-            "" if boxless else names.get(group, "") for boxless, group in zip(without_box, table.groups, strict=True)
-        ]
+        boxes = instance.boxes = _Boxes(table.nodes.group, without_box, len(graph["groups"]), names)
         for index in _with_boxes(table.of_group(self.folded), names):  # hidden: most nodes of a large graph are
             group, node = table.groups[index], nodes[index]
             if group in names:
@@ -228,7 +260,7 @@ class _Builder:
                 self.picture.boxes.append(Box(name, "node", instance.graph, index, parent, 0, lane, path))
             entered += inside
         if self.folded:
-            _unfold(graph["nodes"], instance.boxes)
+            boxes.number[table.unfolds] = boxes.number[table.unfold_into]
         return entered
 
     def _add_closed(self, instance: _Instance, group: int, frames: Mapping[int, str], more: Mapping[int, int]) -> None:
@@ -260,15 +292,13 @@ class _Builder:
         """Frames around the visible nodes of each fusion group, by its number and the group that these nodes are in."""
         if self.folded:
             return {}
-        shown = Counter(
-            (node["fused"], node.get("group", -1))
-            for node in graph["nodes"]
-            if node.get("fused") and closed.get(node.get("group", -1), -1) < 0
-        )
+        table = self._table(instance.graph)
+        fused, groups = table.nodes.noted("fused"), table.groups
+        shown = Counter((fused[k], groups[k]) for k in sorted(fused) if closed.get(groups[k], -1) < 0)
         names = {}
         for (number, group), count in shown.items():
             name = f"{instance.path}f{number}" + (f"@g{group}" if group >= 0 else "")
-            ops = [graph["nodes"][index]["op"] for index in graph["fusions"][number - 1]["nodes"]]
+            ops = [table.nodes.kind_of(index)["op"] for index in graph["fusions"][number - 1]["nodes"]]
             label = fusion_label(number, ops, count)
             names[number, group] = name
             self.picture.frames.append(Frame(name, label, frames[group], number))
@@ -336,8 +366,11 @@ class _Builder:
     def connect(self) -> None:
         """Finds all edges."""
         for instance in self.instances:
-            for index, position, value in self._leaving(instance):
-                count = len(self.graphs[instance.graph]["nodes"][index]["in"])
+            for index, position, value, direct in self._leaving(instance):
+                if direct:
+                    self._join(instance, value, direct, index)
+                    continue
+                count = len(self._table(instance.graph).nodes.reads[index])
                 for target in self._targets(instance, index, position, count):
                     self._connect(instance, value, target)
         for instance in self.instances:
@@ -350,14 +383,33 @@ class _Builder:
             else:
                 self._connect(root, value, f"o{k}")
 
-    def _leaving(self, instance: _Instance) -> list[tuple[int, int, int]]:
-        """What comes from elsewhere into the box of a node: the node, the place among its inputs, the value."""
-        boxes, wires = instance.boxes, self._table(instance.graph).wires
-        return [
-            (index, position, value)
-            for index, position, value, maker in wires
-            if not (box := boxes[index]) or maker < 0 or boxes[maker] != box
-        ]
+    def _leaving(self, instance: _Instance) -> Iterator[tuple[int, int, int, list[int]]]:
+        """What comes from elsewhere into the box of a node: the node, the place among its inputs, the value.
+
+        Last, where it comes from another box, all values that go from that one to this, which are told once.
+        """
+        box, table = instance.boxes.number, self._table(instance.graph)
+        reader, value, maker = table.wires
+        target, source = box[reader], np.where(maker < 0, 0, box[maker])
+        opened = table.nodes.flags(instance.calls)
+        leaves = np.flatnonzero(np.where(target == 0, opened[reader], (maker < 0) | (source != target)))
+        direct = (target[leaves] != 0) & (source[leaves] != 0)
+        between, pair = leaves[direct], (source * len(instance.boxes.names) + target)[leaves[direct]]
+        order = np.argsort(pair, kind="stable")
+        _, starts = np.unique(pair[order], return_index=True)
+        joined = {int(part[0]): part for part in np.split(between[order], starts[1:])} if len(pair) else {}
+        for wire in sorted([*joined, *leaves[~direct].tolist()]):
+            values = value[joined[wire]].tolist() if wire in joined else []
+            yield int(reader[wire]), int(table.places[wire]), int(value[wire]), values
+
+    def _join(self, instance: _Instance, value: int, values: Sequence[int], index: int) -> None:
+        """An edge for all values that go from the box that makes `value` to that of a node."""
+        maker = int(self._table(instance.graph).nodes.makers[value])
+        edge = (instance.boxes[maker], instance.boxes[index])
+        if self.folded:
+            for one in dict.fromkeys(values):
+                self._weigh(instance, one, edge)
+        self.picture.edges[edge] = self.picture.edges.get(edge, 0) + len(values)
 
     def _table(self, graph: int) -> Table:
         known = self.tables.get(graph)
@@ -400,10 +452,9 @@ class _Builder:
         values = self.picture.carried.setdefault(edge, {})
         if (instance.path, value) in values:
             return
-        makers, places = self._table(instance.graph)[3:5]
-        index, output = makers[value], places[value]
-        graph = self.graphs[instance.graph]
-        spec = graph["inputs"][output]["spec"] if index < 0 else graph["nodes"][index]["out"][output]
+        table, graph = self._table(instance.graph), self.graphs[instance.graph]
+        index, output = int(table.nodes.makers[value]), int(table.positions[value])
+        spec = graph["inputs"][output]["spec"] if index < 0 else table.nodes.kind_of(index)["out"][output]
         size = values[instance.path, value] = bytes_of(spec)
         self.picture.bytes[edge] = self.picture.bytes.get(edge, 0) + size
 
@@ -426,17 +477,16 @@ class _Builder:
         sources, waiting = [], [(instance, value)]
         while waiting:
             place, number = waiting.pop()
-            makers, places = self._table(place.graph)[3:5]
-            index, output = makers[number], places[number]
-            graph = self.graphs[place.graph]
+            table, graph = self._table(place.graph), self.graphs[place.graph]
+            index, output = int(table.nodes.makers[number]), int(table.positions[number])
             if index < 0 and self._is_told(graph["inputs"][output]):
                 self._tag(target, graph["inputs"][output]["name"])
             elif index < 0:
                 sources.append(f"{place.path}i{output}")
             elif place.boxes[index]:
                 sources.append(place.boxes[index])
-            elif _is_read(graph["nodes"][index]) and (self.folded or "inline" in graph["nodes"][index]):
-                waiting.append((place, graph["nodes"][index]["in"][0]))
+            elif table.reads[index] and (self.folded or table.hidden[index]):
+                waiting.append((place, table.nodes.reads[index][0]))
             else:
                 loop = graph["nodes"][index].get("loop", 0)
                 for callee in place.calls.get(index, [])[-1 if loop else 0 :]:
@@ -463,6 +513,7 @@ def is_variable(given: State) -> bool:
     return bool(given.get("folded")) or _VARIABLE.match(given["spec"]) is not None
 
 
+@lru_cache(maxsize=1024)
 def bytes_of(spec: str) -> int:
     """The bytes of a value, 0 where its shape is not known.
 
@@ -475,39 +526,16 @@ def bytes_of(spec: str) -> int:
     return -(-int(parts[1] or 8) // 8) * prod(int(size) for size in parts[2].split(",") if size)
 
 
-def _is_read(node: State) -> bool:
-    return bool(node["op"] == "read_variable" and len(node.get("in", ())) == 1)
-
-
-def _folds(node: State) -> bool:
-    """Whether a node has no box of its own in a folded picture."""
-    return "folded_into" in node or _is_read(node)
-
-
-def _unfold(nodes: Sequence[State], boxes: list[str]) -> None:
-    """Nodes that are told on the box of another are found there, except what is `inline`: no edge leads from that."""
-    for index in range(len(nodes) - 1, -1, -1):
-        node = nodes[index]
-        if "folded_into" in node and "inline" not in node and not _is_read(node):
-            boxes[index] = boxes[node["folded_into"]]
-
-
-def _rounds(graph: State, closed: Mapping[int, int]) -> dict[int, int]:
+def _rounds(graph: State, nodes: NodeColumns, closed: Mapping[int, int]) -> dict[int, int]:
     """The nodes of open groups that are rounds of an unrolled loop, but for the first: for each how many rounds."""
     rest: dict[int, int] = {}
-    before: Counter[int] = Counter()
-    if not any("period" in group.get("repeat", ()) for group in graph["groups"]):
-        return rest
-    for index, node in enumerate(graph["nodes"]):
-        group = node.get("group", -1)
-        repeat = graph["groups"][group].get("repeat", {}) if group >= 0 else {}
-        if "period" not in repeat or "members" in repeat or closed[group] != -1:
+    told = nodes.flags([*nodes.noted("folded_into"), *nodes.noted("inline")])
+    for number, group in enumerate(graph["groups"]):
+        repeat = group.get("repeat", {})
+        if "period" not in repeat or "members" in repeat or closed[number] != -1 or repeat["count"] <= MOST_MEMBERS:
             continue
-        if "folded_into" in node or node.get("inline"):
-            continue
-        if before[group] >= SHOWN * repeat["period"] and repeat["count"] > MOST_MEMBERS:
-            rest[index] = repeat["count"] - SHOWN
-        before[group] += 1
+        own = np.flatnonzero((nodes.group == number) & ~told).tolist()
+        rest |= dict.fromkeys(own[SHOWN * repeat["period"] :], repeat["count"] - SHOWN)
     return rest
 
 

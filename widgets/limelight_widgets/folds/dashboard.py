@@ -13,7 +13,7 @@ from limelight.autodiff.tape import alive as tapes
 from limelight.staging import partial_trace
 from limelight.staging.function import alive as staged_functions
 from limelight.staging.function import with_id
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.fold import Fold, State, shown
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold, has_recorded
 from limelight_widgets.folds.user_functions import is_user_function
@@ -121,6 +121,10 @@ class NewestFold:
 
     def state(self) -> State:
         return self._nothing if self._fold is None else self._fold.state()
+
+    def shown(self) -> State:
+        """The same, as a view of the present fold reads it."""
+        return self._nothing if self._fold is None else shown(self._fold)
 
     def since(self, mark: int) -> tuple[State, int]:
         """The change of the present fold; all of its state where the reader has seen another."""

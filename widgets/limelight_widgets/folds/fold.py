@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from limelight import events
@@ -31,3 +32,12 @@ class Fold(Protocol):
 
     def since(self, mark: int) -> tuple[State, int]:
         """What a view needs that has seen everything up to `mark`, and its new mark; 0 has seen nothing."""
+
+
+def shown(fold: Fold) -> State:
+    """The state of a fold for its own view; some (those with `shown`) have parts that are made when they are asked for.
+
+    `state` is what anybody may read, as `json` does.
+    """
+    tell: Callable[[], State] = getattr(fold, "shown", fold.state)
+    return tell()

@@ -150,6 +150,13 @@ class GraphFold:
         return f"{self._function_id}:{self._version}"
 
     def state(self) -> State:
+        told = self.shown()
+        for graph in told["graphs"]:
+            graph["nodes"].fill()
+        return told
+
+    def shown(self) -> State:
+        """The same, but records of nodes are made when they are asked for: of a large graph few are."""
         function = self._function() if self._function is not None else None
         if self._stale and function is not None:
             start = time.perf_counter()
@@ -164,7 +171,7 @@ class GraphFold:
         return self._state
 
     def since(self, mark: int) -> tuple[State, int]:
-        return ({} if mark == self._version else self.state()), self._version
+        return ({} if mark == self._version else self.shown()), self._version
 
     def _of_function(self, function: Any) -> State:
         cache = function.trace_cache
@@ -240,7 +247,7 @@ class GraphFold:
             return described
         nodes = described["graphs"][described["variants"][1]["graph"]]["nodes"]
         for k, cost in self._costs[1].items():
-            nodes[k]["cost"] = cost
+            nodes.note(k, "cost", cost)
         return described | {"described": f"{described['described']} measured {id(self._costs)}"}
 
     def _of_graph(self, subject: Any) -> State:

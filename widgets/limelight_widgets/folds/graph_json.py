@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from limelight.graph.printer import nested
 from limelight_widgets.folds import graph_tree, loose_nodes
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_names import NO_NAMES, Names
+from limelight_widgets.folds.node_columns import NodeColumns, Nodes
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
 
@@ -41,7 +43,9 @@ class Describer:
         self._waiting: list[tuple[int, Any]] = []
         self._specs: dict[int, str] = {}
         self._stacks: dict[tuple[int, str], list[list[object]]] = {}
-        self._alike: dict[Any, State] = {}  # of plain nodes, what those of one op, spec and line have in common
+        self._outs: dict[tuple[str, ...], list[str]] = {}
+        self._shared: dict[tuple[int, ...], list[list[object]]] = {}  # those that are equal, by their lines
+        self._lines: dict[Any, list[object]] = {}
         self._begins: dict[int, tuple[int, int]] = {}  # by the identity of a described stack
         self._alive: list[Any] = []  # keeps ids unique while describing
 
@@ -84,45 +88,45 @@ class Describer:
         return known
 
     def _describe(self, index: int, graph: Any) -> None:
-        number = {id(value): k for k, value in enumerate(graph.inputs)}
-        nodes = []
-        for node in graph.nodes:
-            described = self._node(node, number, graph.name)
-            names = described["names"] = []
-            nodes.append(described)
-            for value in node.outputs:
-                names.append(f"%{len(number)}")
-                number[id(value)] = len(number)
+        columns, number = self._columns(graph)
         outputs = [number[id(value)] for value in graph.outputs]
-        _write_constants(nodes, len(graph.inputs), outputs)
-        fusions = _fusions(graph, nodes)
+        _write_constants(columns, outputs)
+        fusions = _fusions(graph, columns)
         described = {"name": shortened(graph.name, NAME_WIDTH), "inputs": _inputs(graph), "outputs": outputs}
-        described |= {"nodes": nodes} | ({"fusions": fusions} if fusions else {})
-        graph_tree.grow(graph, described, self._line, self._excerpts)
-        loose_nodes.gather(described)
+        described |= {"nodes": Nodes(columns)} | ({"fusions": fusions} if fusions else {})
+        graph_tree.grow(graph, described, columns, self._line, self._excerpts)
+        loose_nodes.gather(described, columns)
         self._graphs[index] = described
 
-    def _node(self, node: Any, number: Mapping[int, int], function: str) -> State:
-        """A node; of those without parameters a huge graph has few kinds, which are described once."""
-        outputs = node.outputs
-        if len(outputs) != 1 or node.params or node.device or not node.inputs:
-            return self._described_node(node, number, function)
-        key = (id(node.op), id(outputs[0].spec), id(node.stack), function)
-        alike = self._alike.get(key)
-        if alike is None:
-            alike = self._alike[key] = self._described_node(node, number, function)
-            self._alive.append(node)
-        return alike | {"in": [number[id(value)] for value in node.inputs]}
+    def _columns(self, graph: Any) -> tuple[NodeColumns, dict[int, int]]:
+        """The nodes of a graph, of which a huge one has few kinds; and the numbers of its values, by their ids."""
+        values = chain(graph.inputs, chain.from_iterable([node.outputs for node in graph.nodes]))
+        number = {one: k for k, one in enumerate(map(id, values))}
+        keys = [
+            (id(node.op), id(node.outputs[0].spec), id(node.stack))
+            if len(node.outputs) == 1 and not node.params and not node.device
+            else id(node)
+            for node in graph.nodes
+        ]
+        first = dict(zip(reversed(keys), reversed(graph.nodes), strict=True))  # of each kind, in reverse order
+        order = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        kinds = [self._kind(first[key], graph.name) for key in order]
+        kind = list(map(order.__getitem__, keys))
+        flat = list(map(number.__getitem__, map(id, chain.from_iterable([node.inputs for node in graph.nodes]))))
+        ends = list(accumulate([len(node.inputs) for node in graph.nodes]))
+        reads = [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        columns = NodeColumns(kinds, kind, len(graph.inputs), reads)
+        columns.bytes = np.array([_bytes_of(first[key]) for key in order], np.int64)[columns.kind]
+        return columns, number
 
-    def _described_node(self, node: Any, number: Mapping[int, int], function: str) -> State:
+    def _kind(self, node: Any, function: str) -> State:
+        """What a node has in common with those of its op, spec and line."""
         op, called = str(node.op), node.functions
         if rule := getattr(node.op, "rule", ""):
             self._rules[op] = rule
         described: State = {"op": op, "kind": _kind(node, op)}
-        if node.inputs:
-            described["in"] = [number[id(value)] for value in node.inputs]
         if node.outputs:
-            described["out"] = [self._spec(value.spec) for value in node.outputs]
+            described["out"] = self._out(node.outputs)
         if node.params:
             attributes = {k: attribute_text(value) for k, value in node.attrs.items() if not _is_among(value, called)}
             if attributes:
@@ -136,6 +140,11 @@ class Describer:
                 described["loop"] = rounds
             described["calls"] = [[self._place(self._form(function)), function.name] for function in called]
         return described
+
+    def _out(self, values: Sequence[Any]) -> list[str]:
+        """The texts of the specs of what a node makes; shared by nodes that make the same."""
+        texts = [self._spec(value.spec) for value in values]
+        return self._outs.setdefault(tuple(texts), texts)
 
     def _spec(self, spec: Any) -> str:
         """The text of a spec; huge graphs have few different ones."""
@@ -151,13 +160,20 @@ class Describer:
         known = self._stacks.get(key)
         if known is None:
             # From the outside in, so that the function's own file is the first to be shown.
-            outer = [[*self._excerpts.at(one), one.function] for one in reversed(own_stack(lines, function))]
-            known = self._stacks[key] = outer[::-1]
+            outer = [self._at(one) for one in reversed(own_stack(lines, function))]
+            known = self._shared.setdefault(tuple(map(id, outer)), outer[::-1])
+            self._stacks[key] = known
             self._alive.append(lines)
         return known
 
-    def _line(self, node: State) -> tuple[int, int]:
-        stack = node.get("stack")
+    def _at(self, line: Any) -> list[object]:
+        known = self._lines.get(line)
+        if known is None:
+            known = self._lines[line] = [*self._excerpts.at(line), line.function]
+        return known
+
+    def _line(self, kind: State) -> tuple[int, int]:
+        stack = kind.get("stack")
         if not stack:
             return -1, 0
         begin = self._begins.get(id(stack))
@@ -165,6 +181,11 @@ class Describer:
             index, line = stack[0][0], stack[0][1]
             begin = self._begins[id(stack)] = index, self._excerpts.statement(index, line)
         return begin
+
+
+def _bytes_of(node: Any) -> int:
+    """Of what a node makes, as far as they are known."""
+    return sum([getattr(value.spec, "nbytes", 0) or 0 for value in node.outputs])
 
 
 def _is_among(value: Any, called: Sequence[Any]) -> bool:
@@ -192,41 +213,40 @@ def _runs_otherwise(graph: Any) -> bool:
     return any(as_it_runs(function) is not function.graph for function in nested(graph))
 
 
-def _fusions(graph: Any, nodes: Sequence[State]) -> list[State]:
+def _fusions(graph: Any, columns: NodeColumns) -> list[State]:
     """The fusion groups of a graph; notes on each of their nodes its group's number, from 1."""
     groups = getattr(graph, "groups", ())
     place = {node: index for index, node in enumerate(graph.nodes)} if groups else {}
     fusions = [{"kind": group.kind, "nodes": [place[node] for node in group.nodes]} for group in groups]
     for number, fusion in enumerate(fusions, start=1):
-        for index in fusion["nodes"]:
-            nodes[index]["fused"] = number
+        columns.note("fused").update(dict.fromkeys(fusion["nodes"], number))
     return fusions
 
 
-def _write_constants(nodes: list[State], inputs: int, outputs: list[int]) -> None:
+def _write_constants(columns: NodeColumns, outputs: list[int]) -> None:
     """Marks constants as `inline`, and gives those that read them `operands` such as "(·, 2.0)"."""
-    number, writable = inputs, {}
-    for node in nodes:
-        if node["kind"] == "constant":
-            text = next(iter(node.get("attrs", {}).values()), "")
-            if 0 < len(text) <= INLINE_WIDTH and not text.endswith("]") and number not in outputs:
-                writable[number] = node, text
-        number += len(node.get("out", ()))
-    readers: dict[int, list[State]] = {}
-    for node in nodes if writable else ():
-        for value in node.get("in", ()):
-            if value in writable:
-                readers.setdefault(value, []).append(node)
-    texts = {}
-    for number, (node, text) in writable.items():
-        if number in readers and all(_has_room(reader) for reader in readers[number]):
-            node["inline"], texts[number] = True, text
-    for reader in (reader for number in texts for reader in readers[number]):
-        reader["operands"] = f"({', '.join(texts.get(value, '·') for value in reader['in'])})"
+    results, texts = set(outputs), dict[int, str]()
+    for index in columns.where(_is_short_constant):
+        number = int(columns.firsts[index])
+        readers = columns.readers[number]
+        if number not in results and readers and all(_has_room(columns, reader) for reader in readers):
+            columns.note("inline")[index] = True
+            texts[number] = _constant_text(columns.kind_of(index))
+    for reader in dict.fromkeys(reader for number in texts for reader in columns.readers[number]):
+        columns.note("operands")[reader] = f"({', '.join(texts.get(value, '·') for value in columns.reads[reader])})"
 
 
-def _has_room(node: State) -> bool:
-    return "calls" not in node and len(node["in"]) <= 3
+def _constant_text(kind: State) -> str:
+    return str(next(iter(kind.get("attrs", {}).values()), ""))
+
+
+def _is_short_constant(kind: State) -> bool:
+    text = _constant_text(kind) if kind["kind"] == "constant" else ""
+    return 0 < len(text) <= INLINE_WIDTH and not text.endswith("]")
+
+
+def _has_room(columns: NodeColumns, node: int) -> bool:
+    return len(columns.reads[node]) <= 3 and "calls" not in columns.kind_of(node)
 
 
 def attribute_text(value: object) -> str:
@@ -270,17 +290,16 @@ def _name_captures(graph: State, graphs: Sequence[State]) -> None:
     """Gives captures of the functions that a graph calls the names that their values have in the graph."""
     names = dict(zip(graph["outputs"], graph.get("output_names", ()), strict=False))
     names |= {k: given["name"] for k, given in enumerate(graph["inputs"]) if not _UNNAMED.fullmatch(given["name"])}
-    number = len(graph["inputs"])
-    for node in graph["nodes"]:
-        given = node.get("in", ())
-        if node["op"] == "read_variable" and given[0] in names:
-            names.setdefault(number, names[given[0]])
-        for callee, _ in node.get("calls", ()):
+    columns = NodeColumns.of(graph)
+    for index in columns.where(lambda kind: kind["op"] == "read_variable" or "calls" in kind):
+        kind, given = columns.kind_of(index), columns.reads[index]
+        if kind["op"] == "read_variable" and given[0] in names:
+            names.setdefault(int(columns.firsts[index]), names[given[0]])
+        for callee, _ in kind.get("calls", ()):
             inputs = graphs[callee]["inputs"]
             for inner, value in zip(reversed(inputs), reversed(given), strict=False):  # captures come last
                 if _UNNAMED.fullmatch(inner["name"]) and value in names:
                     inner["name"] = names[value]
-        number += len(node.get("out", ()))
 
 
 def _number_text(number: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import NodeColumns
 from limelight_widgets.folds.node_places import LANES
 
 MOST_ROWS = 36
@@ -61,18 +62,14 @@ def outline(graph: State, most: int = MOST_ROWS) -> list[Row]:
 
 def _children(graph: State) -> dict[int, list[int]]:
     """What is in each container, in order: a node is its index, a group -2 minus its own; of repeats the first."""
-    inside: dict[int, list[int]] = {}
-    first: dict[int, int] = {}  # node of each group
-    groups = graph["groups"]
-    for index, node in enumerate(graph["nodes"]):
-        if "folded_into" in node:
-            continue
-        group = node.get("group", _ROOT)
-        inside.setdefault(group, []).append(index)
-        while group != _ROOT and group not in first:
-            first[group] = index
-            inside.setdefault(groups[group]["parent"], []).append(-2 - group)
-            group = groups[group]["parent"]
+    columns, groups = NodeColumns.of(graph), graph["groups"]
+    inside = columns.by_group(~columns.flags(columns.noted("folded_into")))
+    first = {group: nodes[0] for group, nodes in inside.items()}
+    for index in range(len(groups) - 1, -1, -1):  # those inside come after those around
+        parent = groups[index]["parent"]
+        if index in first:
+            first[parent] = min(first[index], first.get(parent, first[index]))
+            inside.setdefault(parent, []).append(-2 - index)
     for index, group in enumerate(groups):
         if "repeat" in group:
             inside[index] = _one_of(index, group["repeat"], inside)
@@ -87,7 +84,7 @@ def _one_of(index: int, repeat: State, inside: Mapping[int, list[int]]) -> list[
 
 
 def _lane(graph: State, child: int) -> str:
-    place: State = graph["nodes"][child] if child >= 0 else graph["groups"][-2 - child]
+    place: State = NodeColumns.of(graph).kind_of(child) if child >= 0 else graph["groups"][-2 - child]
     return str(place["lane"])
 
 
@@ -158,5 +155,6 @@ def _member_class(graph: State, group: State) -> str:
 
 
 def _named(graph: State, nodes: list[int]) -> str:
-    ops = [str(graph["nodes"][k]["op"]) for k in nodes]
-    return ", ".join(ops[:_NAMED]) + (f" and {len(ops) - _NAMED:,} more" if len(ops) > _NAMED else "")
+    columns = NodeColumns.of(graph)
+    ops = ", ".join(str(columns.kind_of(k)["op"]) for k in nodes[:_NAMED])
+    return ops + (f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else "")

@@ -34,11 +34,15 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
 
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.group_tree import Facts, Group
+from limelight_widgets.folds.node_columns import NodeColumns
 from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.node_places import Place, places
 from limelight_widgets.folds.source_excerpts import Excerpts, line_title
@@ -59,13 +63,16 @@ _APPLIES = re.compile(r"(\w+)\.apply\(")
 _NUMBERS = re.compile(r"(\d+)")
 
 
-def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], excerpts: Excerpts) -> None:
+def grow(
+    graph: Any, state: State, columns: NodeColumns, line: Callable[[State], tuple[int, int]], excerpts: Excerpts
+) -> None:
     """Adds the tree to a described graph.
 
     Args:
         graph: the graph.
-        state: its description, with `inputs`, `nodes` and `outputs`.
-        line: gives the number of the file and the line where the statement begins that made a described node.
+        state: its description, with `inputs` and `outputs`.
+        columns: its nodes.
+        line: gives the number of the file and the line where the statement begins that made nodes of a kind.
         excerpts: the lines of code that the view shows.
     """
 
@@ -76,64 +83,38 @@ def grow(graph: Any, state: State, line: Callable[[State], tuple[int, int]], exc
         file, number = excerpts.at(source)
         return file, excerpts.statement(file, number)
 
-    nodes = state["nodes"]
-    makers, readers = _wiring(state)
-    inputs = [[makers[number] for number in node.get("in", ())] for node in nodes]
-    where = places(graph.nodes, inputs, graph.name)
-    for node, place in zip(nodes, where, strict=True):
-        node["lane"] = place.lane
-    fold(state, [place.lane for place in where], readers, makers)
-    folded = [node.get("folded_into", -1) for node in nodes]
-    inline = {k for k, node in enumerate(nodes) if "inline" in node}
-    if inline:
-        inputs = [[k for k in row if k not in inline] for row in inputs]
-    known: dict[Any, tuple[int, int]] = {}
+    sources = columns.sources()
+    where = places(graph.nodes, columns.by_kind(itemgetter("op")), sources, graph.name)
+    lanes = [place.lane for place in where]
+    columns.split(lanes)
+    fold(state, columns, lanes)
+    folded, inline = columns.noted("folded_into"), columns.noted("inline")
     facts = Facts(
-        where, [_signature(node, known) for node in nodes], [line(node) for node in nodes], inputs, folded,
+        where, _signatures(columns), columns.by_kind(line), columns.sources(but=inline) if inline else sources,
+        [folded.get(k, -1) for k in range(len(columns))] if folded else [-1] * len(columns),
         begin=begin,
         titles=lambda file, number: line_title(excerpts.label(file), number, excerpts.code(file, number)),
     )  # fmt: skip
     tree = Hierarchy(facts)
-    for node, innermost in zip(nodes, tree.of, strict=True):
-        if innermost >= 0:
-            node["group"] = innermost
-    made = _bytes_made(graph)
-    crossings, saved = _crossings(graph, state, where, tree, makers, readers)
-    state["groups"] = [_described(tree, index, nodes, at) for index in range(len(tree.groups))]
-    _sum_up(state["groups"], tree, made, saved, folded)
+    columns.group = np.array(tree.of, np.int64)
+    crossings, saved = _crossings(graph, where, tree, columns)
+    state["groups"] = [_described(tree, index, columns, at) for index in range(len(tree.groups))]
+    _sum_up(state["groups"], columns, saved)
     state["open"] = tree.initially_open()
     if crossings:
         state["crossings"] = crossings
 
 
-def _bytes_made(graph: Any) -> list[int]:
-    """The bytes of what each node makes, as far as they are known."""
-    known: dict[int, int] = {}  # specs are shared, and alive as long as the graph
-    result = []
-    for node in graph.nodes:
-        total = 0
-        for value in node.outputs:
-            size = known.get(id(value.spec))
-            if size is None:
-                size = known[id(value.spec)] = getattr(value.spec, "nbytes", 0) or 0
-            total += size
-        result.append(total)
+def _signatures(columns: NodeColumns) -> list[tuple[int, int]]:
+    """For each node what must be equal where nodes are, as `Facts` has it."""
+    known: dict[Any, tuple[int, int]] = {}
+    result = columns.by_kind(lambda kind: _signature(kind, "", known))
+    for node, operands in columns.noted("operands").items():
+        result[node] = _signature(columns.kind_of(node), operands, known)
     return result
 
 
-def _wiring(state: State) -> tuple[list[int], list[list[int]]]:
-    """For each numbered value the node that makes it, -1 for inputs, and the nodes that read it."""
-    makers = [-1] * len(state["inputs"])
-    for index, node in enumerate(state["nodes"]):
-        makers += [index] * len(node.get("out", ()))
-    readers: list[list[int]] = [[] for _ in makers]
-    for index, node in enumerate(state["nodes"]):
-        for number in node.get("in", ()):
-            readers[number].append(index)
-    return makers, readers
-
-
-def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
+def _signature(kind: State, operands: str, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
     """What must be equal for updates of variables, 0 for what writes to none; and what for any other group.
 
     Of an update only the assignments count: the first one computes, and fuses, what all others use as well. Ranks count
@@ -141,32 +122,26 @@ def _signature(node: State, known: dict[Any, tuple[int, int]]) -> tuple[int, int
 
     `known` has those of nodes that were like this one.
     """
-    op, out, stack = node["op"], node.get("out", ()), node.get("stack")
-    plain = "attrs" not in node and "operands" not in node and "calls" not in node
-    alike = (op, id(out), id(stack), node["lane"]) if plain else None  # both are shared, and kept by the nodes
-    if alike in known:
-        return known[alike]
+    op, out, stack = kind["op"], kind.get("out", ()), kind.get("stack")
     line = (stack[0][0], stack[0][1]) if stack else None
-    attrs = str(node["attrs"]) if "attrs" in node else ""
-    calls = tuple([name for _, name in node["calls"]]) if "calls" in node else ()
-    key = (op, *out, line, node["lane"], node.get("operands"), attrs, calls)
+    attrs = str(kind["attrs"]) if "attrs" in kind else ""
+    calls = tuple([name for _, name in kind["calls"]]) if "calls" in kind else ()
+    key = (op, *out, line, kind["lane"], operands, attrs, calls)
     signature = known.get(key)
     if signature is None:
         dtypes = [text.partition("[")[0] for text in out]
         ranks = [0 if "[]" in text else text.count(",") + 1 for text in out]
         blurred = _NUMBER.sub("#", attrs) if op in _INDEXING else attrs  # where a round of a loop is, not what it does
-        common = (op, blurred, calls, *dtypes, line, node["lane"])
-        if node["lane"] == "update":
+        common = (op, blurred, calls, *dtypes, line, kind["lane"])
+        if kind["lane"] == "update":
             ranks = []
-        loose = hash(common) if node["kind"] == "variable" and op not in READS else 0
-        signature = known[key] = loose, hash((common, *ranks, _NUMBER.sub("#", node.get("operands", ""))))
-    if alike is not None:
-        known[alike] = signature
+        loose = hash(common) if kind["kind"] == "variable" and op not in READS else 0
+        signature = known[key] = loose, hash((common, *ranks, _NUMBER.sub("#", operands)))
     return signature
 
 
-def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable[[Any], list[object]]) -> State:
-    group = tree.groups[index]
+def _described(tree: Hierarchy, index: int, columns: NodeColumns, at: Callable[[Any], list[object]]) -> State:
+    group, tags = tree.groups[index], columns.noted("tags")
     segment = group.segment
     title = _repeat_title(tree, group) if group.repeat is not None else group.title
     result: State = {
@@ -182,12 +157,12 @@ def _described(tree: Hierarchy, index: int, nodes: Sequence[State], at: Callable
         "at": at(segment.at) if segment and segment.at is not None else None,
         "defined": at(segment.defined) if segment and segment.defined is not None else None,
         "tags": list(dict.fromkeys(
-            tag for child in group.children if not child.is_group for tag in nodes[child.at].get("tags", ())
-        )) if group.repeat is None else [],
+            tag for child in group.children if not child.is_group for tag in tags.get(child.at, ())
+        )) if tags and group.repeat is None else [],
     }  # fmt: skip
     if group.repeat is not None:
         repeat = {"count": group.repeat.count, "members": group.repeat.members, "period": group.repeat.period,
-                  "differs": _differences(tree, group, nodes)}  # fmt: skip
+                  "differs": _differences(tree, group, columns)}  # fmt: skip
         result["repeat"] = {key: value for key, value in repeat.items() if value}
     return {key: value for key, value in result.items() if value not in ("", [], None)}
 
@@ -288,19 +263,21 @@ def _class_of_members(tree: Hierarchy, group: Group) -> str:
     return classes.pop() if len(classes) == 1 else ""
 
 
-def _differences(tree: Hierarchy, group: Group, nodes: Sequence[State]) -> list[str]:
+def _differences(tree: Hierarchy, group: Group, columns: NodeColumns) -> list[str]:
     """In what the members of a repeat differ: results, parameters, tags."""
     assert group.repeat is not None
     members = [list(tree.nodes_of(k)) for k in group.repeat.members]
     if not members:
         own = [child.at for child in group.children]
         members = [own[k : k + group.repeat.period] for k in range(0, len(own), group.repeat.period)]
+    operands = columns.noted("operands")
     found: list[str] = []
     for column in zip(*members, strict=False):  # updates of variables may have more scalars than others
-        outs = list(dict.fromkeys(", ".join(nodes[k].get("out", ())) for k in column))
-        said = outs if len(outs) > 1 else list(dict.fromkeys(nodes[k].get("operands", "") for k in column))
-        if len(said) > 1 and len({nodes[k]["op"] for k in column}) == 1:
-            found.append(f"{nodes[column[0]]['op']}: {_some(said)}")
+        kinds = [columns.kinds[k] for k in dict.fromkeys(columns.kind[list(column)].tolist())]
+        outs = list(dict.fromkeys(", ".join(kind.get("out", ())) for kind in kinds))
+        said = outs if len(outs) > 1 else list(dict.fromkeys(operands.get(k, "") for k in column))
+        if len(said) > 1 and len({kind["op"] for kind in kinds}) == 1:
+            found.append(f"{kinds[0]['op']}: {_some(said)}")
         if len(found) >= MOST_DIFFERENCES:
             break
     return list(dict.fromkeys(found))
@@ -313,31 +290,27 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _crossings(
-    graph: Any,
-    state: State,
-    where: Sequence[Place],
-    tree: Hierarchy,
-    makers: Sequence[int],
-    readers: Sequence[Sequence[int]],
+    graph: Any, where: Sequence[Place], tree: Hierarchy, columns: NodeColumns
 ) -> tuple[list[State], dict[int, int]]:
     """What crosses from forward to backward by pair of groups, heaviest first; and the bytes saved of each node."""
     pairs: dict[tuple[int, int], State] = {}
     saved: dict[int, int] = {}
-    if not any(place.lane == "backward" for place in where):
-        return [], saved
-    values = [value for node in graph.nodes for value in node.outputs]
-    for number, value in enumerate(values, start=len(state["inputs"])):
-        maker = makers[number]
-        if where[maker].lane not in {"forward", "loss"} or state["nodes"][maker].get("inline"):
+    inline, makers = columns.noted("inline"), columns.makers
+    reader, value = columns.wires
+    backward = columns.flags(columns.where(lambda kind: kind["lane"] == "backward"))
+    ahead = columns.flags(columns.where(lambda kind: kind["lane"] in {"forward", "loss"}))
+    crosses = backward[reader] & (value >= columns.inputs)
+    for number in np.unique(value[crosses]).tolist():
+        maker = int(makers[number])
+        if not ahead[maker] or maker in inline:
             continue
-        backward = [k for k in readers[number] if where[k].lane == "backward"]
-        if not backward:
-            continue
-        reader = next((k for k in backward if where[k].path == where[maker].path), backward[0])
-        nbytes = getattr(value.spec, "nbytes", 0) or 0
+        readers = [k for k in columns.readers[number] if backward[k]]
+        read_by = next((k for k in readers if where[k].path == where[maker].path), readers[0])
+        spec = graph.nodes[maker].outputs[number - int(columns.firsts[maker])].spec
+        nbytes = getattr(spec, "nbytes", 0) or 0
         saved[maker] = saved.get(maker, 0) + nbytes
-        key = (tree.of[maker], tree.of[reader])
-        pair = pairs.setdefault(key, {"from": key[0], "to": key[1], "bytes": 0, "values": 0, "spec": str(value.spec)})
+        key = (tree.of[maker], tree.of[read_by])
+        pair = pairs.setdefault(key, {"from": key[0], "to": key[1], "bytes": 0, "values": 0, "spec": str(spec)})
         pair["bytes"] += nbytes
         pair["values"] += 1
         if pair["values"] > 1:
@@ -345,22 +318,20 @@ def _crossings(
     return sorted(pairs.values(), key=lambda pair: -pair["bytes"]), saved
 
 
-def _sum_up(
-    groups: Sequence[State], tree: Hierarchy, made: Sequence[int], saved: dict[int, int], folded: Sequence[int]
-) -> None:
+def _sum_up(groups: Sequence[State], columns: NodeColumns, saved: dict[int, int]) -> None:
     """Counts ops and bytes of each group, those inside included."""
-    for group in groups:
-        group["ops"] = group["bytes"] = group["saved"] = 0
-    for innermost, into, size in zip(tree.of, folded, made, strict=True):
-        if innermost >= 0 > into:
-            group = groups[innermost]
-            group["ops"] += 1
-            group["bytes"] += size
+    drawn = (columns.group >= 0) & ~columns.flags(columns.noted("folded_into"))
+    sums = {what: np.zeros(len(groups), np.int64) for what in ("ops", "bytes", "saved")}
+    np.add.at(sums["ops"], columns.group[drawn], 1)
+    np.add.at(sums["bytes"], columns.group[drawn], columns.bytes[drawn])
+    for what, of_group in sums.items():
+        for group, total in zip(groups, of_group.tolist(), strict=True):
+            group[what] = total
     for node, size in saved.items():
-        if tree.of[node] >= 0:
-            groups[tree.of[node]]["saved"] += size
+        if columns.group[node] >= 0:
+            groups[columns.group[node]]["saved"] += size
     for index in range(len(groups) - 1, -1, -1):  # those inside come after those around
         parent = groups[index]["parent"]
         if parent >= 0:
-            for what in ("ops", "bytes", "saved"):
+            for what in sums:
                 groups[parent][what] += groups[index][what]

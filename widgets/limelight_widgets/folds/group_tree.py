@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
 
 from limelight_widgets.folds.node_places import Lane, Place, Segment
 
@@ -90,7 +93,7 @@ class GroupTree:
         self.groups: list[Group] = []
         self.of: list[int] = [ROOT] * len(facts.places)
         self.top: list[Child] = []
-        self._ids: set[str] = set()
+        self._ids: dict[str, int] = {}  # with the last number of those that are told apart by one
 
     def children(self) -> dict[int, int]:
         """The number of direct children of each group that are drawn; that of the whole graph under -1."""
@@ -134,11 +137,12 @@ class GroupTree:
 
     def distinct(self, name: str) -> str:
         """An id for a group that no other one has."""
-        chosen, number = name, 1
+        chosen, number = name, self._ids.get(name, 1)
         while chosen in self._ids:
             number += 1
             chosen = f"{name}~{number}"
-        self._ids.add(chosen)
+        self._ids[name] = number
+        self._ids[chosen] = self._ids.get(chosen, 1)
         return chosen
 
     def move(self, children: Iterable[Child], into: int) -> None:
@@ -187,6 +191,19 @@ class GroupTree:
         groups, places = self.groups, self.facts.places
         return [groups[at].lane if is_group else places[at].lane for is_group, at in children]
 
+    def firsts_of(self, children: Iterable[Child]) -> list[int]:
+        """The first nodes of children."""
+        groups = self.groups
+        return [groups[at].first if is_group else at for is_group, at in children]
+
+    def sort_children(self, container: int, by: Callable[[Iterable[Child]], Sequence[Any]]) -> None:
+        """Sorts the children of a container by what `by` tells of each."""
+        children = self.children_of(container)
+        keys = by(children)
+        if any(one > other for one, other in pairwise(keys)):  # most are in order
+            order = sorted(range(len(children)), key=keys.__getitem__)
+            self.set_children(container, [children[k] for k in order])
+
     # At the end
 
     def sort(self) -> None:
@@ -208,11 +225,12 @@ class GroupTree:
 
     def count_nodes(self) -> None:
         """Notes the size of each group, and its last node."""
-        sizes, last = [0] * len(self.groups), [0] * len(self.groups)
-        for node, innermost in enumerate(self.of):
-            if innermost != ROOT:
-                sizes[innermost] += 1
-                last[innermost] = node
+        of = np.array(self.of, np.int64)
+        nodes = np.flatnonzero(of != ROOT)
+        sizes: list[int] = np.bincount(of[nodes], minlength=len(self.groups)).tolist()
+        ends = np.zeros(len(self.groups), np.int64)
+        np.maximum.at(ends, of[nodes], nodes)
+        last: list[int] = ends.tolist()
         for index in range(len(self.groups) - 1, -1, -1):  # those inside come after those around
             group, parent = self.groups[index], self.groups[index].parent
             group.size, group.last = sizes[index], last[index]

@@ -34,16 +34,17 @@ class Hierarchy(GroupTree):
         drawn = [i for i, into in enumerate(folded) if into < 0]
         paths = _useful_paths([places[i] for i in drawn])
         index: dict[tuple[Lane, tuple[Segment, ...]], int] = {}
-        children: dict[int, list[Child]] = {}
         innermost_of: dict[int, int] = {}  # by the identity of a place, of which there are few
+        before, innermost, into_list = None, ROOT, self.top
         for i in drawn:
             place = places[i]
-            innermost = innermost_of.get(id(place))
-            if innermost is None:
-                innermost = innermost_of[id(place)] = self._group_at(place.lane, paths[place], index, i)
-                children[innermost] = self.children_of(innermost)
+            if place is not before:
+                before, known = place, innermost_of.get(id(place))
+                if known is None:
+                    known = innermost_of[id(place)] = self._group_at(place.lane, paths[place], index, i)
+                innermost, into_list = known, self.children_of(known)
             self.of[i] = innermost
-            children[innermost].append(Child(False, i))
+            into_list.append(Child(False, i))
         for i, into in enumerate(folded):
             if into >= 0:
                 self.of[i] = self.of[into]
@@ -60,9 +61,8 @@ class Hierarchy(GroupTree):
                 at = self.groups[at].parent
         for at, nodes in inside.items():
             self.groups[at].first = nodes[len(nodes) // 2]
-        for at in inside:
-            self.groups[at].children.sort(key=self.first_of)
-        self.top.sort(key=self.first_of)
+        for at in (*inside, ROOT):
+            self.sort_children(at, self.firsts_of)
 
     def _group_at(
         self,

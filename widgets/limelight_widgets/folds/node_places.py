@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from limelight_widgets.folds.inner_gradients import differentiated
@@ -50,72 +51,83 @@ class Place(NamedTuple):
     path: tuple[Segment, ...]
 
 
-def places(nodes: Sequence[Any], inputs: Sequence[Sequence[int]], function: str) -> list[Place]:
+def places(nodes: Sequence[Any], ops: Sequence[str], inputs: Sequence[Sequence[int]], function: str) -> list[Place]:
     """The place of each node of a graph; nodes of one line and module have the same object.
 
     Args:
         nodes: the nodes in execution order.
+        ops: the name of the op of each.
         inputs: for each node the indices of the nodes that it reads from; -1 is an input of the graph.
         function: the graph's name, which ends the stacks of its nodes.
     """
-    calls = [getattr(node.stack[0], "call", None) if node.stack else None for node in nodes]
-    ops = [str(node.op) for node in nodes]
-    gradient = [(node.scope or "").startswith(_GRADIENT) for node in nodes]
-    writes = [op.startswith("assign") for op in ops]
-    changes = [one or _is_update(call) for one, call in zip(writes, calls, strict=True)]
-    inner = differentiated(gradient, [node.stack for node in nodes], inputs, changes)
+    stacks, scopes = [node.stack for node in nodes], [node.scope or "" for node in nodes]
+    known = {id(stack): getattr(stack[0], "call", None) if stack else None for stack in stacks}
+    calls = list(map(known.__getitem__, map(id, stacks)))
+    of_gradient = {scope: scope.startswith(_GRADIENT) for scope in set(scopes)}
+    gradient = list(map(of_gradient.__getitem__, scopes))
+    writing = {op: op.startswith("assign") for op in set(ops)}
+    writes = list(map(writing.__getitem__, ops))
+    inner = [False] * len(nodes)
+    if any(gradient):
+        changes = [one or _is_update(call) for one, call in zip(writes, calls, strict=True)]
+        inner = differentiated(gradient, stacks, inputs, changes)
     outer = [one and not within for one, within in zip(gradient, inner, strict=True)]
-    called = [None if within else call for call, within in zip(calls, inner, strict=True)]
-    sites = _sites(nodes, ops) if any(outer) else ()
+    called = [None if within else call for call, within in zip(calls, inner, strict=True)] if any(inner) else calls
+    sites = _sites(stacks, ops) if any(outer) else ()
     chosen = lanes(called, outer, inputs, sites, writes)
     helpers = _HelperCalls(function)
-    before = []
-    for i, (node, call, lane) in enumerate(zip(nodes, calls, chosen, strict=True)):
-        if inner[i]:
-            before.append(helpers.of_inner_gradient(node))
-        elif lane == "backward":
-            before.append(helpers.of_gradient(node, call, [nodes[k] for k in inputs[i] if k >= 0]))
+    before: list[tuple[int, int, tuple[Segment, ...]]] = []  # the calls around nodes, from one to another
+    moved = list(map(_ANYWHERE.__contains__, ops))
+    for start, stop in _alike(stacks, scopes, chosen, moved, inner):
+        if inner[start]:
+            before += [(i, i + 1, helpers.of_inner_gradient(i, stacks[i], moved[i])) for i in range(start, stop)]
+        elif chosen[start] == "backward":
+            before += [(i, i + 1, helpers.of_gradient(i, stacks[i], calls[i], inputs[i])) for i in range(start, stop)]
         else:
-            before.append(helpers.of(node, ops[i], call))
+            before.append((start, stop, helpers.of(range(start, stop), stacks[start], moved[start], calls[start])))
     again = helpers.repeated()  # a function that calls a model once would only hide it
-    models = {f for functions, call in zip(before, called, strict=True) if call is not None for f in functions}
-    known: dict[Any, Place] = {}
+    models = {f for start, _, functions in before if called[start] is not None for f in functions}
+    places_of: dict[Any, Place] = {}
     result: list[Place] = []
-    last: tuple[Any, ...] = ()
-    for node, call, of_ops, functions in zip(nodes, calls, chosen, before, strict=True):
-        if last and call is last[0] and functions is last[1] and (of_ops, node.scope) == last[2:]:
-            result.append(result[-1])  # of most nodes: what follows compares lines and names
-            continue
-        last = (call, functions, of_ops, node.scope)
-        with_model = functions and functions[0] in models and _name(functions[0]) in again
-        lane = "forward" if with_model and of_ops == "loss" else of_ops  # after the last module, but with it
-        key = (call, node.scope, lane, functions)
-        place = known.get(key)
+    for start, stop, functions in before:
+        call, scope, lane = calls[start], scopes[start], chosen[start]
+        if functions and lane == "loss" and functions[0] in models and _name(functions[0]) in again:
+            lane = "forward"  # after the last module, but with it
+        key = (call, scope, lane, functions)
+        place = places_of.get(key)
         if place is None:
-            modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
-            repeats = [
-                f for f in functions
-                if f.kind == "gradient" or _name(f) in again or (call is None and f not in models)
-            ]  # fmt: skip
-            around = repeats if call is not None or any(_name(f) in again for f in functions) else functions
-            scopes = _scopes(node.scope)
-            path = (*around, *modules, *scopes) if call is not None else (*scopes, *around)
-            place = known[key] = Place(lane, path)
-        result.append(place)
+            place = places_of[key] = Place(lane, _path(call, scope, functions, again, models))
+        result += [place] * (stop - start)
     return result
 
 
-def _sites(nodes: Sequence[Any], ops: Sequence[str]) -> list[tuple[str, int]]:
+def _alike(
+    stacks: Sequence[Any], scopes: Sequence[str], chosen: Sequence[Lane], moved: Sequence[bool], inner: Sequence[bool]
+) -> Iterator[tuple[int, int]]:
+    """Consecutive nodes that are in the same place, from one to another."""
+    start = 0
+    for _, run in groupby(zip(map(id, stacks), scopes, chosen, moved, inner, strict=True)):
+        stop = start + len(list(run))
+        yield start, stop
+        start = stop
+
+
+def _path(
+    call: Any, scope: str, functions: tuple[Segment, ...], again: Set[str], models: Set[Segment]
+) -> tuple[Segment, ...]:
+    """The path of nodes of a module's call and a scope, in these calls of functions."""
+    modules = () if call is None else tuple([_of_call(one) for one in call.chain()])
+    repeats = [f for f in functions if f.kind == "gradient" or _name(f) in again or (call is None and f not in models)]
+    around = repeats if call is not None or any(_name(f) in again for f in functions) else functions
+    scoped = _scopes(scope)
+    return (*around, *modules, *scoped) if call is not None else (*scoped, *around)
+
+
+def _sites(stacks: Sequence[Any], ops: Sequence[str]) -> list[tuple[str, int]]:
     """For each node its op, and a number for the lines that led to it."""
     numbers: dict[Any, int] = {}
-    known: dict[int, int] = {}  # by the identity of the lines, which most nodes share
-    result = []
-    for node, op in zip(nodes, ops, strict=True):
-        number = known.get(id(node.stack))
-        if number is None:
-            number = known[id(node.stack)] = numbers.setdefault(node.stack, len(numbers))
-        result.append((op, number))
-    return result
+    known = {key: numbers.setdefault(stack, len(numbers)) for key, stack in {id(one): one for one in stacks}.items()}
+    return list(zip(ops, map(known.__getitem__, map(id, stacks)), strict=True))
 
 
 def lanes(
@@ -136,7 +148,8 @@ def lanes(
         writes: whether each writes to a variable.
     """
     count = len(calls)
-    updates = [_is_update(call) for call in calls]
+    known = {id(call): _is_update(call) for call in calls}
+    updates = list(map(known.__getitem__, map(id, calls)))
     if not any(gradient) and not any(updates):
         return ["forward"] * count
     into = list(gradient)  # whether it goes into a gradient
@@ -245,16 +258,16 @@ class _HelperCalls:
         self._last: dict[Any, tuple[Segment, ...]] = {}  # by the line, or that call
         self._order: dict[Segment, int] = {}  # of the outermost calls
         self._within: dict[tuple[Segment, Any], tuple[Segment, ...]] = {}  # by the outermost call, and the line
-        self._of: dict[int, tuple[Segment, ...]] = {}  # by the identity of a node
+        self._of: dict[int, tuple[Segment, ...]] = {}  # by the node
         self._definitions: dict[str, dict[tuple[str, int], None]] = {}  # where functions of a name begin, as they come
         self._begins: dict[Any, tuple[str, int]] = {}  # the same by their lines
 
-    def of(self, node: Any, op: str, call: Any) -> tuple[Segment, ...]:
-        """The calls around a node that no gradient wrote."""
-        if not node.stack:
+    def of(self, nodes: range, stack: Any, moved: bool, call: Any) -> tuple[Segment, ...]:
+        """The calls around nodes that no gradient wrote; `moved` are those of ops that passes move."""
+        if not stack:
             return ()
-        begin, plain = self._known.get(id(node.stack)) or self._begin_and_plain(node, call)
-        if op in _ANYWHERE:  # passes move these
+        begin, plain = self._known.get(id(stack)) or self._begin_and_plain(stack, call)
+        if moved:
             result = self._last.get(begin, plain)
         else:
             result = self._last[begin] = self._numbered(plain)
@@ -262,23 +275,23 @@ class _HelperCalls:
             self._order.setdefault(result[0], len(self._order))
             self._within[result[0], begin] = result
             self._told = begin, result
-        self._of[id(node)] = result
+        self._of.update(dict.fromkeys(nodes, result))
         return result
 
-    def _begin_and_plain(self, node: Any, call: Any) -> tuple[Any, tuple[Segment, ...]]:
-        """The line or module's call that a node begins with, and the calls around it, without their numbers."""
-        begin = _begin(node, call)
-        lines = node.stack if call is None else begin
+    def _begin_and_plain(self, stack: Any, call: Any) -> tuple[Any, tuple[Segment, ...]]:
+        """The line or module's call that nodes begin with, and the calls around it, without their numbers."""
+        begin = _begin(stack, call)
+        lines = stack if call is None else begin
         plain = self._plain.get(lines)
         if plain is None:
-            calls = _functions(node, call, self._function)
+            calls = _functions(stack, call, self._function)
             plain = self._plain[lines] = tuple([self._segment(inner, outer) for inner, outer in calls])
-        known = self._known[id(node.stack)] = begin, plain
+        known = self._known[id(stack)] = begin, plain
         return known
 
-    def of_inner_gradient(self, node: Any) -> tuple[Segment, ...]:
+    def of_inner_gradient(self, node: int, stack: Any, moved: bool) -> tuple[Segment, ...]:
         """The gradient that a node is of, by the line that asks for it, and the calls around that line."""
-        asked = node.stack[1:]
+        asked = stack[1:]
         plain = self._plain.get(asked)
         if plain is None:
             calls = [self._segment(inner, outer) for inner, outer in _functions_of(asked, self._function)]
@@ -287,9 +300,9 @@ class _HelperCalls:
             ]  # its box tells the line
             gradient = Segment(f"gradient@{asked[0].line}", "gradient", f"∇ {title}", at=asked[0])
             plain = self._plain[asked] = (*calls, gradient)
-        if str(node.op) in _ANYWHERE:
+        if moved:
             return self._last.get(asked, plain)
-        result = self._of[id(node)] = self._last[asked] = self._numbered(plain)
+        result = self._of[node] = self._last[asked] = self._numbered(plain)
         return result
 
     def _segment(self, inner: Any, outer: Any) -> Segment:
@@ -327,17 +340,17 @@ class _HelperCalls:
             times[at[-1]] += number - 1
         return {name for name, number in times.items() if number > 1}
 
-    def of_gradient(self, node: Any, call: Any, read: Sequence[Any]) -> tuple[Segment, ...]:
+    def of_gradient(self, node: int, stack: Any, call: Any, read: Sequence[int]) -> tuple[Segment, ...]:
         """The calls around the op that a node of a gradient belongs to; `read` are the nodes that it reads from."""
-        if not node.stack:
+        if not stack:
             return ()
-        begin = _begin(node, call)
+        begin = _begin(stack, call)
         known = self._last.get(begin, ())
         if known and call is None:
-            near = [at[0] for one in read if (at := self._of.get(id(one))) and _name(at[0]) == _name(known[0])]
+            near = [at[0] for one in read if (at := self._of.get(one)) and _name(at[0]) == _name(known[0])]
             if near:  # an op reads what its own call or earlier ones have made
                 known = self._within.get((max(near, key=self._order.__getitem__), begin), known)
-        self._of[id(node)] = known
+        self._of[node] = known
         if known:
             self._last[begin] = known
         return known
@@ -347,20 +360,20 @@ def _name(step: Segment) -> str:
     return step.key.partition("#")[0]
 
 
-def _begin(node: Any, call: Any) -> Any:
+def _begin(stack: Any, call: Any) -> Any:
     if call is None:
-        return node.stack[0]
+        return stack[0]
     while call.outer is not None:
         call = call.outer
     return call
 
 
-def _functions(node: Any, call: Any, function: str) -> Sequence[tuple[Any, Any]]:
+def _functions(stack: Any, call: Any, function: str) -> Sequence[tuple[Any, Any]]:
     """The user's functions that the traced one called, down to the node's own, or to that which called its module.
 
     Of each a line of its own, and the line that called it.
     """
-    stack = own_stack(node.stack, function)
+    stack = own_stack(stack, function)
     if call is not None:
         outermost = call.chain()[0].at
         stack = stack[stack.index(outermost) :] if outermost in stack else ()

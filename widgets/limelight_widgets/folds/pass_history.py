@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer, attribute_text
+from limelight_widgets.folds.node_columns import Nodes
 
 MOST_NODES: Final = 1_500
 """Of the traced graph, from which on there is no history: a picture of all that there ever was would be too large."""
@@ -142,12 +143,13 @@ def _state(
     described = describer.described(shown)
     assert described is not None
     number = {id(life): k for k, life in enumerate(shown.lives)}
-    for life, node in zip(shown.lives, described["nodes"], strict=True):
-        node["born"] = life.born
+    nodes: Nodes = described["nodes"]
+    for k, life in enumerate(shown.lives):
+        nodes.note(k, "born", life.born)
         if life.gone is not None:
-            node["gone"] = life.gone
+            nodes.note(k, "gone", life.gone)
         if len(ins := shown.reads_of(life)) > 1:
-            node["ins"] = ins
+            nodes.note(k, "ins", ins)
     start = {"name": first, "before": len(graph.nodes), "removed": 0, "added": 0, "after": len(graph.nodes)}
     return {"graph": index, "stops": [start | {"changes": []}, *[_told(stop, number) for stop in stops]]}
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+Integers = npt.NDArray[np.int64]
 CANDIDATES = 6  # distances that are tried at one position
 _LONG = 256  # symbols from which on it pays to look at all of them at once
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd: its powers modulo 2^64 never vanish
@@ -34,6 +36,7 @@ def runs(
     symbols: Sequence[Hashable],
     worth: Callable[[Run], bool],
     begins: Callable[[int, int], Any] | None = None,
+    shortest: Callable[[Integers, Integers], Integers] = lambda starts, periods: 2 * periods,
 ) -> list[Run]:
     """The repeated stretches of a sequence, leftmost and shortest period first; they do not overlap.
 
@@ -43,34 +46,36 @@ def runs(
         begins: of a position and a period, gives that at which a pattern should begin the smallest number (a line of
             code): a run is moved there within its first period where it still is worth it. By default it begins where
             it can.
+        shortest: of positions and periods, gives the lengths below which no run there is worth it: so many of a long
+            sequence are looked at no further. At least two periods.
 
     >>> runs("xabababy", lambda run: run.count > 1)
     [Run(start=1, period=2, count=3)]
     """
     following = _next_equal(symbols)
-    doubled = _doubled(symbols, following) if len(symbols) >= _LONG else None
+    promising = _promising(symbols, following, shortest) if len(symbols) >= _LONG else range(len(symbols))
     mismatch: dict[int, int] = {}  # by period, the last position found at which it does not hold
     result: list[Run] = []
-    position, count = 0, len(symbols)
-    while position < count:
-        if doubled is not None and not doubled[position]:
-            position += 1
+    done = 0
+    for position in promising:
+        if position < done:
             continue
         best = _best_at(symbols, position, following, mismatch, worth)
         if best is None:
-            position += 1
             continue
         if begins is not None:
             best = _moved(best, mismatch[best.period] + best.period, begins, worth)
         result.append(best)
-        position = best.stop
+        done = best.stop
     return result
 
 
-def _doubled(symbols: Sequence[Hashable], following: Sequence[int]) -> list[bool]:
-    """For each position whether a pattern may begin there that comes twice: by hashes, of all positions at once.
+def _promising(
+    symbols: Sequence[Hashable], following: Sequence[int], shortest: Callable[[Integers, Integers], Integers]
+) -> list[int]:
+    """The positions at which a run may begin that is long enough: by hashes, of all positions at once.
 
-    Where one does, this is true; it may be true elsewhere, if hashes of two patterns are equal.
+    Wherever one begins is among them; so may be others, if hashes of two patterns are equal.
     """
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(symbol, len(numbers) + 1) for symbol in symbols], np.uint64)
@@ -83,13 +88,14 @@ def _doubled(symbols: Sequence[Hashable], following: Sequence[int]) -> list[bool
     for _ in range(CANDIDATES):
         starts, later = starts[later >= 0], later[later >= 0]
         period = later - starts
-        fits = later + period <= count
-        at, middle, size = starts[fits], later[fits], period[fits]
-        first, second = sums[middle] - sums[at], sums[middle + size] - sums[middle]
+        stop = starts + shortest(starts, period)
+        fits = stop <= count
+        at, middle, size, end = starts[fits], later[fits], period[fits], stop[fits]
+        first, second = sums[end - size] - sums[at], sums[end] - sums[middle]
         result[at[first * powers[size] == second]] = True
         later = after[later]
-    doubled: list[bool] = result.tolist()
-    return doubled
+    promising: list[int] = np.flatnonzero(result).tolist()
+    return promising
 
 
 def _best_at(

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 from typing import Final
 
+import numpy as np
+
 from limelight_widgets.folds.group_tree import ROOT, Child, Group, GroupTree, Repeat
 from limelight_widgets.folds.mirrored_repeats import mirror_repeats
-from limelight_widgets.folds.periods import Run, runs
+from limelight_widgets.folds.periods import Integers, Run, runs
 
 LEAST_UNROLLED: Final = 12  # ops without a group of their own that a repeat must have
 _MOST_TITLES: Final = 3  # of groups in one round of a loop, that are named
@@ -36,7 +38,7 @@ class _Repeats:
 
     def fold(self) -> None:
         """Folds from the inside out, so that equal groups look equal inside as well."""
-        self._tree.top.sort(key=self._tree.lane_of)  # what a lane repeats has other lanes in between, each time
+        self._tree.sort_children(ROOT, self._tree.lanes_of)  # what a lane repeats has others in between, each time
         for container in [*range(len(self._tree.groups) - 1, -1, -1), ROOT]:
             for _ in range(_MOST_ROUNDS):
                 if not self._fold_children(container):
@@ -44,7 +46,7 @@ class _Repeats:
             if container != ROOT:
                 self._hashes[container] = self._hash(container)
         mirror_repeats(self._tree, lambda container, rounds: self._repeated(container, 0, rounds))
-        self._tree.top.sort(key=self._tree.first_of)
+        self._tree.sort_children(ROOT, self._tree.firsts_of)
 
     def _fold_children(self, container: int) -> bool:
         children = self._tree.children_of(container)
@@ -66,7 +68,13 @@ class _Repeats:
             line = self._tree.line_of(children[at])
             return self._called_elsewhere(children[at : at + 2 * period]), -line if lanes[at] == "backward" else line
 
-        found = runs(symbols, worth, begins)
+        calls_before = np.array(groups)
+
+        def shortest(starts: Integers, periods: Integers) -> Integers:
+            rounds = np.maximum(3, -(-LEAST_UNROLLED // periods))
+            return periods * np.where(calls_before[starts + periods] > calls_before[starts], 2, rounds)
+
+        found = runs(symbols, worth, begins, shortest)
         if len(found) == 1 and found[0].count * found[0].period == len(children) and self._is_repeat(container):
             return False
         rest: list[Child] = []

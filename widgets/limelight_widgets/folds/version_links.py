@@ -45,15 +45,18 @@ def _pair(
     if before is None or after is None or before is after:
         return
     place = {node: index for index, node in enumerate(optimised.nodes)}
+    was: dict[int, list[int]] = {}
     for index, node in enumerate(traced.nodes):
         if node in known:
             standing = [place[one] for one in known[node].after]
-            before["nodes"][index]["became"] = [known[node].words, standing, known[node].mark]
+            before["nodes"].note(index, "became", [known[node].words, standing, known[node].mark])
             for one in standing:
-                after["nodes"][one].setdefault("was", []).append(index)
+                was.setdefault(one, []).append(index)
+    for index, several in was.items():
+        after["nodes"].note(index, "was", several)
     for node, said in came.items():
-        if "was" not in after["nodes"][place[node]]:
-            after["nodes"][place[node]]["came"] = said
+        if place[node] not in was:
+            after["nodes"].note(place[node], "came", said)
 
 
 def _by_record(traced: Any, known: Mapping[Any, Fate]) -> dict[int, list[list[object]]]:

@@ -147,20 +147,20 @@ class Feed:
             action(self.fold)
         self.poke()
 
-    def read(self) -> State:
-        """The state now."""
+    def read(self, tell: Callable[[Fold], State] = lambda fold: fold.state()) -> State:
+        """The state now, as `tell` reads it from the fold."""
         with self._lock:
             self._fold_queue()
             if not self.is_open:
                 self.fold.catch_up()
             if self._refresh is not None:
                 self._refresh(self.fold, True)
-            return self.fold.state()
+            return tell(self.fold)
 
-    def snapshot(self) -> tuple[State, int]:
+    def snapshot(self, tell: Callable[[Fold], State] = lambda fold: fold.state()) -> tuple[State, int]:
         """The state now and its mark: what comes after is news to whoever has been given that state."""
         with self._lock:
-            return self.read(), self.fold.since(0)[1]
+            return self.read(tell), self.fold.since(0)[1]
 
     def forked(self) -> None:
         """In a forked process: a thread that has gone may have held the locks."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+import numpy as np
+
 from limelight.core.collector import collector_paused
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.node_columns import Nodes
 
 _LEVEL = 1  # ten times smaller already, and fast
 _TABLE: Final = "=table"
@@ -61,6 +64,8 @@ def _mapped(value: Any, depth: int, table: Callable[[Sequence[Any]], Any]) -> An
     """The state with its long lists of records replaced by what `table` makes of them."""
     if depth and type(value) is dict:
         return {key: _mapped(one, depth - 1, table) for key, one in value.items()}
+    if depth and isinstance(value, Nodes):
+        return table(value) if len(value) >= LONG else list(value)
     if not depth or type(value) is not list or not value or type(value[0]) not in {dict, list}:
         return value
     if len(value) >= LONG:
@@ -74,6 +79,8 @@ def _as_table(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     How many records there are, and for each key: values, the place of each record among them (None where most differ),
     and the rows that have one, where not all do.
     """
+    if isinstance(records, Nodes) and not records.is_filled:
+        return {_TABLE: [len(records), _columns_of(records)]}
     told = {}
     for key in dict.fromkeys(chain.from_iterable(records)):
         try:
@@ -82,6 +89,37 @@ def _as_table(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
             rows = [row for row, record in enumerate(records) if key in record]
             told[key] = [*_distinct([records[row][key] for row in rows]), rows]
     return {_TABLE: [len(records), told]}
+
+
+def _columns_of(nodes: Nodes) -> dict[str, list[Any]]:
+    """The columns of records of nodes most of which have not been made: those that have are kinds of their own."""
+    columns, made = nodes.columns, nodes.made()
+    kinds, kind = [*columns.kinds, *made.values()], columns.kind.copy()
+    kind[list(made)] = np.arange(len(columns.kinds), len(kinds))
+    told = {key: _of_kinds(key, kinds, kind) for key in dict.fromkeys(chain.from_iterable(kinds))}
+    own: dict[str, Mapping[int, Any]] = {
+        "in": {k: reads for k, reads in enumerate(columns.reads) if reads},
+        "names": dict(enumerate(columns.names())),
+        "group": {k: group for k, group in enumerate(columns.group.tolist()) if group >= 0},
+        **columns.notes,
+    }
+    for key, unchanged in own.items():
+        values = dict(unchanged) | {k: row[key] for k, row in made.items() if key in row}
+        if values:
+            rows = sorted(values)
+            told[key] = [[values[row] for row in rows], None, *([rows] if len(rows) < len(nodes) else [])]
+    return told
+
+
+def _of_kinds(key: str, kinds: Sequence[Mapping[str, Any]], kind: Any) -> list[Any]:
+    """A column of what nodes of one kind have in common."""
+    having = [k for k, one in enumerate(kinds) if key in one]
+    values, at = _distinct([kinds[k][key] for k in having])
+    place = np.full(len(kinds), -1)
+    place[having] = range(len(having)) if at is None else at
+    places = place[kind]
+    rows = np.flatnonzero(places >= 0)
+    return [values, places[rows].tolist(), *([rows.tolist()] if len(rows) < len(kind) else [])]
 
 
 def _distinct(values: list[Any]) -> list[Any]:

@@ -107,6 +107,10 @@ class DashboardView(View):
         state = self._feed.read()
         return state | {"views": {name: self.views[name].state() for name in state["panels"]}}
 
+    def _shown(self) -> State:
+        state = self._feed.read()
+        return state | {"views": {name: self.views[name]._shown() for name in state["panels"]}}
+
     def close(self) -> None:
         self.is_open = False
         made = self._made

@@ -24,7 +24,7 @@ from limelight import forking
 from limelight.core.collector import collector_paused
 from limelight_widgets.figures import files
 from limelight_widgets.figures.static_forms import Figure
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.fold import Fold, State, shown
 from limelight_widgets.live import cell_outputs, static_outputs, wire
 from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
 from limelight_widgets.live.front_end import has_front_end
@@ -100,9 +100,13 @@ class View:
         """What the view shows."""
         return self._feed.read()
 
+    def _shown(self) -> State:
+        """What the view shows, for its widget and its forms."""
+        return self._feed.read(shown)
+
     def static(self) -> Figure:
         """The view as it stands, in forms that need no widget: text, HTML and SVG."""
-        state = self.state()
+        state = self._shown()
         with collector_paused():
             return self._figure(state)
 
@@ -151,7 +155,7 @@ class View:
             if self._made is None or self._made.comm is None:
                 self._sent = self._seen = 0
                 self._feed.open()
-                state, self._mark = self._feed.snapshot()
+                state, self._mark = self._feed.snapshot(shown)
                 self._made = self._new_widget(wire.pack(state))
             return self._made
 
@@ -164,7 +168,7 @@ class View:
         Returns the snapshot that is drawn at first; it follows the engine once the page says that it is seen.
         """
         self._made, self._is_part, self._interval = channel, True, interval
-        return wire.pack(self.state())
+        return wire.pack(self._shown())
 
     def hear(self, kind: str, message: dict[str, Any]) -> None:
         """A message of the page to this part of a dashboard."""
@@ -193,15 +197,15 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if has_front_end():
             shown = self.shown_widget()  # first: the page unpacks what it shows while the forms are drawn here
-            return self._forms(self.state()) | static_outputs.widget_forms(shown.model_id)
-        return self._forms(self.state())
+            return self._forms(self._shown()) | static_outputs.widget_forms(shown.model_id)
+        return self._forms(self._shown())
 
     def _ipython_display_(self) -> None:
         """Where no widget can run but somebody keeps the outputs: shown so that it can be shown anew."""
         if has_front_end() or not static_outputs.are_kept():
             raise NotImplementedError  # then IPython asks for the bundle
         cell_outputs.note(self)
-        static_outputs.display(self._forms(self.state()), self._display_id)
+        static_outputs.display(self._forms(self._shown()), self._display_id)
 
     def cell_ended(self) -> None:
         """Makes the static forms in the output anew, where what they show has changed; called after each cell."""
@@ -211,7 +215,7 @@ class View:
     def _tell_forms(self, again: bool = False) -> None:
         if self._told is None:
             return  # it is shown inside something else, whose forms are not of now
-        state = self.state()
+        state = self._shown()
         if state == self._told and not again:
             return
         forms, widget = self._forms(state), self._made
