@@ -28,6 +28,17 @@ h = dense_layer(x, a_variable_with_quite_a_long_name)
 y = ll.cond(ll.sum(h) > 0.0, lambda: ll.exp(h) * 2.0, lambda: ll.log(ll.abs(h)) + 1.0)
 loss = ll.sum(ll.tanh(y) * 2.0 + 1.0) + ll.sum(ll.tanh(y) * 2.0 + 1.0)
 loss"""
+UNALIKE = """\
+import random
+random.seed(7)
+steps = random.choices([ll.tanh, ll.sin, ll.cos, ll.exp, ll.sigmoid], k=600)
+@ll.function
+def unalike(x):
+    for step in steps:
+        x = step(x)
+    return x
+unalike(x)
+%graph unalike"""
 NARROW = {"width": 900, "height": 900}
 
 
@@ -55,6 +66,57 @@ def out_of_sight(view: Locator) -> list[str]:
             }"""
         )
     )
+
+
+def counted(view: Locator) -> list[int]:
+    """The boxes that are in sight, on the page, and of the picture; how many lie beyond the edges is said there."""
+    return list(
+        view.evaluate(
+            """view => {
+              const canvas = view.querySelector(".ll-canvas").getBoundingClientRect();
+              const boxes = [...view.querySelectorAll(".ll-box")];
+              const seen = boxes.filter(box => {
+                const place = box.querySelector(".ll-outline").getBoundingClientRect();
+                const [x, y] = [place.x + place.width / 2, place.y + place.height / 2];
+                return canvas.left <= x && x <= canvas.right && canvas.top <= y && y <= canvas.bottom;
+              }).length;
+              const beyond = [...view.querySelectorAll(".ll-beyond:not([hidden])")].map(one => one.textContent);
+              return [seen, boxes.length, beyond.reduce((sum, text) => sum + parseInt(text.slice(2)), seen)];
+            }"""
+        )
+    )
+
+
+def test_of_a_large_picture_the_page_has_what_is_in_sight(open_cells, picture) -> None:
+    page = open_cells(SETUP, UNALIKE)
+    run_all(page)
+    view = view_of(page, 1)
+    view.get_by_role("button", name="Open all groups and functions").click()
+    expect(view.get_by_role("status")).to_contain_text("opened")
+    summary = view.locator(".ll-outline-pane summary")
+    total = int(summary.inner_text().split()[1])
+    assert total > 500
+
+    def complete(seen: int) -> bool:
+        return becomes(page, lambda: counted(view)[2], total) == total and counted(view)[0] >= seen
+
+    assert complete(50)
+    assert counted(view)[1] < total
+    picture(view, "graph-unalike-opened-light")
+    for side in ("right", "right", "below"):
+        view.locator(f".ll-beyond-{side}").click()
+        assert complete(30)
+    view.get_by_role("button", name="Fit").click()
+    assert becomes(page, lambda: counted(view), [total] * 3) == [total] * 3
+    picture(view, "graph-unalike-whole-light")
+    view.locator(".ll-box").first.focus()
+    for key in ("+", "+", "+", "+", "+", "+", "+", "+"):
+        page.keyboard.press(key)
+    assert complete(1)
+    page.keyboard.press("ArrowDown")  # to a box that had gone
+    expect(view.locator(".ll-box.ll-chosen:focus")).to_be_visible()
+    assert complete(1)
+    assert counted(view)[1] < total
 
 
 def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:

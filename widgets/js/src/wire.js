@@ -46,19 +46,27 @@ async function expanded(value, depth) {
 async function records([length, columns]) {
   /** @type {Record<string, any>[]} */
   const made = new Array(length);
-  const keys = Object.keys(columns).map((key) => ({ key, column: columns[key], next: 0 }));
-  for (let row = 0; row < length; row++) {
-    if (row && row % ROWS === 0) await turnOfThePage();
-    /** @type {Record<string, any>} */
-    const record = (made[row] = {});
-    for (const one of keys) {
-      const [values, at, rows] = one.column;
-      if (rows && rows[one.next] !== row) continue;
-      record[one.key] = values[at ? at[one.next] : one.next];
-      one.next += 1;
-    }
+  const cursors = Object.entries(columns).map(([key, column]) => ({ key, column, next: 0 }));
+  for (let start = 0; start < length; start += ROWS) {
+    if (start) await turnOfThePage();
+    const end = Math.min(start + ROWS, length);
+    for (let row = start; row < end; row++) made[row] = {};
+    for (const one of cursors) one.next = fill(made, one.key, one.column, start, end, one.next); // column by column: the engine knows then what it writes
   }
   return made;
+}
+
+/**
+ * Writes a column into some of the records; says how many of its values are used by then.
+ * @param {Record<string, any>[]} made @param {string} key @param {Column} column @param {number} start @param {number} end @param {number} next
+ */
+function fill(made, key, [values, at, rows], start, end, next) {
+  if (!rows) {
+    for (let row = start; row < end; row++) made[row][key] = values[at ? at[row] : row];
+    return end;
+  }
+  for (; next < rows.length && rows[next] < end; next++) made[rows[next]][key] = values[at ? at[next] : next];
+  return next;
 }
 
 /** @param {DataView | ArrayBuffer} part */

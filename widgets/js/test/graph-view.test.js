@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { roomOf } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
 /** A view that has shown nothing yet, and draws nothing. */
@@ -32,4 +33,12 @@ test("the box of an error is no op", () => {
   assert.equal(view.bar.count.textContent, "2 ops");
   view.drawCount({ graphs: [graph], failed: { node: 1, error: "ShapeError" } }, 0);
   assert.equal(view.bar.count.textContent, "1 op");
+});
+
+test("a part of a pixel makes no other room, for which all would be found out again", () => {
+  globalThis.window = { innerHeight: 720 };
+  const within = (enlarged) => roomOf({ body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", camera: { enlarged: () => enlarged } });
+  assert.equal(within(846.5 / 846), within(1));
+  assert.notEqual(within(1.4), within(1));
+  delete globalThis.window;
 });

@@ -50,11 +50,17 @@ export function firstSight(state, graph, room, small = room) {
  * @returns {Generator<void, Sight, void>}
  */
 export function* sights(state, graph, room, small = room) {
-  const byDefault = (/** @type {string} */ _, /** @type {boolean} */ open) => open;
-  const whole = visible(state.graphs, graph, byDefault, false, new Set(), MOST_BOXES);
-  const all = whole.boxes.length <= MOST_BOXES && whole.boxes.every(({ kind }) => kind !== "group");
-  const sight = all ? laidOut(state, whole, small, null, false) : null;
+  const whole = wholeOf(state, graph);
+  const sight = whole ? laidOut(state, whole, small, null, false) : null;
   return sight?.scale === 1 ? sight : yield* opened(state, graph, room);
+}
+
+/** The picture of all ops, if these are few. @param {GraphState} state @param {number} graph */
+function wholeOf({ graphs }, graph) {
+  if (graphs[graph].nodes.filter(({ inline }) => !inline).length > MOST_BOXES) return null; // and no group that is closed hides some of them
+  const byDefault = (/** @type {string} */ _, /** @type {boolean} */ open) => open;
+  const { boxes, ...rest } = visible(graphs, graph, byDefault, false, new Set(), MOST_BOXES);
+  return boxes.length <= MOST_BOXES && boxes.every(({ kind }) => kind !== "group") ? { boxes, ...rest } : null;
 }
 
 /** @param {GraphState} state @param {number} graph @param {Room} room @returns {Generator<void, Sight, void>} */

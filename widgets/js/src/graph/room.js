@@ -49,5 +49,6 @@ export function isSized({ body, height }) {
 export function tallest(view) {
   if (view.body && isSized(view)) return view.body.clientHeight;
   if (view.high) return TALLEST[0];
-  return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / (view.camera?.enlarged() ?? 1)));
+  const enlarged = Math.round(100 * (view.camera?.enlarged() ?? 1)) / 100; // widths of part of a pixel would make it another room, and all be found out again
+  return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / enlarged));
 }

@@ -65,7 +65,8 @@ import { columnsOf, isRead } from "./columns.js";
  *
  * @typedef {object} Instance a graph at one place of the picture
  * @property {string} path @property {number} graph @property {string} frame @property {number[]} chain
- * @property {string[]} boxes for each node its box, "" for an open call and an inline constant
+ * @property {string[]} boxes those of its nodes, "" first @property {Int32Array} of for each node the number of its box, 0 for an open
+ *   call and an inline constant: of a hundred thousand nodes names take long to compare
  * @property {Map<number, Instance[]>} calls
  */
 
@@ -109,7 +110,7 @@ class Builder {
 
   /** @param {number} graph */
   walk(graph) {
-    const waiting = [newInstance("", graph, "", [graph])];
+    const waiting = [newInstance("", graph, this.graphs[graph].nodes.length, "", [graph])];
     for (let instance = waiting.pop(); instance; instance = waiting.pop()) {
       this.instances.push(instance);
       waiting.push(...this.enter(instance).reverse());
@@ -132,52 +133,49 @@ class Builder {
     });
     /** @type {Instance[]} */
     const entered = [];
-    const seen = new Set();
-    const names = graph.groups.map((_, group) => `${path}g${group}`); // shared by all nodes in a closed group
     const hidden = Int32Array.from(graph.groups, (_, group) => closed.get(group) ?? -1);
+    const [stands, others] = [new Int32Array(graph.groups.length), new Int32Array(graph.groups.length)]; // by group the number of its box, and of that of the other rounds in it
     const { groups, inline, folds } = columnsOf(graph);
+    const { of, boxes } = instance;
+    const add = (/** @type {Box} */ box) => (this.picture.boxes.push(box), boxes.push(box.name) - 1);
     graph.nodes.forEach((node, index) => {
       const group = groups[index];
       const hiding = group < 0 ? -1 : hidden[group];
-      if (inline[index] || (this.folded && folds[index])) {
-        instance.boxes.push("");
-        return;
-      }
+      if (inline[index] || (this.folded && folds[index])) return;
       if (hiding >= 0) {
-        const name = names[hiding];
-        instance.boxes.push(name);
-        if (seen.has(name)) return;
-        seen.add(name);
-        const parent = frames.get(graph.groups[hiding].parent) ?? "";
-        const about = { ...laneAndPath(graph.groups[hiding], graph, hiding), ...(more.has(hiding) ? { more: more.get(hiding) } : {}) };
-        this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: hiding, parent, opens: true, ...about });
+        of[index] = stands[hiding] ||= add(this.closedGroup(instance, hiding, frames, more.get(hiding)));
         return;
       }
       const rest = rounds.get(index);
       if (rest) {
-        const name = `${path}g${group}+`;
-        instance.boxes.push(name);
-        if (!seen.has(name)) {
-          const about = laneAndPath(graph.groups[group], graph, group);
-          const parent = frames.get(group) ?? "";
-          this.picture.boxes.push({ name, kind: "group", graph: instance.graph, index: group, parent, opens: false, ...about, more: rest });
-        }
-        seen.add(name);
+        of[index] = others[group] ||= add(this.otherRounds(instance, group, frames, rest));
         return;
       }
       const name = `${path}n${index}`;
       const parent = frames.get(group) ?? "";
       const inside = this.openCall(instance, index, node, name, parent);
-      instance.boxes.push(inside.length ? "" : name);
       if (!inside.length) {
         const opens = Boolean(node.calls?.length) && !recursive(instance, node);
         const around = hulls.get(`${node.fused ?? 0}@${group}`) ?? parent;
-        this.picture.boxes.push({ name, kind: "node", graph: instance.graph, index, parent: around, opens, ...laneAndPath(node) });
+        of[index] = add({ name, kind: "node", graph: instance.graph, index, parent: around, opens, ...laneAndPath(node) });
       }
       entered.push(...inside);
     });
-    if (this.folded) unfoldInto(graph, instance.boxes);
+    if (this.folded) unfoldInto(graph, of);
     return entered;
+  }
+
+  /** @param {Instance} instance @param {number} index @param {Map<number, string>} frames @param {number} [more] @returns {Box} */
+  closedGroup({ path, graph }, index, frames, more) {
+    const { groups } = this.graphs[graph];
+    const about = { ...laneAndPath(groups[index], this.graphs[graph], index), ...(more === undefined ? {} : { more }) };
+    return { name: `${path}g${index}`, kind: "group", graph, index, parent: frames.get(groups[index].parent) ?? "", opens: true, ...about };
+  }
+
+  /** The rounds of an open loop but for the first. @param {Instance} instance @param {number} index @param {Map<number, string>} frames @param {number} more @returns {Box} */
+  otherRounds({ path, graph }, index, frames, more) {
+    const about = laneAndPath(this.graphs[graph].groups[index], this.graphs[graph], index);
+    return { name: `${path}g${index}+`, kind: "group", graph, index, parent: frames.get(index) ?? "", opens: false, ...about, more };
   }
 
   /**
@@ -289,7 +287,7 @@ class Builder {
         around = `${name}.${k}`;
         this.picture.frames.push({ name: around, label, parent: name });
       }
-      return newInstance(`${name}.${k}/`, graph, around, [...instance.chain, graph]);
+      return newInstance(`${name}.${k}/`, graph, this.graphs[graph].nodes.length, around, [...instance.chain, graph]);
     });
     instance.calls.set(index, inside);
     return inside;
@@ -304,7 +302,7 @@ class Builder {
     for (const instance of this.instances) {
       const { nodes } = this.graphs[instance.graph];
       const { makers, readers, reads, positions } = columnsOf(this.graphs[instance.graph]);
-      const within = numbered(instance.boxes);
+      const within = instance.of;
       for (let read = 0; read < reads.length; read++) {
         const [index, value] = [readers[read], reads[read]];
         const maker = makers[value];
@@ -377,7 +375,7 @@ class Builder {
 
   /** @param {Instance} instance @param {number} index @param {number} position @param {number} count */
   targets(instance, index, position, count) {
-    if (instance.boxes[index]) return [instance.boxes[index]];
+    if (instance.of[index]) return [instance.boxes[instance.of[index]]];
     if (!instance.calls.has(index)) return [];
     const decides = position < this.decisions(this.graphs[instance.graph].nodes[index]);
     const targets = decides ? [`${instance.path}n${index}.d${position}`] : [];
@@ -403,7 +401,7 @@ class Builder {
       const [index, output] = [makers[wanted], places[wanted]];
       if (index < 0 && this.isTold(graph.inputs[output])) this.tag(target, graph.inputs[output].name);
       else if (index < 0) found.push(`${place.path}i${output}`);
-      else if (place.boxes[index]) found.push(place.boxes[index]);
+      else if (place.of[index]) found.push(place.boxes[place.of[index]]);
       else if ((this.folded || graph.nodes[index].inline) && isRead(graph.nodes[index])) waiting.push([place, graph.nodes[index].in?.[0] ?? 0]);
       else {
         const { loop } = graph.nodes[index];
@@ -442,17 +440,6 @@ function keyOf(graph, group) {
   return known[group];
 }
 
-/** For each node the number of its box, 0 for none: names take longer to compare. @param {string[]} boxes */
-function numbered(boxes) {
-  /** @type {Map<string, number>} */
-  const numbers = new Map([["", 0]]);
-  return Int32Array.from(boxes, (name) => {
-    let number = numbers.get(name);
-    if (number === undefined) numbers.set(name, (number = numbers.size));
-    return number;
-  });
-}
-
 /** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
 export function bytesOf(spec) {
   const known = sizes.get(spec);
@@ -479,18 +466,18 @@ export function isVariable({ spec, folded }) {
 
 /**
  * Nodes that are told on the box of another are found there; but no edge leads from what is written on its readers.
- * @param {Graph} graph @param {string[]} boxes
+ * @param {Graph} graph @param {Int32Array} of for each node the number of its box
  */
-function unfoldInto({ nodes }, boxes) {
+function unfoldInto({ nodes }, of) {
   for (let index = nodes.length - 1; index >= 0; index--) {
     const into = nodes[index].folded_into;
-    if (into !== undefined && !nodes[index].inline && !isRead(nodes[index])) boxes[index] = boxes[into] ?? "";
+    if (into !== undefined && !nodes[index].inline && !isRead(nodes[index])) of[index] = of[into] ?? 0;
   }
 }
 
-/** @param {string} path @param {number} graph @param {string} frame @param {number[]} chain @returns {Instance} */
-function newInstance(path, graph, frame, chain) {
-  return { path, graph, frame, chain, boxes: [], calls: new Map() };
+/** @param {string} path @param {number} graph @param {number} nodes that it has @param {string} frame @param {number[]} chain @returns {Instance} */
+function newInstance(path, graph, nodes, frame, chain) {
+  return { path, graph, frame, chain, boxes: [""], of: new Int32Array(nodes), calls: new Map() };
 }
 
 /** What is fused, in a few words. @param {number} number @param {string[]} ops @param {number} shown how many of them are in the frame */
