@@ -17,7 +17,7 @@ def is_installed() -> bool:
 def native() -> Any:
     """The module, which is compiled and has no types. Raises ImportError where it is that of another limelight."""
     module = importlib.import_module("limelight_native")
-    if not hasattr(module, "normalise_columns"):
+    if not hasattr(module, "max_pool_gradient"):
         raise ImportError("limelight-native is older than limelight; build it anew: pip install ./engine/native")
     return module
 

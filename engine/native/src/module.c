@@ -4,6 +4,7 @@
 #include "convolution.h"
 #include "loop.h"
 #include "placing.h"
+#include "pooling.h"
 #include "storage.h"
 #include "templates.h"
 #include "workers.h"
@@ -47,6 +48,9 @@ static PyMethodDef functions[] = {
     {"normalise_columns_gradient", normalise_columns_gradient, METH_VARARGS,
      "normalise_columns_gradient(h, x, mean, variance, scale, epsilon, threads): the gradients for x, scale and offset "
      "where h is that of the first result of normalise_columns; without moments x are the scores. float32."},
+    {"max_pool_gradient", max_pool_gradient, METH_VARARGS,
+     "max_pool_gradient(g, x, y, window, stride, before, threads): what g gives to x (images, *space, channels), where y is "
+     "the largest of each window; equals share it. Three spatial axes, float32."},
     {NULL, NULL, 0, NULL},
 };
 

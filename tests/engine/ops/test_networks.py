@@ -32,8 +32,9 @@ def test_every_function_has_a_case(name):
 def pieces(request, monkeypatch):
     """Arrays of more than seven numbers go the way of large ones: through limelight-native, and without it."""
     monkeypatch.setattr(_columns, "PIECE", 7)
+    monkeypatch.setattr(_columns, "SMALLEST", 7)
     if request.param == "NumPy":
-        monkeypatch.setattr(_columns, "_is_native", lambda x: False)
+        monkeypatch.setattr(_columns, "_native", lambda x: None)
     elif native_package.native_if_usable() is None:
         pytest.skip("limelight-native is not there")
 

@@ -33,9 +33,12 @@ def is_large(x: Any) -> bool:
 
 def is_worth_a_call(x: Any) -> bool:
     """Whether an array is worth `normalised` and its gradient: where it is one call, those that are smaller, too."""
-    if x.dtype is dtypes.float32 and x.size > SMALLEST:
-        return native_package.native_if_usable() is not None or x.size > PIECE
-    return is_large(x)
+    return is_large(x) if _native(x) is None else x.size > SMALLEST
+
+
+def _native(x: Any) -> Any:
+    """limelight-native, where it is there and takes such numbers; else None."""
+    return native_package.native_if_usable() if x.dtype is dtypes.float32 else None
 
 
 def row_pieces(rows: int, width: int) -> list[slice]:
@@ -53,7 +56,7 @@ def normalised(x: Any, scale: Any, offset: Any, epsilon: float) -> tuple[Any, An
         offset: the same; None for zeros.
         epsilon: added to the variance.
     """
-    if x.dtype is dtypes.float32 and (native := native_package.native_if_usable()) is not None:
+    if (native := _native(x)) is not None:
         return native.normalise_columns(x, scale, offset, epsilon, threads())  # type: ignore[no-any-return]
     rows = x.reshape(-1, x.shape[-1])
     mean, variance = _mean_and_variance(rows)
@@ -75,7 +78,7 @@ def normalised_gradient(
         epsilon: what was added to the variance.
     """
     mean, variance = (None, None) if moments is None else moments
-    if x.dtype is dtypes.float32 and (native := native_package.native_if_usable()) is not None:
+    if (native := _native(x)) is not None:
         return native.normalise_columns_gradient(  # type: ignore[no-any-return]
             h, x, mean, variance, scale, epsilon, threads()
         )

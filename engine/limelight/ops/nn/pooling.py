@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from limelight.core import dtypes, shapes
+from limelight.core import dtypes, native_package, shapes
+from limelight.core.cores import threads
 from limelight.core.eager import EntryPoint, entry_point
 from limelight.core.op import defop
 from limelight.core.spec import TensorSpec, known
@@ -41,6 +42,7 @@ from limelight.ops.nn._windows import (
 __all__ = ["avg_pool", "global_avg_pool", "global_max_pool", "max_pool"]
 
 ATTRS: Final = "window stride padding"
+_WORTH_A_CALL: Final = 1 << 12  # elements, for one of limelight-native
 _BLOCK: Final = 1 << 17  # elements of an image, or of several
 
 
@@ -130,6 +132,9 @@ def _shares(g: Any, marked: _Marked, at: Windows) -> Any:
 def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
     """A few images at a time, so that what is added to stays in a cache."""
     dtype, at = x.dtype, _windows_of("max_pool", x.shape, x.dtype, *attrs)
+    native = native_package.native_if_usable()
+    if native is not None and dtype is dtypes.float32 and x.size > _WORTH_A_CALL:
+        return _max_gradient_native(native, g, x, y, at)
     g, x, y = wide(g), wide(x), wide(y)
     out = np.zeros(x.shape, g.dtype)
     apart = all(k <= s for k, s in zip(at.window, at.stride, strict=True))
@@ -143,6 +148,15 @@ def _max_gradient_numpy(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:
             else:
                 part[there] += mark * share[here]
     return out.astype(dtype, copy=False)
+
+
+def _max_gradient_native(native: Any, g: Any, x: Any, y: Any, at: Windows) -> Any:
+    """The same to the bit. limelight-native has three spatial axes."""
+    more = (1,) * (3 - len(at.space))
+    operands = [z.reshape(z.shape[0], *more, *z.shape[1:]) for z in (g, x, y)]
+    before = (*(0 for _ in more), *(pads[0] for pads in at.pads))
+    found = native.max_pool_gradient(*operands, (*more, *at.window), (*more, *at.stride), before, threads())
+    return found.reshape(x.shape)
 
 
 def _max_gradient_kernel(xp: Any, g: Any, x: Any, y: Any, *attrs: Any) -> Any:

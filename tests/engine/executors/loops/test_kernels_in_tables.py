@@ -9,6 +9,7 @@ import pytest
 from staged_on_loops import bits, in_tables, staged
 
 import limelight as ll
+from limelight.executors.loops import instructions
 from limelight.executors.loops.layout import joined_order, strides_in_order
 
 RANDOM = np.random.default_rng(0)
@@ -68,6 +69,19 @@ def test_parts_of_matrices_are_multiplied_as_copies() -> None:
         return [a @ w, b @ ll.transpose(b), ll.transpose(b) @ a, (x[::2] @ ll.transpose(x[1::2])), b @ w[0]]
 
     both(function, RANDOM.standard_normal((6, 8)).astype("f4"), RANDOM.standard_normal((4, 4)).astype("f4"))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(20, 64), (9, 101), (70, 63)])
+def test_a_column_times_a_row_keeps_the_bits_of_blas(
+    shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLAS adds a product to 0, where no zero keeps its sign."""
+    monkeypatch.setattr(instructions, "_MANY_PRODUCTS", 1)
+    x, y = (RANDOM.standard_normal((1, n)).astype(dtype) for n in shape)
+    x[0, :3] = 0.0, -0.0, np.inf
+    z = RANDOM.standard_normal(shape).astype(dtype)
+    both(lambda x, y, z: [x.T @ y, z - 0.5 * (x.T @ y), ll.reshape(y, (-1, 1)) @ x], x, y, z)
 
 
 def test_parts_are_joined_in_numpys_order() -> None:
