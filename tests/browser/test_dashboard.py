@@ -46,6 +46,8 @@ def test_one_selection_in_all_views(small, picture):
     expect(graph.locator(".ll-title")).to_contain_text("trace #1 of 2")
     cache.get_by_role("button", name="trace #1").last.click()
     expect(graph.locator(".ll-title")).to_contain_text("double trace #1 of 1")
+    panel.locator(".ll-graph-view .ll-box").first.wait_for()
+    is_useful_where_it_is_low(panel)
     panel.get_by_role("tab", name="Tape").click()
     tape = panel.locator(".ll-tape-view")
     tape.locator(".ll-rows .ll-grid", has_text="tanh").click()
@@ -53,6 +55,30 @@ def test_one_selection_in_all_views(small, picture):
     run_cell(page, 2)
     expect(output(page, 2)).to_have_text("tanh ('In[1]', 18)")
     picture(page, "dashboard-small-light")
+
+
+LOW = """panel => {
+  const graph = panel.querySelector(".ll-graph-view");
+  const tools = [...graph.querySelectorAll(".ll-tools > :is(button, input, select)")];
+  const lines = graph.querySelector(".ll-source");
+  const chosen = lines.querySelector(".ll-line.ll-chosen")?.getBoundingClientRect();
+  const { top, bottom } = lines.getBoundingClientRect();
+  const rows = new Set(tools.map(one => Math.round(one.getBoundingClientRect().top / 10)));
+  return [rows.size, lines.clientHeight >= 60, Boolean(chosen) && chosen.top >= top && chosen.bottom <= bottom];
+}"""
+
+
+def is_useful_where_it_is_low(panel) -> None:
+    """Tools have one row, code has three lines, the chosen one in sight; details have a tab beside it."""
+    panel.locator(".ll-graph-view .ll-box", has_text="multiply").first.click()
+    assert becomes(panel.page, lambda: panel.evaluate(LOW), [1, True, True]) == [1, True, True]
+    details = panel.locator(".ll-graph-view .ll-details")
+    expect(details).to_be_hidden()
+    panel.get_by_role("button", name="Show what is known of what is chosen").click()
+    expect(details).to_contain_text("multiply")
+    details.get_by_role("button", name="Show In[1]").first.click()  # a link to the line leads back to the code
+    expect(panel.locator(".ll-graph-view .ll-source .ll-line.ll-chosen")).to_be_visible()
+    panel.locator(".ll-graph-view .ll-box.ll-lit").first.wait_for()
 
 
 LINKED = """\

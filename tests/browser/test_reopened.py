@@ -19,7 +19,7 @@ CELLS = [
     "%tape",
     "%devices",
     "%%stage again\nz = ll.tanh(w) * 2.0",
-    "for _ in range(2):\n    step(ll.ones((5, 2)))\nprint(f'{step.trace_count} traces')",
+    "n = globals().get('n', 4) + 1\nfor _ in range(2):\n    step(ll.ones((n, 2)))\nprint(f'{step.trace_count} traces')",
 ]
 WITHOUT_KERNEL = """async () => {
   const { shell, commands } = window.jupyterapp;
@@ -68,12 +68,22 @@ def test_what_is_saved_is_the_end_of_the_story_also_after_the_page_is_loaded_aga
     ]:
         assert "image/svg+xml" not in data, "each picture is stored once"
     load_again(page)
-    expect(output(page, 2).locator(".ll-cache-view")).to_contain_text("2 traces")
+    shows_views(page, traces=2, hits=1)
     run_cell(page, 6)
-    expect(output(page, 2).locator(".ll-cache-view")).to_contain_text("3 hits")
-    save_when(page, path, 2, "Trace cache of step: 2 traces, 3 hits")
+    shows_views(page, traces=3, hits=2)
+    save_when(page, path, 2, "Trace cache of step: 3 traces, 2 hits")
     is_live_once_its_model_comes(page)
     watch.forget(*OF_IPYWIDGETS)
+
+
+def shows_views(page, *, traces: int, hits: int) -> None:
+    """All four views are alive in a page."""
+    ops = output(page, 4).locator(".ll-devices-view")
+    expect(output(page, 1).locator(".ll-graph-view .ll-title")).to_contain_text(f"trace #{traces} of {traces}")
+    expect(output(page, 1).locator(".ll-graph-view .ll-box").first).to_be_visible()
+    expect(output(page, 2).locator(".ll-cache-view")).to_contain_text(f"{traces} traces, {hits} hit")
+    expect(output(page, 3).locator(".ll-tape-view")).to_contain_text("multiply")
+    expect(ops).to_contain_text("CPU:0")
 
 
 WITHOUT_MODEL = """async () => {
@@ -97,7 +107,7 @@ def is_live_once_its_model_comes(page) -> None:
     copy = page.locator("#late-output")
     copy.locator("img").first.wait_for()
     page.evaluate(RESTORED)
-    expect(copy.locator(".ll-cache-view")).to_contain_text("2 traces")
+    expect(copy.locator(".ll-cache-view")).to_contain_text("3 traces")
     expect(copy.locator("img")).to_have_count(0)
 
 

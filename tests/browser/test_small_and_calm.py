@@ -71,6 +71,31 @@ def test_in_small_windows_without_motion_and_after_a_change_of_theme(open_cells,
         assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     page.emulate_media(reduced_motion="no-preference")
     assert wrong == {}
+    page.emulate_media(forced_colors="active")
+    view = shown(page, "graph")
+    view.locator(".ll-box").nth(2).evaluate("box => box.dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    assert becomes(page, lambda: view.evaluate(FORCED), [True, True, True])
+    picture(view, "small-graph-forced-colours")
+    page.emulate_media(forced_colors="none")
+
+
+FORCED = """view => {
+  const colour = name => {
+    const probe = document.body.appendChild(Object.assign(document.createElement("i"), { style: `color: ${name}` }));
+    const seen = getComputedStyle(probe).color;
+    probe.remove();
+    return seen;
+  };
+  const drawn = one => one.querySelector(":scope > path") ?? one;
+  const stroke = which => [...view.querySelectorAll(which)].map(one => getComputedStyle(drawn(one)).stroke);
+  const [text, highlight] = ["CanvasText", "Highlight"].map(colour);
+  const plain = stroke(".ll-box:not(.ll-chosen) .ll-outline");
+  const near = stroke(".ll-edge.ll-near");
+  const [chosen, edges] = [".ll-box.ll-chosen .ll-outline", ".ll-edge:not(.ll-near)"].map(stroke);
+  const all = (seen, wanted) => seen.length > 0 && seen.every(one => one === wanted);
+  return [all(plain, text), all([...chosen, ...near], highlight), all(edges, text)];
+}"""
+"""Whether boxes and edges have the colours that the reader's system forces, and what is chosen another."""
 
 
 DEEP = """\
@@ -101,6 +126,17 @@ COVERED = """view => {
 }"""
 
 
+WRAPPED = """view => {
+  const lines = [...view.querySelectorAll(".ll-source .ll-line")].filter(line => line.getClientRects().length);
+  const pane = view.querySelector(".ll-source");
+  const end = pane.getBoundingClientRect().right;
+  const isWhole = (code) => code.scrollWidth <= code.clientWidth && code.getBoundingClientRect().right <= end;
+  const whole = lines.every(line => isWhole(line.lastChild));
+  return [lines.length > 0 && whole, lines.some(line => line.offsetHeight > 25)];
+}"""
+"""Whether no line of code is cut, and a long one takes more than one row."""
+
+
 def test_code_beside_a_large_graph_leaves_most_of_it_in_sight_in_a_sliver(open_cells, picture):
     page = open_cells(DEEP, "%graph train")
     run_all(page)
@@ -116,6 +152,7 @@ def test_code_beside_a_large_graph_leaves_most_of_it_in_sight_in_a_sliver(open_c
         assert canvas <= 0.5, canvas
         assert chosen <= 0.5, chosen
         assert readable
+    assert becomes(page, lambda: view.evaluate(WRAPPED), [True, True]) == [True, True]
     picture(view, "small-graph-244")
 
 

@@ -121,18 +121,18 @@ TAB_STOPS = """root => [...root.querySelectorAll("button, input, select, summary
 def test_everything_by_keyboard(again):
     page = again(PROGRAM, "ll.widgets.graph(predict)")
     view = graph(page)
-    tools = view.get_by_role("toolbar")
-    assert len(tools.evaluate(TAB_STOPS)) == 1
-    tools.get_by_role("searchbox").focus()
-    assert tools.evaluate(TAB_STOPS) == ["Find ops"]
+    assert becomes(page, lambda: len(view.evaluate(TAB_STOPS)), 1) == 1
+    view.get_by_role("searchbox").focus()
+    assert view.evaluate(TAB_STOPS) == ["Find ops"]
     page.keyboard.press("ArrowDown")
     expect(view.get_by_role("combobox", name="Told on the boxes")).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(view.locator(FRAME)).to_have_count(0)  # "Close all groups and functions"
-    assert tools.evaluate(TAB_STOPS) == ["Close all groups and functions"]
-    view.locator(".ll-box[tabindex='0']").focus()
+    assert becomes(page, lambda: view.evaluate(TAB_STOPS), ["Close all groups and functions"])
+    page.keyboard.press("F6")
+    expect(view.locator(".ll-box:focus")).to_have_count(1)
     for large in (True, False):  # all is drawn anew
         page.keyboard.press("p")
         assert ("ll-projector" in (settle(view).get_attribute("class") or "")) is large
@@ -156,7 +156,12 @@ def test_everything_by_keyboard(again):
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     expect(view.locator(":focus")).to_have_count(0)
-    view.locator(".ll-choosable[tabindex='0']").focus()
+    view.locator(".ll-box").first.focus()
+    page.keyboard.press("F6")
+    expect(view.locator(".ll-source:focus")).to_have_count(1)  # where the arrows scroll
+    page.keyboard.press("F6")
+    expect(view.locator(".ll-choosable:focus")).to_have_count(1)
+    assert becomes(page, lambda: len(view.evaluate(TAB_STOPS)), 1) == 1
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator(":focus")).to_have_attribute("aria-pressed", "true")

@@ -161,3 +161,58 @@ def test_a_function_whose_only_trace_failed_has_nothing_to_forget():
     with pytest.raises(ValueError, match="on purpose"):
         function(ll.ones(2))
     assert "fails has no traces yet" in CacheFold((function,), only=True).state()["empty"]
+
+
+def test_an_update_has_the_entries_that_changed(staged, network):
+    entries = [staged.add(network) for _ in range(30)]
+    others = [ll.function(lambda x: x + 1.0, name=f"other {n}") for n in range(3)]
+    for other in others:
+        other(ll.ones(2))
+    fold = CacheFold((staged, *others))
+    _, mark = fold.since(0)
+    entries[4].hits = 9
+    fold.look()
+    change, later = fold.since(mark)
+    assert change["order"] == [staged.id, *[other.id for other in others]]
+    (function,) = change["functions"]
+    assert (function["id"], function["hits"]) == (staged.id, 9)
+    assert [one["hits"] for one in function["entries"] if isinstance(one, dict)] == [9]
+    assert [one for one in function["entries"] if not isinstance(one, dict)] == [n for n in range(30) if n != 4]
+    others[1](ll.ones(3))
+    fold.apply(events.Traced("other 1", others[1].id, 1, 1, 0.1))
+    change, _ = fold.since(later)
+    assert [(one["id"], [type(entry) for entry in one["entries"]]) for one in change["functions"]] == [
+        (others[1].id, [int, dict])
+    ]
+    assert [len(one["entries"]) for one in fold.state()["functions"]] == [30, 1, 2, 1]
+    assert all(isinstance(entry, dict) for one in fold.state()["functions"] for entry in one["entries"])
+
+
+def test_an_entry_that_has_gone_is_a_change(staged, network):
+    staged.add(network)
+    fold = CacheFold((staged,), only=True)
+    _, mark = fold.since(0)
+    staged.trace_cache.clear()
+    fold.apply(events.CacheCleared("step", staged.id, 1))
+    assert [one["entries"] for one in fold.since(mark)[0]["functions"]] == [[]]
+
+
+def test_when_an_entry_was_used_is_known_of_what_was_seen(staged, network, monkeypatch):
+    entry = staged.add(network, hits=5)
+    fold = CacheFold((staged,), only=True)
+
+    def used():
+        return fold.state()["functions"][0]["entries"][0]["used"]
+
+    assert (used(), fold.state()["pace"]) == (None, [])
+    for second, hits in ((1000.5, 7), (1000.9, 8), (1002.0, 12)):
+        monkeypatch.setattr("time.time", lambda now=second: now)
+        entry.hits = hits
+        fold.look()
+        assert used() == second
+    assert fold.state()["pace"][-4:] == [0, 3, 0, 4]
+    assert len(fold.state()["pace"]) == 60
+    entry.hits = 40
+    fold.catch_up()
+    assert used() is None, "some time since it was last looked at"
+    assert sum(fold.state()["pace"]) == 7

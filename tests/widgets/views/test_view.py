@@ -119,7 +119,7 @@ def test_the_script_of_a_view_is_sent_once(staged, show, log):
         another._repr_mimebundle_()
         another.close()
     assert len(openings(log)) == 4
-    assert all(len(str(m.data)) < 5_000 for m in openings(log))  # 3,000 of them the store that it lends to the script
+    assert all(len(str(m.data)) < 7_500 for m in openings(log))  # 5,400 of them what it lends to the script
     (carrier,) = scripts(log)
     assert carrier["_esm"] == view_script.script("trace_cache").read_text(encoding="utf-8")
     assert carrier["_css"]

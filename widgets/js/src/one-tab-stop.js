@@ -1,32 +1,40 @@
-// A widget, or a toolbar, whose controls are one stop of the Tab key: arrows move among them, F6 goes from pane to pane. Panes
-// that scroll are stops of their own, so that the keyboard can scroll them.
+// A widget that is one stop of the Tab key: arrows move among its controls, F6 goes from pane to pane, also to those that scroll,
+// where the arrows scroll. Which element it is that Tab leads to follows the focus.
 
 const FOCUSABLE = "button, input, select, summary, a[href], [tabindex]";
-const SCROLLERS = ".ll-dash-second, .ll-window, .ll-source, .ll-listing, .ll-details, .ll-scroll, .ll-tape";
+const SCROLLERS = ".ll-dash-second, .ll-window, .ll-source, .ll-listing, .ll-details, .ll-scroll, .ll-tape, .ll-diff";
+const PANES = `.ll-bar, .ll-history, .ll-canvas, .ll-foot, .ll-what-if, .ll-dash-tabs, ${SCROLLERS}`; // of any view
+const ALWAYS = ".ll-window, .ll-listing, .ll-diff"; // these can have the focus in any case
 const ROOM = 12; // pixels beyond its height or width from which on a pane scrolls
 const FORWARD = ["ArrowRight", "ArrowDown"];
 const BACKWARD = ["ArrowLeft", "ArrowUp"];
 
-/** @param {HTMLElement} root @param {string} [panes] what F6 goes round, if anything */
-export function oneTabStop(root, panes = "") {
+/** @param {HTMLElement} root */
+export function oneTabStop(root) {
   /** @type {HTMLElement | null} */
   let stop = null;
-  const stops = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(FOCUSABLE)].filter(isReachable));
+  const taken = new WeakSet(); // from the Tab key, which led to them
+  let frame = 0;
+  /** Whether the arrows lead to it: not to one of many that its view moves among by itself. @param {HTMLElement} one */
+  const isOffered = (one) => isSeen(one) && !one.matches(SCROLLERS) && (one.getAttribute("tabindex") !== "-1" || taken.has(one));
+  const all = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(FOCUSABLE)]);
   const settle = () => {
-    for (const pane of root.querySelectorAll(SCROLLERS)) scrollable(/** @type {HTMLElement} */ (pane));
-    if (!stop || !root.contains(stop) || !isReachable(stop)) stop = stops()[0] ?? root.querySelector(FOCUSABLE); // before it is on the page nothing is seen
-    for (const one of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(FOCUSABLE))) {
-      if (one.matches(SCROLLERS)) continue;
-      const index = one === stop ? "0" : "-1";
+    frame = 0;
+    for (const pane of root.querySelectorAll(SCROLLERS)) scrollable(/** @type {HTMLElement} */ (pane), pane === stop);
+    if (!stop || !root.contains(stop) || !isSeen(stop)) stop = all().find(isOffered) ?? root.querySelector(FOCUSABLE); // before it is on the page nothing is seen
+    for (const one of all()) {
+      const index = one === stop || one.role === "tabpanel" ? "0" : "-1";
       if (one.getAttribute("tabindex") === index) continue;
-      one.dataset.stop ??= one.getAttribute("tabindex") === "-1" ? "never" : "may";
+      if (index === "-1") taken.add(one);
       one.setAttribute("tabindex", index);
     }
   };
-  new MutationObserver(settle).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["tabindex", "hidden"] });
+  const soon = () => (frame ||= requestAnimationFrame(settle)); // once, however much is drawn
+  new MutationObserver(soon).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["tabindex", "hidden"] });
   root.addEventListener("focusin", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (!target.matches(SCROLLERS)) stop = target;
+    if (target.matches("[data-inside]")) return /** @type {HTMLElement | null} */ (target.closest(SCROLLERS))?.focus(); // by a click
+    stop = target;
     settle();
   });
   root.addEventListener("keydown", (event) => {
@@ -36,10 +44,10 @@ export function oneTabStop(root, panes = "") {
     const writes = target instanceof HTMLInputElement; // left and right are its own, as up and down are of a choice
     const own = writes ? /Left|Right/ : target instanceof HTMLSelectElement ? /Up|Down/ : /^$/;
     const step = FORWARD.includes(event.key) ? 1 : BACKWARD.includes(event.key) ? -1 : 0;
-    if (panes && event.key === "F6") next(panesOf(root, panes), target, event.shiftKey ? -1 : 1);
+    if (event.key === "F6") next(root, target, event.shiftKey ? -1 : 1);
     else if (step && !own.test(event.key)) {
-      const all = stops();
-      all[(all.indexOf(target) + step + all.length) % all.length]?.focus();
+      const offered = all().filter(isOffered);
+      offered[(offered.indexOf(target) + step + offered.length) % offered.length]?.focus();
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -47,32 +55,38 @@ export function oneTabStop(root, panes = "") {
   settle();
 }
 
-/** A pane that scrolls can be reached; `tabindex` of its own stays. @param {HTMLElement} pane */
-function scrollable(pane) {
-  if (pane.matches(".ll-window, [role=tabpanel]")) return; // which can always be reached
-  const scrolls = pane.scrollHeight > pane.clientHeight + ROOM || pane.scrollWidth > pane.clientWidth + ROOM;
-  if (scrolls === (pane.getAttribute("tabindex") === "0")) return;
-  if (scrolls) pane.setAttribute("tabindex", "0");
+/**
+ * A pane that scrolls can have the focus. So can the first thing in one that holds nothing else which can: axe takes a pane for out
+ * of the keyboard's reach where Tab does not lead to it, and knows nothing of F6.
+ * @param {HTMLElement} pane @param {boolean} has whether it has the focus
+ */
+function scrollable(pane, has) {
+  if (pane.role === "tabpanel") return; // which Tab leads to
+  const scrolls = has || pane.matches(ALWAYS) || pane.scrollHeight > pane.clientHeight + ROOM || pane.scrollWidth > pane.clientWidth + ROOM;
+  if (scrolls && !pane.querySelector(FOCUSABLE)) {
+    const first = pane.querySelector("[role=row]") ?? (pane.role === "rowgroup" ? null : pane.firstElementChild);
+    first?.setAttribute("tabindex", "-1");
+    first?.toggleAttribute("data-inside", true);
+  }
+  if (scrolls === pane.hasAttribute("tabindex")) return;
+  if (scrolls) pane.setAttribute("tabindex", "-1");
   else pane.removeAttribute("tabindex");
 }
 
-/** @param {HTMLElement} root @param {string} panes */
-function panesOf(root, panes) {
-  return /** @type {HTMLElement[]} */ ([...root.querySelectorAll(panes)].filter((one) => one.getClientRects().length));
+/** Puts the focus into the next pane: where it scrolls on itself first, then on what is in it. @param {HTMLElement} root @param {HTMLElement} target @param {number} step */
+function next(root, target, step) {
+  const panes = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(PANES)].filter((one) => one.getClientRects().length));
+  const paneOf = (/** @type {HTMLElement} */ one) => panes.findLast((pane) => pane !== one && pane.contains(one)); // the innermost
+  const places = panes.flatMap((pane) => {
+    const own = /** @type {HTMLElement[]} */ ([...pane.querySelectorAll(FOCUSABLE)]).find((one) => isSeen(one) && !one.matches(`${SCROLLERS}, [data-inside]`) && paneOf(one) === pane);
+    return [pane.getAttribute("tabindex") === null || pane.role === "tabpanel" ? null : pane, own].filter((one) => one);
+  });
+  const here = places.indexOf(target);
+  const at = here >= 0 ? here : places.findLastIndex((one) => one && paneOf(one) === paneOf(target));
+  places[(at + step + places.length) % places.length]?.focus();
 }
 
-/** Puts the focus into the next pane. @param {HTMLElement[]} panes @param {HTMLElement} target @param {number} step */
-function next(panes, target, step) {
-  const at = panes.findIndex((pane) => pane.contains(target));
-  for (let i = 1; i <= panes.length; i += 1) {
-    const pane = panes[(at + step * i + panes.length * i) % panes.length];
-    const own = /** @type {HTMLElement | undefined} */ ([...pane.querySelectorAll(FOCUSABLE)].find(isReachable));
-    if (own) return own.focus();
-  }
-}
-
-/** @param {Element} one whether it may have the focus: seen, and not one of many that its view moves among by itself */
-function isReachable(one) {
-  const element = /** @type {HTMLElement} */ (one);
-  return element.getClientRects().length > 0 && !(/** @type {any} */ (element).disabled) && element.dataset.stop !== "never";
+/** @param {HTMLElement} one */
+function isSeen(one) {
+  return one.getClientRects().length > 0 && !(/** @type {any} */ (one).disabled) && one.ariaHidden !== "true";
 }

@@ -1,7 +1,8 @@
-// What each view's model carries: a few lines that borrow the view's script from the hidden widget that has it, and the store
-// that they lend to it, so that no script has its own.
+// What each view's model carries: a few lines that borrow the view's script from the hidden widget that has it, and what all
+// views need, which they lend to it, so that no script has its own.
 
 import { hearAlways } from "./late-model.js";
+import { oneTabStop } from "./one-tab-stop.js";
 import { Store } from "./store.js";
 import { themed } from "./theme.js";
 
@@ -33,7 +34,7 @@ export default () => {
 async function borrowed(model, host) {
   const script = () => host.getWidget(model.get("script"));
   const { exports } = await script().catch(script); // it waits for 10 seconds, which a busy page may need
-  const view = exports.view(Store);
+  const view = exports.view(Store, oneTabStop);
   view.initialize({ model });
   return view;
 }

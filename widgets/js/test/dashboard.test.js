@@ -44,3 +44,60 @@ test("a script that does not come in time is asked for once more", async () => {
   await tick();
   assert.deepEqual(dashboard.did, ["begun", "drawn"]);
 });
+
+test("a part whose script failed is begun anew the next time that it is put", async () => {
+  const dashboard = ofOnePart();
+  const put = dashboard.put("graph", element());
+  dashboard.asked[0].fail();
+  await tick();
+  dashboard.asked[1].fail();
+  await assert.rejects(put, /late/);
+  dashboard.take("graph");
+  const again = dashboard.put("graph", element());
+  assert.equal(dashboard.asked.length, 3);
+  dashboard.asked[2].come();
+  await again;
+  assert.deepEqual(dashboard.did, ["begun", "drawn"]);
+});
+
+/** A page with one place beside the notebook, and what draws a kernel's dashboard there. */
+async function kernelsOf(place) {
+  const node = (name) => {
+    const made = { name, children: [], dataset: {}, style: { setProperty() {} }, classList: { add() {}, toggle() {} }, listeners: {}, isConnected: true, clientWidth: 0, textContent: "" };
+    Object.defineProperty(made, "firstChild", { get: () => made.children[0] });
+    return Object.assign(made, {
+      append: (...children) => made.children.push(...children),
+      replaceChildren: (...children) => { for (const old of made.children) old.isConnected = false; made.children = children; },
+      remove: () => (made.isConnected = false), setAttribute() {}, addEventListener() {}, dispatchEvent() {}, querySelector: () => null, querySelectorAll: () => [],
+      closest: (which) => (which === ".jp-NotebookPanel" ? { id: "notebook" } : null), contains: () => false,
+    });
+  };
+  place.node = node("place");
+  globalThis.Node = Object;
+  globalThis.location = { pathname: "/lab" };
+  globalThis.ResizeObserver = class { observe() {} };
+  globalThis.document = { createElement: node, createElementNS: (_, name) => node(name), activeElement: null, dispatchEvent: ({ detail }) => (detail.place = place) };
+  const { default: lent } = await import("../src/views/dashboard.js");
+  class Store { show() {} }
+  return () => {
+    const heard = {};
+    const model = { get: () => "", on: (name, told) => (heard[name] = told), off() {}, send() {} };
+    const view = lent().initialize().view(Store);
+    view.initialize({ model });
+    return { heard, render: () => view.render({ el: node("output"), signal: new AbortController().signal, host: {} }) };
+  };
+}
+
+test("the dashboard of an old kernel that ends late leaves that of the new one alone", async () => {
+  const place = { path: "a.ipynb", move() {}, show() {}, close() {} };
+  const kernel = await kernelsOf(place);
+  const said = () => JSON.stringify(place.node.children.map(({ children }) => children.flatMap((one) => one.children)));
+  const [old, young] = [kernel(), kernel()];
+  await old.render();
+  await young.render();
+  const drawn = place.node.firstChild;
+  old.heard.destroy();
+  assert.equal(place.node.firstChild, drawn);
+  young.heard.destroy();
+  assert.match(said(), /The kernel has gone/);
+});

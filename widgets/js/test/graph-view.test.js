@@ -26,8 +26,13 @@ test("a trace that runs is seen as it is traced, and once it is whole as was ask
   assert.equal(view.variant, "traced");
 });
 
+/** As much of an element as a count has. */
+const element = () => ({ replaceChildren(...parts) { this.textContent = parts.map(({ text }) => text).join(""); } });
+
 test("the box of an error is no op", () => {
-  const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: {} } });
+  globalThis.Node = class {};
+  globalThis.document = { createElement: () => ({ text: "", append(part) { this.text += part; }, setAttribute() {} }) };
+  const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: element() } });
   const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [{ op: "exp", kind: "op", names: ["%1"] }, { op: "matmul", kind: "error", names: [] }] };
   view.drawCount({ graphs: [graph] }, 0);
   assert.equal(view.bar.count.textContent, "2 ops");

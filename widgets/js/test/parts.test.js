@@ -10,6 +10,7 @@ import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
 import { line, momentAt } from "../src/tables/sparkline.js";
+import { merged } from "../src/tables/cache-rows.js";
 import { extend, filtered } from "../src/tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../src/tables/virtual-list.js";
 import { unpack } from "../src/wire.js";
@@ -131,6 +132,17 @@ test("rows are added, or replaced when they start anew", () => {
   assert.deepEqual(extend(state, { from: 1, rows: [] }).rows, [[0]]);
   assert.deepEqual(extend(state, { from: 0, rows: [[7]] }).rows, [[7]]);
   assert.equal(extend(state, { from: 3, rows: [] }), null);
+});
+
+test("of a trace cache an update has the functions that changed, and numbers for entries that did not", () => {
+  const row = (index, hits) => ({ index, hits });
+  const state = merged(null, { functions: [{ id: 7, hits: 3, entries: [row(0, 1), row(1, 2)] }, { id: 9, hits: 0, entries: [] }], newest: null });
+  const next = merged(state, { order: [7, 9, 11], functions: [{ id: 7, hits: 4, entries: [0, row(1, 3)] }, { id: 11, hits: 0, entries: [row(0, 0)] }], newest: [11, 0] });
+  assert.deepEqual(next.functions.map(({ id, entries }) => [id, entries.map(({ hits }) => hits)]), [[7, [1, 3]], [9, []], [11, [0]]]);
+  assert.deepEqual(next.newest, [11, 0]);
+  assert.equal(merged(next, { order: [7, 9], functions: [{ id: 7, hits: 4, entries: [5] }] }), null, "an entry that it does not know");
+  assert.equal(merged(next, { order: [8], functions: [] }), null, "a function that it does not know");
+  assert.equal(merged(null, { order: [7], functions: [] }), null);
 });
 
 test("filtering rows by all of their words", () => {

@@ -10,7 +10,9 @@ from typing import Any, Final, Literal, get_args
 from limelight import events
 from limelight.explain.subject import called_by
 from limelight.staging.function import alive as staged_functions
+from limelight.staging.function import with_id
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
+from limelight_widgets.folds.entry_uses import EntryUses
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.folds.user_functions import has_had_traces, is_user_function
@@ -45,7 +47,9 @@ class CacheFold:
         self._functions: dict[int, State] = {}
         self._known: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[tuple[int, int], weakref.ref[Any]] = {}  # the entries that were described
+        self._uses = EntryUses()
         self._version = 1
+        self._changed: dict[tuple[int, int], int] = {}  # the version in which an entry became as it is
         self._looked: Any = None  # hits of all entries and how far they are compiled, when they were last looked at
         self._newest: list[int] | None = None
         self._chosen: list[list[int]] = []
@@ -53,7 +57,7 @@ class CacheFold:
         self._what_if: State | None = None
         for function in functions:
             self._known[function.id] = weakref.ref(function)
-            self._refresh(function)
+            self._refresh(function, watched=False)
 
     def apply(self, event: events.Event) -> bool:
         if not isinstance(event, events.CacheHit | events.CacheMiss | events.CacheCleared | events.Traced):
@@ -77,19 +81,26 @@ class CacheFold:
             entry["nodes"], entry["seconds"], entry["state"] = event.nodes, event.seconds, "ready"
         self._functions[event.function_id]["stale"] = True
         self._version += 1
+        self._note_change(event.function_id, event.entry)
         return True
+
+    def _note_change(self, function_id: int, *indices: int) -> None:
+        """In this version these entries of a function, and so the function, are other than they were."""
+        self._functions[function_id]["version"] = self._version
+        for index in indices:
+            self._changed[function_id, index] = self._version
 
     def _is_internal(self, function_id: int) -> bool:
         """Whether the library has staged the function; while it is traced first, it is not yet among those traced."""
         if function_id not in self._kinds:
-            function = next((one for one in staged_functions(untraced=True) if one.id == function_id), None)
+            function = with_id(function_id)
             self._kinds[function_id] = function is not None and not is_user_function(function)
         return self._kinds[function_id]
 
     def _meet(self, function_id: int) -> None:
         """A function that was traced first while this was open: from now on it is asked itself."""
-        function = next((one for one in staged_functions() if one.id == function_id), None)
-        if function is not None:
+        function = with_id(function_id)
+        if function is not None and function.trace_cache:
             self._known[function_id] = weakref.ref(function)
 
     def choose(self, chosen: list[list[int]], diff: State | None) -> None:
@@ -110,7 +121,9 @@ class CacheFold:
         if self._newest is not None and self._newest[0] == event.function_id:
             self._newest = None
         self._chosen, self._diff = [], None
+        self._uses.forget(event.function_id)
         self._version += 1
+        self._note_change(event.function_id)
         return True
 
     def look(self) -> None:
@@ -129,22 +142,31 @@ class CacheFold:
             for function in staged_functions():
                 if function.id not in self._known and (self._internals or is_user_function(function)):
                     self._known[function.id] = weakref.ref(function)
-                    self._refresh(function)
-        for function_id in self._known:
-            self._functions[function_id]["stale"] = True
         self._version += 1
+        for known in list(self._known):
+            if (alive := self._alive(known)) is not None:
+                self._refresh(alive, watched=False)
 
     def state(self) -> State:
+        return self._since(0)
+
+    def since(self, mark: int) -> tuple[State, int]:
+        """What has changed: the functions that have, with numbers for those of their entries that have not.
+
+        `order` names all functions then, by their ids.
+        """
+        return ({} if mark == self._version else self._since(mark)), self._version
+
+    def _since(self, mark: int) -> State:
         for function_id, function in self._functions.items():
             if function["stale"] and (alive := self._alive(function_id)) is not None:
                 self._refresh(alive)
-        shown = [_shown(function_id, function, self._sort) for function_id, function in self._functions.items()]
-        empty = "" if any(function["entries"] for function in shown) else self._sentence()
+        shown = [self._shown(*one, mark) for one in self._functions.items() if one[1]["version"] > mark]
+        empty = "" if any(function["entries"] for function in self._functions.values()) else self._sentence()
         state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
-        return state | {"sort": self._sort, "chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
-
-    def since(self, mark: int) -> tuple[State, int]:
-        return ({} if mark == self._version else self.state()), self._version
+        state |= {"order": list(self._functions)} if mark else {}
+        state |= {"sort": self._sort, "chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
+        return state | {"pace": self._uses.pace()}
 
     def _sentence(self) -> str:
         if self._only:
@@ -163,25 +185,58 @@ class CacheFold:
         entry: State = function["entries"].setdefault(index, _blank(index))
         return entry
 
-    def _refresh(self, function: Any) -> None:
-        """Takes over what the cache itself says of its entries; hits are counted there as well."""
+    def _refresh(self, function: Any, *, watched: bool = True) -> None:
+        """Takes over what the cache itself says of its entries; hits are counted there as well.
+
+        `watched` says whether somebody has looked since it was taken over last.
+        """
         known = self._functions.setdefault(function.id, _new(function.name))
         known["stale"] = False
         known["example"] = _call_of(function)
         known["cleared"] |= has_had_traces(function)
-        fresh: dict[int, State] = {}
-        for entry in function.trace_cache:
-            before, seen = known["entries"].get(entry.index), self._seen.get((function.id, entry.index))
-            if before is None or seen is None or seen() is not entry:
-                self._seen[function.id, entry.index] = weakref.ref(entry)
-                before = _described(entry, before)
-            fresh[entry.index] = before | {"hits": entry.hits, "tier": tier_text(entry), "state": "ready"}
-        pending = {i: e for i, e in known["entries"].items() if e["state"] == "tracing" and i not in fresh}
+        before: dict[int, State] = known["entries"]
+        fresh = {
+            entry.index: self._row(function.id, entry, before.get(entry.index), watched)
+            for entry in function.trace_cache
+        }
+        pending = {i: e for i, e in before.items() if e["state"] == "tracing" and i not in fresh}
         known["entries"] = fresh | pending
+        changed = [i for i, row in fresh.items() if row is not before.get(i)]
+        if changed or len(before) != len(known["entries"]) or not known["version"]:
+            self._note_change(function.id, *changed)
+
+    def _row(self, function_id: int, entry: Any, before: State | None, watched: bool) -> State:
+        """What is shown of an entry; the same dictionary as before, where it is no other."""
+        seen = self._seen.get((function_id, entry.index))
+        known = before
+        if known is None or seen is None or seen() is not entry:
+            self._seen[function_id, entry.index] = weakref.ref(entry)
+            known = _described(entry, known)
+        used = self._uses.seen((function_id, entry.index), entry.hits, watched=watched)
+        now = known | {"hits": entry.hits, "tier": tier_text(entry), "state": "ready", "used": used}
+        return before if before is not None and now == before else now
+
+    def _shown(self, function_id: int, function: State, mark: int) -> State:
+        """A function with its entries; of those that a reader of the state at `mark` has, only the numbers."""
+        entries = [function["entries"][index] for index in sorted(function["entries"])]
+        kept = entries[-MOST_ENTRIES:]
+        if self._sort != "time":
+            kept = sorted(kept, key=lambda entry: -(entry["seconds" if self._sort == "cost" else "hits"] or 0))
+        return {
+            "id": function_id,
+            "name": function["name"],
+            "example": function["example"],
+            "entries": [
+                dict(entry) if self._changed.get((function_id, entry["index"]), 1) > mark else entry["index"]
+                for entry in kept
+            ],
+            "hidden": max(len(entries) - MOST_ENTRIES, 0),
+            "hits": sum(entry["hits"] for entry in entries),
+        }
 
 
 def _new(name: str) -> State:
-    return {"name": name, "entries": {}, "stale": False, "cleared": False, "example": f"{name}()"}
+    return {"name": name, "entries": {}, "stale": False, "cleared": False, "example": f"{name}()", "version": 0}
 
 
 def _call_of(function: Any) -> str:
@@ -243,20 +298,5 @@ def joined_arrows(reason: str) -> str:
 
 def _blank(index: int) -> State:
     texts: State = {"signature": "", "arguments": "", "reason": ""}
-    entry = {"index": index, "hits": 0, "seconds": None, "nbytes": None, "nodes": None}
+    entry = {"index": index, "hits": 0, "seconds": None, "nbytes": None, "nodes": None, "used": None}
     return texts | entry | {"device": "", "tier": "", "line": None, "state": "ready"}
-
-
-def _shown(function_id: int, function: State, sort: Sort) -> State:
-    entries = [function["entries"][index] for index in sorted(function["entries"])]
-    kept = entries[-MOST_ENTRIES:]
-    if sort != "time":
-        kept = sorted(kept, key=lambda entry: -(entry["seconds" if sort == "cost" else "hits"] or 0))
-    return {
-        "id": function_id,
-        "name": function["name"],
-        "example": function["example"],
-        "entries": [dict(entry) for entry in kept],
-        "hidden": max(len(entries) - MOST_ENTRIES, 0),
-        "hits": sum(entry["hits"] for entry in entries),
-    }

@@ -7,10 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from limelight.core import dispatch
-from limelight.core.backends import to_host
 from limelight.core.storage import Storage
 from limelight.core.tensor import as_tensor, constant
 from limelight.core.variable import Resource
@@ -119,8 +116,3 @@ def both_passes(
         at += has
     inputs += [constant(1.0, dtype) for dtype in seeds]
     return BothPasses(function.name, graph, tuple(inputs), tuple(sources), results, len(seeds), summed)
-
-
-def widened(array: Any) -> np.ndarray[Any, Any]:
-    """An array of real numbers in 64 bits, on the host."""
-    return np.asarray(to_host(array)).astype(np.float64)

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from limelight.core import dtypes
-from limelight.explain.backward_pass.both_passes import BothPasses, Source, both_passes, widened
+from limelight.explain.backward_pass.both_passes import BothPasses, Source, both_passes
+from limelight.explain.norms import widened
 from limelight.explain.story import Contrast, Story
 
 _POINTS: Final = ((1, 8.0), (-1, -8.0), (2, -1.0), (-2, 1.0))

@@ -9,7 +9,8 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from limelight.core import dispatch
-from limelight.explain.backward_pass.both_passes import both_passes, widened
+from limelight.explain.backward_pass.both_passes import both_passes
+from limelight.explain.norms import norm, widened
 from limelight.graph.ir import FunctionLike, Node
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
@@ -117,11 +118,10 @@ class _Norms:
                 self._note(node, str(value.spec), widened(out))
 
     def _note(self, node: Node, spec: str, array: Any) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            norm = float(np.sqrt(np.sum(array * array)))
-        rms = norm / float(np.sqrt(array.size))
+        size = norm(array)
+        rms = size / float(np.sqrt(array.size))
         line = node.stack[0] if node.stack else None
-        self.steps.append(BackwardStep(node.op.name, line, spec, norm, rms, self._state(array, rms)))
+        self.steps.append(BackwardStep(node.op.name, line, spec, size, rms, self._state(array, rms)))
         if np.isfinite(rms):
             self._most = max(self._most, rms)
 

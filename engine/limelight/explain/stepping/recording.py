@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from limelight.core import dispatch
 from limelight.executors.placement import copy_op
 from limelight.explain.gradient_graph import chosen_inputs, with_gradient
+from limelight.explain.norms import norm, widened
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.stepping.breakpoints import stops
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
@@ -46,7 +47,8 @@ class Step(NamedTuple):
     `kind` is "trace" (Python runs a line, and the graph gains ops), "pass" (the optimiser has changed the graph),
     "run" (an op has run), "backward" (an op of a gradient has run) or "error". `text` is the line, the pass, or the op.
     `sees` are the names that a traced line has bound, with what Python knows of them; `records` what the graph gains,
-    or what a pass did. `value` is what an op has computed, `depth` how many calls, branches or loops lead to it.
+    what a pass did, or the norm of a gradient. `value` is what an op has computed, `depth` how many calls, branches or
+    loops lead to it.
     `marks` say where a shape changes, something is copied or traced again, each with words for it.
 
     >>> import limelight as ll
@@ -66,7 +68,7 @@ class Step(NamedTuple):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the graph gains or a pass did, and what is special about the step."""
+        """What the graph gains or a pass did, the norm of a gradient, and what is special about the step."""
         return (*self.records, *[words for _, words in self.marks if words])
 
     def __str__(self) -> str:
@@ -282,7 +284,14 @@ class _Ran:
         shown = portrait(outputs[0]) if outputs else None
         text = "a copy between devices" if node.op is copy_op else _said(self._graphs[-1], node)
         marks += _new_shape(operands, outputs)
-        self._recorder.steps.append(Step(kind, line, text, (), (), shown, len(self._graphs) - 1, marks))
+        told = _norm(outputs) if kind == "backward" else ()
+        self._recorder.steps.append(Step(kind, line, text, (), told, shown, len(self._graphs) - 1, marks))
+
+
+def _norm(outputs: Sequence[Any]) -> tuple[str, ...]:
+    """The norm of a gradient, in words; nothing of what has no real numbers."""
+    first: list[Any] = [one for one in outputs[:1] if getattr(getattr(one, "dtype", None), "kind", "") in "fV"]
+    return tuple([f"norm {norm(widened(one)):.4g}" for one in first if one.size])
 
 
 def _traced_again(function: Function, call: Call) -> tuple[Mark, ...]:

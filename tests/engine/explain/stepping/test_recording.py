@@ -79,7 +79,10 @@ def test_nothing_is_changed_but_by_python():
 
 def test_the_way_back():
     recording = ll.explain.steps(lambda x: (x * x).sum(), ll.constant([1.0, 3.0]), gradient_of=True)
-    assert any(str(one.value) == "f32[2] = 2, 6" for one in recording.of("backward"))
+    (last,) = [one for one in recording.of("backward") if str(one.value) == "f32[2] = 2, 6"]
+    assert last.said == ("norm 6.325",), "the root of 2 * 2 + 6 * 6"
+    assert all(one.said[0].startswith("norm ") for one in recording.of("backward"))
+    assert not any(one.said for one in recording.of("run"))
     assert not ll.explain.steps(lambda x: (x * x).sum(), ll.constant([1.0, 3.0])).of("backward")
 
 

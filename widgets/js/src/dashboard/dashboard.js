@@ -1,7 +1,6 @@
 // The dashboard's panes: the graph, and beside or below it the other views as tabs; all are tabs where there is no room.
 
 import { h } from "../dom.js";
-import { oneTabStop } from "../one-tab-stop.js";
 import { SELECT, SELECTED } from "../selection.js";
 import { Part } from "./part.js";
 import { Splitter } from "./splitter.js";
@@ -47,7 +46,6 @@ export class Dashboard {
     root.addEventListener(OPEN, (event) => this.turnTo(/** @type {CustomEvent} */ (event).detail));
     this.tabs.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.arrange()).observe(root);
-    oneTabStop(root, ".ll-dash-tabs, .ll-dash-first, .ll-dash-second");
   }
 
   /** @param {any} state */
@@ -89,7 +87,7 @@ export class Dashboard {
   /** Opens a view wherever it stands. @param {string} name */
   turnTo(name) {
     if (!this.state) return void (this.current = name);
-    if (!this.names.includes(name)) return /** @type {HTMLElement | null} */ (this.first.querySelector("[tabindex='0']"))?.focus();
+    if (!this.names.includes(name)) return /** @type {HTMLElement | null} */ (this.first.querySelector("[tabindex='0']") ?? this.first.querySelector("[tabindex]"))?.focus();
     this.open(name);
     this.keepTab();
   }

@@ -9,6 +9,7 @@ const HELP = [
   ["↓ ↑", "follow an edge forward, backward"],
   ["← →", "neighbour in the same row"],
   ["Enter", "open a group or a nested function; show the line of an op"],
+  ["F6", "the next pane: tools, picture, code, details, outline; Shift and F6 for the one before"],
   ["Esc", "close what is around; then leave"],
   ["/  n  N", "find; next match; previous match"],
   ["op:  line:  dtype:  dev:", "in the search: by op, line of code, type, device"],

@@ -17,6 +17,7 @@ export class SourcePane {
     this.element = h("div", { class: "ll-source", role: "group", "aria-label": "Source code" });
     /** @type {Map<string, HTMLElement>} */
     this.lines = new Map();
+    this.shown = ""; // the line that was to be seen last
   }
 
   /** @param {GraphState} state @param {Map<string, LineCount>} counts how many ops each line made, by `lineKey` */
@@ -26,10 +27,9 @@ export class SourcePane {
     const none = h("p", { class: "ll-quiet" }, "The lines that made this graph are not known.");
     this.element.replaceChildren(...(sections.length ? sections : [none]));
     const first = this.lines.values().next().value;
-    if (first) {
-      first.tabIndex = 0;
-      this.scrollTo(first);
-    }
+    this.shown = "";
+    if (first) first.tabIndex = 0;
+    this.reveal();
   }
 
   /** @param {{label: string, first: number, text: string[]}} source @param {number} index @param {Map<string, LineCount>} counts */
@@ -92,7 +92,13 @@ export class SourcePane {
       const mark = row.querySelector(".ll-mark");
       if (mark) mark.textContent = chosen ? "▸" : weak.includes(key) ? "·" : "";
     }
-    const row = this.lines.get(strong[0]);
+    this.shown = strong[0] ?? "";
+    if (this.lines.has(this.shown)) this.reveal();
+  }
+
+  /** Brings the chosen line to sight, or else the first that made an op: again where the pane had no room before. */
+  reveal() {
+    const row = this.lines.get(this.shown) ?? this.lines.values().next().value;
     if (row) this.scrollTo(row);
   }
 

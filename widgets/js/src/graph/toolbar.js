@@ -2,12 +2,11 @@
 
 import { turnDrawer } from "./drawer.js";
 import { button, h } from "../dom.js";
-import { oneTabStop } from "../one-tab-stop.js";
 import { OVERLAYS } from "./overlays.js";
 import { saveMenu } from "./save-menu.js";
 
-/** @param {import("./view.js").GraphView} view @param {boolean} inDashboard which is one stop of the Tab key as a whole */
-export function toolbar(view, inDashboard) {
+/** @param {import("./view.js").GraphView} view */
+export function toolbar(view) {
   const title = h("span", { class: "ll-title" });
   const variants = h("span", { class: "ll-switch", role: "group", "aria-label": "Version of the graph" });
   const count = h("span", { class: "ll-quiet ll-count" });
@@ -36,6 +35,5 @@ export function toolbar(view, inDashboard) {
   const heading = h("span", { class: "ll-heading" }, title, variants, count);
   const matches = h("span", { class: "ll-quiet ll-matches", "aria-hidden": "true" }); // said in the status below as well
   const element = h("div", { class: "ll-bar", role: "toolbar", "aria-label": "Graph tools" }, heading, h("span", { class: "ll-tools" }, matches, search, overlays, ...tools, saveMenu(view)));
-  if (!inDashboard) oneTabStop(element);
   return { element, title, variants, count, search, matches, overlays };
 }

@@ -109,7 +109,7 @@ export class GraphView {
       chooseOp: (name) => this.goTo(this.variant, name),
       turned: (shown) => {
         this.highlight();
-        this.say(`the ${shown} is shown`);
+        this.say(shown === "details" ? "the details are shown" : `the ${shown} is shown`);
       },
     });
     this.outline = new Outline({ select: (name) => this.choose(name), toggle: (name) => this.toggle(name) });
@@ -120,7 +120,7 @@ export class GraphView {
     const body = (this.body = h("div", { class: "ll-body" }, this.canvas, side));
     this.camera.free = () => uncovered(svg, body, side);
     this.status = h("span", { class: "ll-quiet", role: "status" });
-    this.bar = toolbar(this, root.closest(".ll-dash-view") !== null);
+    this.bar = toolbar(this);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
     root.append(this.bar.element, this.slider.element, this.legend, this.message, this.help, this.body, this.foot);
     this.canvas.addEventListener("keydown", (event) => onKey(this, event));
@@ -137,6 +137,7 @@ export class GraphView {
   /** Takes a new state: another trace, or the first. @param {GraphState} state */
   show(state) {
     if (state === this.given || (this.given && state.revision !== undefined && state.revision === this.given.revision)) return; // it was sent again
+    if (this.given?.failed && !state.failed) this.side?.show("code"); // of an error the details were shown
     this.given = state;
     const first = this.state === null;
     if (this.state && state.described !== undefined && state.described === this.state.described) {
@@ -165,7 +166,10 @@ export class GraphView {
       .then(() => (state === this.state ? this.redraw() : null))
       .then(() => {
         if (state !== this.state) return;
-        if (state.failed) this.choose(`n${state.failed.node}`);
+        if (state.failed) {
+          this.side?.show("details"); // which have the error
+          this.choose(`n${state.failed.node}`);
+        }
         if (begin) arrive(this, begin);
       });
   }
@@ -385,8 +389,9 @@ export class GraphView {
     const own = state.graphs[graph].nodes.length - error;
     const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length)) - error;
     const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
-    const text = closed ? `${ops}, ${counted(closed, "group")} closed` : ops;
-    if (this.bar) [this.bar.count.textContent, this.bar.count.title] = [text, text];
+    const parts = [ops, ...(closed ? [`, ${counted(closed, "group")} closed`] : [])];
+    this.bar?.count.replaceChildren(...parts.map((part) => h("span", {}, part))); // each is seen as a whole, or not at all
+    if (this.bar) this.bar.count.title = parts.join("");
   }
 
   /** @param {string} name @returns {Rectangle | null} */

@@ -138,7 +138,7 @@ function shown(step) {
   if (step.kind === "pass") return [column("The optimiser", make("p", {}, step.text), lines(step.records))];
   if (step.kind === "error") return [column("It failed", make("p", { class: "bad" }, step.text), lines(step.records))];
   const value = step.value ? tile(step.value) : [nothing("no numbers")];
-  return [column(step.kind === "run" ? "The op" : "The op of the gradient", make("code", {}, step.text)), column("Its value", ...value)];
+  return [column(step.kind === "run" ? "The op" : "The op of the gradient", make("code", {}, step.text)), column("Its value", ...value, ...(step.records.length ? [lines(step.records)] : []))];
 }
 
 class Player {

@@ -11,7 +11,7 @@ import { linkRowsByLine } from "../selection.js";
  * @param {import("../store.js").Reduce} [reduce]
  */
 export function widget(name, label, build, reduce) {
-  return (/** @type {import("../lent.js").Stores} */ Store) => {
+  return (/** @type {import("../lent.js").Stores} */ Store, /** @type {import("../lent.js").OneTabStop | undefined} */ oneTabStop) => {
     /** @type {import("../store.js").Store} */
     let store;
     return {
@@ -25,7 +25,9 @@ export function widget(name, label, build, reduce) {
         el.append(root);
         nameLandmark(root, label);
         linkRowsByLine(root);
-        return store.show(build(root, (message) => store.tell(message)), signal);
+        const draw = build(root, (message) => store.tell(message));
+        oneTabStop?.(root);
+        return store.show(draw, signal);
       },
     };
   };

@@ -10,7 +10,7 @@ import { themed } from "../theme.js";
 
 const TITLE = "Limelight dashboard";
 
-export default lent((Store) => {
+export default lent((Store, oneTabStop) => {
   /** @type {import("../store.js").Store} */
   let store;
   /** @type {any} */
@@ -26,6 +26,7 @@ export default lent((Store) => {
     const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard", "data-lm-suppress-shortcuts": "true" });
     node.replaceChildren(root);
     const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path), Store);
+    oneTabStop?.(root);
     dashboard.onReset = usual;
     const paint = () => themed(node, own);
     own.on("change:theme", paint);

@@ -21,4 +21,5 @@ function build(root) {
   };
 }
 
-export default lent(widget("explain", "Explanation", build));
+// Text to read, with buttons in it: Tab leads to each of them.
+export default lent((Store) => widget("explain", "Explanation", build)(Store, undefined));

@@ -7,7 +7,7 @@ import { GraphView } from "../graph/view.js";
 import { nameLandmark } from "../landmark.js";
 import { lent } from "../lent.js";
 
-export default lent((Store) => {
+export default lent((Store, oneTabStop) => {
   /** @type {import("../store.js").Store} */
   let store;
   return {
@@ -30,6 +30,7 @@ export default lent((Store) => {
       view.onWhole = () => store.tell({ type: "whole" });
       linkRows(view, root, signal);
       linkSelection(view, root);
+      oneTabStop?.(root);
       return store.show((state) => view.show(state), signal);
     },
   };

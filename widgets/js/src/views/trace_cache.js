@@ -1,8 +1,10 @@
 // The trace-cache view: a table of entries for each function, the newest marked.
 
-import { button, h } from "../dom.js";
+import { button, h, s } from "../dom.js";
 import { bytes, counted, number, seconds, shortened, sum } from "../format.js";
 import { lent } from "../lent.js";
+import { merged } from "../tables/cache-rows.js";
+import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
 import { moved } from "../tables/virtual-list.js";
 import { whatIf } from "../tables/what-if.js";
@@ -10,13 +12,15 @@ import { atLine, selected } from "../selection.js";
 
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const WHY = "why it was traced";
-const COLUMNS = ["trace", "arguments", WHY, "hits", "traced in", "ops", "size", "device", "runs on"];
+const COLUMNS = ["trace", "arguments", WHY, "hits", "last used", "traced in", "ops", "size", "device", "runs on"];
 const FOLDED = 120; // characters of a list of arguments that are shown without asking
 const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
+const MORE = new Set(["last used", "size", "device", "runs on"]); // told below the others where a view is narrow
 
 /**
  * @typedef {object} Entry
  * @property {number} index @property {string} signature @property {string} arguments what matters of it @property {string} reason @property {number} hits
+ * @property {number | null} used when it was, in seconds since 1970, as far as that was seen
  * @property {number | null} seconds @property {number | null} nbytes @property {number | null} nodes
  * @property {string} device @property {string} tier @property {[string, number, string] | null} line
  * @property {string} state "tracing" or "ready"
@@ -39,7 +43,8 @@ function build(root, tell) {
   let chosen = [];
   const status = h("span", { class: "ll-quiet", role: "status" });
   const box = whatIf(tell);
-  root.append(h("div", { class: "ll-bar" }, title, h("span", { class: "ll-spring" }), status), box.element, empty.sentence, content, diff);
+  const pace = h("span", { class: "ll-pace" });
+  root.append(h("div", { class: "ll-bar" }, title, pace, h("span", { class: "ll-spring" }), status), box.element, empty.sentence, content, diff);
   const all = new Set();
   /** @type {Set<string>} entries whose arguments are unfolded; updates must not fold them */
   const unfolded = new Set();
@@ -50,6 +55,7 @@ function build(root, tell) {
     const hits = sum(state.functions.map((/** @type {Cached} */ f) => f.hits));
     const words = `${counted(traces, "trace")}, ${counted(hits, "hit")}`;
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, words));
+    pace.replaceChildren(...paceOf(state.pace ?? []));
     empty.say(state.empty);
     const focused = /** @type {HTMLElement | null} */ (content.contains(document.activeElement) ? document.activeElement : null)?.closest("[data-trace]")?.getAttribute("data-trace") ?? undefined;
     chosen = state.chosen;
@@ -142,14 +148,25 @@ function table(cached, state, all, showAll, unfolded, choose) {
   );
 }
 
+/** The hits of each of the last seconds of use. @param {number[]} pace */
+function paceOf(pace) {
+  const most = Math.max(0, ...pace);
+  if (!most) return [];
+  const words = `at most ${counted(most, "hit")} a second in the last ${pace.length} seconds of use`;
+  return [s("svg", { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": words }, s("title", {}, words), s("path", { class: "ll-stroke", d: line(pace) }))];
+}
+
+/** @param {number | null} used */
+const clock = (used) => (used ? new Date(1000 * used).toLocaleTimeString() : "");
+
 /** @param {string} name */
 function heading(name) {
-  const kind = NUMBERS.has(name) ? "ll-numeric" : name === WHY ? "ll-reason" : null;
-  return h("th", { scope: "col", class: kind }, name);
+  const kinds = [NUMBERS.has(name) && "ll-numeric", name === WHY && "ll-reason", MORE.has(name) && "ll-more"];
+  return h("th", { scope: "col", class: kinds.filter(Boolean).join(" ") || null }, name);
 }
 
 /**
- * An entry, and below it why it was traced, for a view that is too narrow for that column.
+ * An entry, and below it why it was traced, for a view that is too narrow for that column, and in a narrower one the rest.
  * @param {Entry} entry @param {string} key @param {number} most @param {string} newestKey @param {Set<string>} unfolded
  * @param {{chosen: boolean, pick: (event: any) => void}} choice
  */
@@ -162,7 +179,9 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
   const properties = { class: "ll-link", title: hint, "aria-label": `trace #${entry.index + 1}`, "aria-pressed": chosen, tabindex: -1, onclick: pick };
   const number_ = button("", () => undefined, properties, `#${entry.index + 1}`);
   const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
-  const narrow = h("tr", { class: `ll-why${newest ? " ll-newest" : ""}` }, h("td", { colspan: COLUMNS.length - 1 }, h("div", {}, ...why())));
+  const rest = h("span", { class: "ll-quiet ll-rest" }, [entry.used && `last used ${clock(entry.used)}`, bytes(entry.nbytes), `device ${entry.device}`, `runs on ${entry.tier}`].filter(Boolean).join(" · "));
+  const narrow = h("tr", { class: ["ll-why", newest && "ll-newest", !entry.reason && "ll-bare"].filter(Boolean).join(" ") },
+    h("td", { colspan: COLUMNS.length - 1 }, h("div", {}, ...why(), rest)));
   const element = h(
     "tr",
     { class: [newest && "ll-newest", chosen && "ll-chosen"].filter(Boolean).join(" ") || null, dataset: { entry: entry.index, trace: key, at: atLine(entry.line) ?? "" },
@@ -171,13 +190,14 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
     h("td", { class: "ll-arguments" }, signature(entry, key, unfolded), tracing),
     h("td", { class: "ll-reason" }, ...why()),
     numeric(bar(entry.hits / most, number(entry.hits))),
+    h("td", { class: "ll-more" }, clock(entry.used) || "–"),
     numeric(seconds(entry.seconds)),
     numeric(entry.nodes === null ? "–" : number(entry.nodes)),
-    numeric(bytes(entry.nbytes)),
-    h("td", {}, entry.device),
+    h("td", { class: "ll-numeric ll-more" }, bytes(entry.nbytes)),
+    h("td", { class: "ll-more" }, entry.device),
     tierCell(entry.tier),
   );
-  return entry.reason ? [element, narrow] : [element];
+  return [element, narrow];
 }
 
 /**
@@ -186,9 +206,9 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
  */
 function tierCell(tier) {
   const [, kept, name, progress] = /^(kept on )?([^,:]*)[,:]? ?(.*)$/.exec(tier) ?? ["", "", tier, ""];
-  if (!progress) return h("td", {}, tier);
+  if (!progress) return h("td", { class: "ll-more" }, tier);
   const going = /…$/.test(progress) ? "ll-badge ll-going" : "ll-progress";
-  return h("td", { class: "ll-tier" }, kept ? `stays on ${name}` : name, h("span", { class: going }, progress));
+  return h("td", { class: "ll-tier ll-more" }, kept ? `stays on ${name}` : name, h("span", { class: going }, progress));
 }
 
 /**
@@ -202,4 +222,4 @@ function signature({ signature: text, arguments: brief }, key, unfolded) {
   return h("details", { open: unfolded.has(key), ontoggle }, summary, h("code", {}, text));
 }
 
-export default lent(widget("cache", "Trace cache", build));
+export default lent(widget("cache", "Trace cache", build, merged));
