@@ -58,6 +58,16 @@ test("a small picture, and a large one that would be too blurred, is drawn anew 
   assert.equal(large.layer.style.transform, "");
 });
 
+test("a view that is off the page for a while is taken to be as large as it was", () => {
+  const { camera: one } = camera(true);
+  one.measure();
+  const before = one.sight();
+  assert.deepEqual(before, { x: -0, y: -0, width: 400, height: 300 });
+  Object.assign(one.svg, { clientWidth: 0, clientHeight: 0 });
+  one.measure();
+  assert.deepEqual(one.sight(), before);
+});
+
 test("the first sight comes in steps, to the same end, and can be left", async () => {
   const nodes = Array.from({ length: 300 }, (_, k) => ({ op: "tanh", kind: "op", names: [`%${k + 1}`], in: [k], out: ["f32[2]"], group: Math.floor(k / 30) }));
   const groups = Array.from({ length: 10 }, (_, k) => ({ label: `part ${k}`, kind: "module", parent: -1, size: 30 }));

@@ -173,9 +173,13 @@ export class Camera {
     return this.free();
   }
 
-  /** Takes note of how large the view is: to ask at each movement would have the page lay itself out. */
+  /**
+   * Takes note of how large the view is: to ask at each movement would have the page lay itself out. While it is off the page
+   * it is as large as it was: no observer tells when it is back.
+   */
   measure() {
-    this.size = { width: this.svg.clientWidth, height: this.svg.clientHeight };
+    const { clientWidth: width, clientHeight: height } = this.svg;
+    if (width) this.size = { width, height };
   }
 
   /** The part of the picture that is in sight, of no size where it has no place on the page. @returns {Rectangle} */
