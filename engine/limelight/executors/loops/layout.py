@@ -114,6 +114,12 @@ def contiguous(shape: Sizes, itemsize: int) -> Sizes:
     return tuple(reversed(strides))
 
 
+@functools.lru_cache(maxsize=4096)
+def extent(shape: Sizes, strides: Sizes, itemsize: int) -> int:
+    """The bytes that an array spans from its first element on; no stride is negative."""
+    return itemsize + sum([(n - 1) * stride for n, stride in zip(shape, strides, strict=True)])
+
+
 def is_contiguous(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
     """Whether an array is in C order; axes of one element may have any stride."""
     if strides == contiguous(shape, itemsize):
@@ -259,7 +265,6 @@ def reshaped_strides(view: View, shape: Sizes) -> Sizes | None:
 def row_of(view: View, reverse: bool) -> View:
     """The row of an array in each step."""
     shape, strides, stride = view.shape[1:], view.strides[1:], view.strides[0]
-    extent = view.dtype.itemsize + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     last = (view.shape[0] - 1) * stride
     row = Row(view.buffer, view.offset + last, -stride) if reverse else Row(view.buffer, view.offset, stride)
-    return View(GivenBuffer(extent, row=row), 0, shape, strides, view.dtype)
+    return View(GivenBuffer(extent(shape, strides, view.dtype.itemsize), row=row), 0, shape, strides, view.dtype)

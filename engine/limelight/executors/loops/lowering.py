@@ -67,8 +67,15 @@ def lowered(node: Node, operands: Sequence[View], to: Instructions, calls: Lower
     way = calls.kind_of(op)[1]
     arrays: list[Any] = [TracedArray(x, to) if type(x) is View else x for x in operands]
     start, looked_at = len(to.list), to.looked_at
+    if way == "kernel" and (reason := templates.refusal(node, operands)):
+        raise NotLowered(reason)
     if way == "kernel" or (way == "power" and operands[1].buffer.array is not None):
-        made = _traced(lambda: called(calls.kernel_calls.of(node, "numpy"), node, arrays, to))
+        try:
+            made = _traced(lambda: called(calls.kernel_calls.of(node, "numpy"), node, arrays, to))
+        except NotLowered as refusal:
+            if way == "kernel" and to.looked_at == looked_at:
+                templates.keep_refusal(node, operands, str(refusal))
+            raise
         traced = [_as_traced(x, to) for x in (made if op.multiple else (made,))]
     elif way == "power":
         traced = [power(*arrays)]

@@ -20,7 +20,7 @@ from limelight.executors.loops.assignments import Assignments
 from limelight.executors.loops.control_marks import length
 from limelight.executors.loops.cost_model import is_no_slower
 from limelight.executors.loops.instructions import AnyInstruction, Guard, Instruction, Instructions, NotLowered
-from limelight.executors.loops.layout import Buffer, GivenBuffer, Sizes, View, contiguous
+from limelight.executors.loops.layout import Buffer, GivenBuffer, Sizes, View, contiguous, extent
 from limelight.executors.loops.lowering import Lowering, constant, lowered, never, unfit
 from limelight.executors.loops.program import Write, table
 from limelight.executors.loops.templates import take_known
@@ -117,8 +117,9 @@ class Stretch:
                 assert isinstance(spec, TensorSpec | VariableSpec)
                 shape: Any = spec.shape
                 strides = self._layouts.get(value) or contiguous(shape, spec.dtype.itemsize)
-                extent = spec.dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-                view = View(GivenBuffer(extent, value=value), 0, shape, strides, spec.dtype)
+                view = View(
+                    GivenBuffer(extent(shape, strides, spec.dtype.itemsize), value=value), 0, shape, strides, spec.dtype
+                )
             self.views[value] = view
         return view
 

@@ -8,16 +8,17 @@ limelight-native looks it up and writes them (`patterns.c`, `templates.c`), in a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from limelight.core.devices import CPU0
+from limelight.core.op import Op
 from limelight.executors.loops.instructions import Guard, Instruction
 from limelight.executors.loops.layout import View
 from limelight.executors.loops.native_records import native
 from limelight.graph.ir import Node, Value
 
 MOST_KEPT: Final = 8192
-"""Templates; when there are more, all are forgotten, and the next graph begins anew."""
+"""Templates and refusals; when there are more, all are forgotten, and the next graph begins anew."""
 _LARGEST_CONSTANT: Final = 1 << 16
 """Bytes of an array of its own that a template may keep alive."""
 
@@ -67,7 +68,8 @@ def keep(node: Node, operands: Sequence[View], instructions: Sequence[Any], resu
         instructions: those that were appended.
         results: its results.
     """
-    _keep(native().pattern(id(node.op), node.params, tuple(operands)), node.op, operands, instructions, results)
+    key = native().pattern(id(node.op), node.params, tuple(operands))
+    _keep(key, _template(node.op, operands, instructions, results))
 
 
 def keep_as(what: Any, operands: tuple[View, ...], instructions: Sequence[Any], results: Sequence[View]) -> None:
@@ -79,16 +81,36 @@ def keep_as(what: Any, operands: tuple[View, ...], instructions: Sequence[Any], 
         instructions: those that were appended.
         results: the results.
     """
-    _keep(native().pattern(what, (), operands), None, operands, instructions, results)
+    _keep(native().pattern(what, (), operands), _template(None, operands, instructions, results))
 
 
-def _keep(key: Any, alive: Any, operands: Sequence[View], instructions: Sequence[Any], results: Sequence[View]) -> None:
-    new = None if key is None else _template(alive, operands, instructions, results)
-    if new is None:
+def refusal(node: Node, operands: Sequence[View]) -> str:
+    """Why a node of this pattern could not be lowered; nothing where that is not known."""
+    kept = _known.get(native().pattern(id(node.op), node.params, tuple(operands)))
+    return kept.reason if type(kept) is _Refusal else ""
+
+
+def keep_refusal(node: Node, operands: Sequence[View], reason: str) -> None:
+    """Keeps why a node could not be lowered: its kernel is not traced again for those that lie the same.
+
+    As for templates, numbers must not have decided.
+    """
+    _keep(native().pattern(id(node.op), node.params, tuple(operands)), _Refusal(node.op, reason))
+
+
+def _keep(key: Any, new: Any) -> None:
+    if key is None or new is None:
         return
     if len(_known) >= MOST_KEPT:
         _known.clear()
     _known[key] = new
+
+
+class _Refusal(NamedTuple):
+    """Why nodes of a pattern are in no table, and their op, which is kept alive: patterns know it by its `id`."""
+
+    op: Op
+    reason: str
 
 
 def forget() -> None:

@@ -74,9 +74,9 @@ class TracedArray(NDArrayOperatorsMixin):
 
     def item(self) -> Any:
         """The number, where it is known beforehand."""
+        self.to.looked_at += 1
         if self.view.buffer.array is None or self.size != 1:
             raise NotLowered("its kernel looks at the numbers")
-        self.to.looked_at += 1
         return self.view.buffer.array.item()
 
     # Views

@@ -10,8 +10,9 @@ import pytest
 
 import limelight as ll
 from limelight.executors import base
-from limelight.executors.loops import stretch, templates
-from limelight.executors.loops.instructions import Instruction
+from limelight.executors.loops import lowering, stretch, templates
+from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, new_array
+from limelight.executors.loops.traced_array import TracedArray
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
 
@@ -59,6 +60,37 @@ def test_a_second_node_of_a_pattern_is_not_traced(monkeypatch: pytest.MonkeyPatc
     templates.forget()
     by("loops", lambda x: [ll.sin(ll.sin(ll.sin(ll.sin(x))))])
     assert traced == ["sin"]
+
+
+def test_what_no_table_can_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that tables do not know is traced for the first node of its pattern only."""
+    traced: list[str] = []
+    original = lowering.called
+
+    def noted(call: Any, node: Any, *args: Any) -> Any:
+        traced.append(node.op.name)
+        return original(call, node, *args)
+
+    monkeypatch.setattr(lowering, "called", noted)
+    templates.forget()
+    function = lambda x: [ll.sort(ll.sort(x) * 2.0) + 1.0, ll.sort(x[:3])]  # noqa: E731
+    with base.chosen.override("loops"), ll.config.optimiser(0):
+        f = ll.function(function)
+        f(ll.constant(X))
+    assert traced.count("sort") == 2, "one for each layout"
+    lines = [line for node, line in base.get("loops").code(f.trace_cache[0].optimised) if node.op.name == "sort"]
+    assert len(lines) == 3
+    assert all(line.endswith("# plan: tables do not know NumPy's `sort`") for line in lines)
+
+
+def test_a_kernel_that_asks_for_a_number_is_known_to_have_asked() -> None:
+    """It may get that of a literal where it does not get that of a result, which lies the same: no refusal is kept."""
+    to = Instructions()
+    with pytest.raises(NotLowered, match="looks at the numbers"):
+        TracedArray(new_array((), np.dtype("f4")), to).item()
+    assert to.looked_at == 1
+    assert TracedArray(to.constant(np.float32(2)), to).item() == 2
+    assert to.looked_at == 2
 
 
 def test_later_graphs_have_the_patterns_of_earlier_ones() -> None:
