@@ -97,17 +97,18 @@ def _columns_of(nodes: Nodes) -> dict[str, list[Any]]:
     kinds, kind = [*columns.kinds, *made.values()], columns.kind.copy()
     kind[list(made)] = np.arange(len(columns.kinds), len(kinds))
     told = {key: _of_kinds(key, kinds, kind) for key in dict.fromkeys(chain.from_iterable(kinds))}
-    own: dict[str, Mapping[int, Any]] = {
-        "in": {k: reads for k, reads in enumerate(columns.reads) if reads},
-        "names": dict(enumerate(columns.names())),
-        "group": {k: group for k, group in enumerate(columns.group.tolist()) if group >= 0},
-        **columns.notes,
+    own = {
+        "in": [reads or None for reads in columns.reads],
+        "names": list[Any](columns.names()),
+        "group": [group if group >= 0 else None for group in columns.group.tolist()],
     }
-    for key, unchanged in own.items():
-        values = dict(unchanged) | {k: row[key] for k, row in made.items() if key in row}
-        if values:
-            rows = sorted(values)
-            told[key] = [[values[row] for row in rows], None, *([rows] if len(rows) < len(nodes) else [])]
+    own |= {key: [noted.get(k) for k in range(len(nodes))] for key, noted in columns.notes.items()}
+    for key, values in own.items():
+        for k, row in made.items():
+            values[k] = row.get(key)
+        rows = [k for k, value in enumerate(values) if value is not None] if None in values else range(len(nodes))
+        if rows:
+            told[key] = [[values[k] for k in rows], None, rows] if len(rows) < len(nodes) else [values, None]
     return told
 
 
