@@ -37,8 +37,10 @@ TABLES = (
 )
 TESTS = (
     *[f"tests/engine/executors/loops/test_{name}.py" for name in TABLES],
+    "tests/engine/core/test_native_pool.py",
     "tests/engine/ops/test_native_columns.py",
     "tests/engine/ops/test_native_convolution.py",
+    "tests/engine/ops/test_native_pooling.py",
 )
 COMPILERS = ("cc", "gcc", "clang", "cl")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")

@@ -19,15 +19,32 @@
 
 /* Of all that follows, and of what requests count. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t asked = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
-static Request *requests; /* until they are withdrawn */
+static pthread_cond_t asked, left; /* for requests, and for threads that have left one */
+static Request *requests; /* until all have left */
 static unsigned posted;   /* how many there have been */
 static int threads, asleep;
+
+#if defined(__APPLE__) /* whose threads sleep by the wall clock alone */
+#define CLOCK CLOCK_REALTIME
+#else
+#define CLOCK CLOCK_MONOTONIC
+#endif
+
+static void make_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t kind;
+    pthread_condattr_init(&kind);
+#if !defined(__APPLE__)
+    pthread_condattr_setclock(&kind, CLOCK);
+#endif
+    pthread_cond_init(condition, &kind);
+    pthread_condattr_destroy(&kind);
+}
 
 static int64_t nanoseconds_now(void)
 {
     struct timespec now;
-    timespec_get(&now, TIME_UTC);
+    clock_gettime(CLOCK, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -133,23 +150,26 @@ static void unlock_after_fork(void)
 static void forget_after_fork(void)
 {
     pthread_mutex_init(&mutex, NULL);
-    pthread_cond_init(&asked, NULL);
-    pthread_cond_init(&left, NULL);
+    make_condition(&asked);
+    make_condition(&left);
     for (; requests != NULL; requests = requests->next) {
+        requests->lost = requests->present > 0;
         requests->present = 0;
     }
     threads = asleep = 0;
 }
 
-static void prepare_for_forks(void)
+static void prepare(void)
 {
+    make_condition(&asked);
+    make_condition(&left);
     pthread_atfork(lock_for_fork, unlock_after_fork, forget_after_fork);
 }
 
 void ask_for_help(Request *request, int wanted)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare_for_forks);
+    pthread_once(&once, prepare);
     fegetenv(&request->environment);
     pthread_mutex_lock(&mutex);
     request->wanted = wanted;
@@ -165,10 +185,8 @@ void ask_for_help(Request *request, int wanted)
     pthread_mutex_unlock(&mutex);
 }
 
-void withdraw(Request *request)
+static void take_away(const Request *request)
 {
-    pthread_mutex_lock(&mutex);
-    request->wanted = 0;
     Request **place = &requests;
     while (*place != NULL && *place != request) {
         place = &(*place)->next;
@@ -176,12 +194,14 @@ void withdraw(Request *request)
     if (*place != NULL) { /* else this is the child of a fork */
         *place = request->next;
     }
-    pthread_mutex_unlock(&mutex);
 }
 
 int have_left(Request *request)
 {
-    const unsigned present = __atomic_load_n(&request->present, __ATOMIC_ACQUIRE);
+    pthread_mutex_lock(&mutex);
+    request->wanted = 0;
+    const unsigned present = request->present;
+    pthread_mutex_unlock(&mutex);
     if (present > 0) {
         look_for_change(&request->present, present);
     }
@@ -190,6 +210,9 @@ int have_left(Request *request)
         sleep_until(&left, nanoseconds_now() + BETWEEN_LOOKS);
     }
     const int nobody = request->present == 0;
+    if (nobody) {
+        take_away(request);
+    }
     pthread_mutex_unlock(&mutex);
     return nobody;
 }

@@ -13,6 +13,7 @@ typedef struct Request {
     int wanted;         /* threads that may still come */
     int joined;         /* that have come */
     unsigned present;   /* that have not left */
+    int lost;           /* whether some were present when the process was forked: the child has them not */
     int flags;          /* floating-point errors that any of them has flagged */
     struct Request *next;
 } Request;
@@ -20,10 +21,8 @@ typedef struct Request {
 /* Asks for at most so many threads. They come when they can: the caller does what nobody has begun. */
 void ask_for_help(Request *request, int threads);
 
-/* No thread comes any more. */
-void withdraw(Request *request);
-
-/* Waits until all threads have left, but not for long: returns 0 where some have not. To be called until it says so. */
+/* No thread comes any more. Waits until all have left, but not for long: returns 0 where some have not. To be called
+ * until it says so. */
 int have_left(Request *request);
 
 #endif

@@ -208,7 +208,7 @@ static PyObject *new_buffers(const Template *template)
 /* A view as a template describes it: of a constant, of an operand's buffer from the operand on, or of a new buffer. */
 static PyObject *new_view(PyObject *described, PyObject *const *operands, Py_ssize_t n, PyObject *buffers)
 {
-    if (Py_IS_TYPE(described, records.view)) {
+    if (!PyTuple_CheckExact(described)) { /* a constant, of the type that views had when the template was made */
         return Py_NewRef(described);
     }
     const Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(described, 0));

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "pool.h"
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
 
 #define ALIGNMENT 64
 #define MOST_SCRATCH ((size_t)1 << 28) /* bytes of all threads together, where more than one is at work */
@@ -81,6 +84,28 @@ static void help(void *given, int number)
     do_some(&worker);
 }
 
+/* Python ends a daemon thread where it asks for the GIL while the process exits: nobody may then be at its work. */
+static void abandon(void *given)
+{
+    Request *request = given;
+    Work *work = request->work;
+    __atomic_store_n(&work->stopped, 1, __ATOMIC_RELAXED);
+    while (!have_left(request)) {
+    }
+}
+
+/* In the child of a signal handler that forked: tasks that the parent's threads had begun are done there alone. */
+static void refuse(Work *work, Watch *watch)
+{
+    if (watch != NULL && !work->stopped) {
+        PyEval_RestoreThread(watch->thread);
+        PyErr_SetString(PyExc_RuntimeError, "this process was forked in the middle of a computation, whose results it has "
+                                            "not: fork between computations, or run a new process in the handler");
+        watch->thread = PyEval_SaveThread();
+    }
+    work->stopped = 1;
+}
+
 static void do_all(Work *work, int threads, Watch *watch)
 {
     Worker caller = {work, work->scratch, 0, watch};
@@ -90,13 +115,17 @@ static void do_all(Work *work, int threads, Watch *watch)
     }
     Request request = {.help = help, .work = work};
     ask_for_help(&request, threads - 1);
+    pthread_cleanup_push(abandon, &request);
     do_some(&caller);
-    withdraw(&request);
     while (!have_left(&request)) { /* their tasks may be long, and so the caller goes on to look for signals */
         is_stopped(&caller);
     }
+    pthread_cleanup_pop(0);
     if (request.flags) {
         feraiseexcept(request.flags);
+    }
+    if (request.lost) {
+        refuse(work, watch);
     }
 }
 

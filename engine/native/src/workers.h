@@ -1,4 +1,4 @@
-/* Workers: threads that share out the tasks of one piece of work, and are gone when it is done. */
+/* Workers: the caller and threads of the pool, which share out the tasks of one piece of work. */
 #ifndef LIMELIGHT_WORKERS_H
 #define LIMELIGHT_WORKERS_H
 

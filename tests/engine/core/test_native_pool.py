@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -52,6 +53,29 @@ def test_a_forked_child_has_threads_of_its_own():
         os._exit(0 if alike and (not TASKS.exists() or len(list(TASKS.iterdir())) >= 3) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert sums(3) == wanted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_child_of_a_signal_handler_has_the_numbers_or_an_error(monkeypatch):
+    monkeypatch.setitem(globals(), "NUMBERS", np.tile(NUMBERS, (10, 1)))
+    wanted, children = sums(1), []
+    before = signal.signal(signal.SIGALRM, lambda *_: children.append(os.fork()))
+    try:
+        for _ in range(6):
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            try:
+                answer = 0 if sums(4) == wanted else 1
+            except RuntimeError as error:
+                answer = 2 if "forked" in str(error) else 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            if 0 in children:
+                os._exit(answer)
+            assert answer == 0
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    answers = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert set(answers) <= {0, 2}
+    assert answers
 
 
 @pytest.mark.skipif(UPWARD is None, reason="how to round up is not known of this processor")

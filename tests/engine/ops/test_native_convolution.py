@@ -278,3 +278,18 @@ def test_what_is_no_number_in_a_filter_reaches_what_its_place_has_seen(layout, v
             found = _numpy_convolution.input_gradient(g.astype(dtype), w.astype(dtype), at)
             np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
             np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+
+
+def test_arrays_that_are_not_aligned():
+    rng = np.random.default_rng(0)
+    x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 9, 9, 8), (3, 3, 8, 16)))
+
+    def shifted(array):
+        return np.frombuffer(b"." + array.tobytes(), np.float32, offset=1).reshape(array.shape)
+
+    for g, run in (
+        (x, lambda x, w: ll.nn.conv(x, w, padding=1)),
+        (rng.normal(size=(1, 9, 9, 16)).astype(np.float32), lambda g, w: ll.nn.conv_transpose(g, w, padding=1)),
+    ):
+        found = run(ll.asarray(shifted(g), copy=False), ll.asarray(shifted(w), copy=False))
+        np.testing.assert_array_equal(found.numpy(), run(ll.constant(g), ll.constant(w)).numpy())

@@ -19,8 +19,8 @@ from limelight.graph.ir import Node, Value
 
 MOST_KEPT: Final = 8192
 """Templates and refusals; when there are more, all are forgotten, and the next graph begins anew."""
-_LARGEST_CONSTANT: Final = 1 << 16
-"""Bytes of an array of its own that a template may keep alive."""
+_LARGEST_CONSTANT: Final = 1 << 14
+"""Bytes of arrays of its own that a template may keep alive: 128 MB in all templates together."""
 
 _known: Final[dict[Any, Any]] = {}
 
@@ -124,7 +124,8 @@ def _template(alive: Any, operands: Sequence[View], instructions: Sequence[Any],
         return None
     n = len(operands)
     buffers = {x.buffer: i for i, x in enumerate(operands)}
-    constants = {x.buffer for one in instructions for x in one.operands if x.buffer.array is not None} - buffers.keys()
+    views = [*results, *[x for one in instructions for x in one.operands]]
+    constants = {x.buffer for x in views if x.buffer.array is not None} - buffers.keys()
     if sum(buffer.nbytes for buffer in constants) > _LARGEST_CONSTANT:
         return None
     new: list[int] = []

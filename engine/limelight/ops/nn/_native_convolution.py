@@ -41,7 +41,11 @@ def _five(x: Array, lead: int) -> Array:
 
 def _side_by_side(x: Array) -> Array:
     """`x` as the package reads it: aligned, its last axis contiguous."""
-    return x if x.strides[-1] == x.itemsize and x.flags.aligned else np.ascontiguousarray(x)
+    return x if x.strides[-1] == x.itemsize and x.flags.aligned else np.require(x, requirements=("C", "A"))
+
+
+def _aligned(w: Array) -> Array:
+    return w if w.flags.aligned else np.require(w, requirements=("C", "A"))
 
 
 def _is_pointwise(at: Windows) -> bool:
@@ -79,12 +83,14 @@ def prepared_forward(shape: Ints, filters: int, at: Windows) -> Run:
     def pointwise(x: Array, w: Array) -> Array:
         x, out = _side_by_side(x), np.empty(out_shape, dtype)
         seen, result = _in_a_line(x[every], out)
-        native_package.native().convolve(seen, _five(w, 0), result, *_ONE_PLACE, threads())
+        native_package.native().convolve(seen, _five(_aligned(w), 0), result, *_ONE_PLACE, threads())
         return out
 
     def run(x: Array, w: Array) -> Array:
         out = np.empty(out_shape, dtype)
-        native_package.native().convolve(_five(_side_by_side(x), 1), _five(w, 0), _five(out, 1), *settings, threads())
+        native_package.native().convolve(
+            _five(_side_by_side(x), 1), _five(_aligned(w), 0), _five(out, 1), *settings, threads()
+        )
         return out
 
     return pointwise if _is_pointwise(at) else run
@@ -118,14 +124,16 @@ def prepared_input_gradient(shape: Ints, at: Windows) -> Run:
     def pointwise(g: Array, w: Array) -> Array:
         g, out = _side_by_side(g), np.empty(shape, dtype)
         gradient, whole = _in_a_line(g, out)
-        native_package.native().convolve(gradient, _five(w, 0).swapaxes(-1, -2), whole, *_ONE_PLACE, threads())
+        native_package.native().convolve(
+            gradient, _five(_aligned(w), 0).swapaxes(-1, -2), whole, *_ONE_PLACE, threads()
+        )
         return out
 
     parts = _input_parts(shape, at)
 
     def run(g: Array, w: Array) -> Array:
         g, out = _side_by_side(g), np.empty(shape, dtype)
-        native, whole, filters, gradient = native_package.native(), _five(out, 1), _five(w, 0), _five(g, 1)
+        native, whole, filters, gradient = native_package.native(), _five(out, 1), _five(_aligned(w), 0), _five(g, 1)
         for here, seen_by, dilation, margins in parts:
             if seen_by is None:
                 whole[here] = 0

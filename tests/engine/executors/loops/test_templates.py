@@ -12,6 +12,7 @@ import limelight as ll
 from limelight.executors import base
 from limelight.executors.loops import lowering, stretch, templates
 from limelight.executors.loops.instructions import Instruction, Instructions, NotLowered, new_array
+from limelight.executors.loops.layout import Buffer
 from limelight.executors.loops.traced_array import TracedArray
 
 X = np.random.default_rng(0).standard_normal((6, 5)).astype("f4")
@@ -125,3 +126,14 @@ def test_a_runnable_keeps_no_instructions() -> None:
         f(ll.constant(X))
     assert f.trace_cache[0].tier == "loops"
     assert instructions() <= before
+
+
+def test_templates_keep_no_large_constants() -> None:
+    def large() -> int:
+        gc.collect()
+        return sum(type(x) is Buffer and x.array is not None and x.nbytes > 1 << 14 for x in gc.get_objects())
+
+    templates.forget()
+    before = large()
+    assert by("loops", lambda x: [ll.eye(129) * x[0, 0]]) == by("plan", lambda x: [ll.eye(129) * x[0, 0]])
+    assert large() <= before

@@ -120,6 +120,21 @@ def test_templates_are_applied() -> None:
             kept.applied(wrong, [])
 
 
+def test_a_template_outlives_the_types_that_it_was_made_with() -> None:
+    """A second copy of the engine in one process tells types of its own."""
+    constant = View(Buffer(4), 0, (), (), FLOAT)
+    kept = native().Template(None, 1, (), (constant,), (), (1,), (((), FLOAT),))
+
+    class Other(View):
+        pass
+
+    native().use_records(Other, Instruction, Guard, Buffer)
+    try:
+        assert kept.applied((Other(Buffer(4), 0, (), (), FLOAT),), []) == (constant,)
+    finally:
+        native().use_records(View, Instruction, Guard, Buffer)
+
+
 @pytest.mark.parametrize(
     "other",
     [
