@@ -66,7 +66,7 @@ async function kernelsOf(place) {
     const made = { name, children: [], dataset: {}, style: { setProperty() {} }, classList: { add() {}, toggle() {} }, listeners: {}, isConnected: true, clientWidth: 0, textContent: "" };
     Object.defineProperty(made, "firstChild", { get: () => made.children[0] });
     return Object.assign(made, {
-      append: (...children) => made.children.push(...children),
+      append: (...children) => made.children.push(...children), appendChild: (child) => made.children.push(child),
       replaceChildren: (...children) => { for (const old of made.children) old.isConnected = false; made.children = children; },
       remove: () => (made.isConnected = false), setAttribute() {}, addEventListener() {}, dispatchEvent() {}, querySelector: () => null, querySelectorAll: () => [],
       closest: (which) => (which === ".jp-NotebookPanel" ? { id: "notebook" } : null), contains: () => false,
@@ -76,7 +76,7 @@ async function kernelsOf(place) {
   globalThis.Node = Object;
   globalThis.location = { pathname: "/lab" };
   globalThis.ResizeObserver = class { observe() {} };
-  globalThis.document = { createElement: node, createElementNS: (_, name) => node(name), activeElement: null, dispatchEvent: ({ detail }) => (detail.place = place) };
+  globalThis.document = { createElement: node, createElementNS: (_, name) => node(name), createTextNode: (text) => text, activeElement: null, dispatchEvent: ({ detail }) => (detail.place = place) };
   const { default: lent } = await import("../src/views/dashboard.js");
   class Store { show() {} }
   return () => {

@@ -31,7 +31,7 @@ const element = () => ({ replaceChildren(...parts) { this.textContent = parts.ma
 
 test("the box of an error is no op", () => {
   globalThis.Node = class {};
-  globalThis.document = { createElement: () => ({ text: "", append(part) { this.text += part; }, setAttribute() {} }) };
+  globalThis.document = { createElement: () => ({ text: "", appendChild(part) { this.text += part; }, setAttribute() {} }), createTextNode: (text) => text };
   const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: element() } });
   const graph = { name: "f", inputs: [], outputs: [], groups: [], open: [], nodes: [{ op: "exp", kind: "op", names: ["%1"] }, { op: "matmul", kind: "error", names: [] }] };
   view.drawCount({ graphs: [graph] }, 0);
