@@ -9,11 +9,13 @@ import random
 import shutil
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -220,6 +222,22 @@ def _alone() -> Iterator[None]:
         if home in modules or home not in sys.modules:  # a module imported for the first time keeps its ops
             del op._ops[name], op._homes[name]
     assert not left, f"left by this test: {left}"  # an interpreter, a device scope, a listener or a setting
+
+
+def _still_active(active: list[Any], before: list[Any]) -> list[Any]:
+    """What is active and was not, once other threads, such as those of views, are done with theirs."""
+    patience = time.monotonic() + 20
+    while True:
+        left = [one for one in active if one not in before]
+        blocks = [getattr(one, "block", None) for one in left]
+        if not any(block and block.thread != get_ident() for block in blocks) or time.monotonic() > patience:
+            return left
+        time.sleep(0.001)
+
+
+def _where(one: Any) -> str:
+    block = getattr(one, "block", None)
+    return f"{one}" if block is None else f"{one} of {block.frame} in thread {block.thread}"
 
 
 @cache
