@@ -33,7 +33,8 @@ export function oneTabStop(root) {
   new MutationObserver(soon).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["tabindex", "hidden"] });
   root.addEventListener("focusin", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.matches("[data-inside]")) return /** @type {HTMLElement | null} */ (target.closest(SCROLLERS))?.focus(); // by a click
+    // By a click, of which the second half would meet something else if the page scrolled now.
+    if (target.matches("[data-inside]")) return /** @type {HTMLElement | null} */ (target.closest(SCROLLERS))?.focus({ preventScroll: true });
     stop = target;
     settle();
   });
