@@ -45,9 +45,8 @@ def build(graph: Graph, devices: Sequence[Device] = (), *, deliver: Device | Non
 
 
 def _built(graph: Graph, devices: Sequence[Device], deliver: Device | None) -> Runnable:
-    with (
-        collector_paused()
-    ):  # nothing that is made here is garbage, and what the tables are made from goes before it ends
+    # Nothing that is made here is garbage, and what the tables are made from goes before the pause ends.
+    with collector_paused():
         return _made(graph, devices, deliver)
 
 
