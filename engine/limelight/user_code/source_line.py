@@ -264,7 +264,7 @@ def user_stack(limit: int = 8) -> tuple[Source, ...]:
     """The user's frames, innermost first, at most `limit` of them."""
     if _pretence.stack is not None and _pretended() is not None:
         return _pretence.stack
-    return _frames(sys._getframe(1), limit)[0]
+    return _frames(sys._getframe(1), limit)
 
 
 _NO_FRAME: Final = object()
@@ -273,8 +273,9 @@ _NO_FRAME: Final = object()
 class Walker:
     """`user_stack` for whoever asks at every op: what called the function at hand is looked up once.
 
-    While a frame runs, its callers stand still, so the same outer frame at the same instruction has the same stack
-    (unless a generator is among them, which another caller may resume). `forget` lets go of that frame.
+    While a frame runs, its callers stand still, also generators and coroutines among them, so the same outer frame at
+    the same instruction has the same stack; unless it is itself one that another caller may resume. `forget` lets go of
+    that frame.
     """
 
     __slots__ = ("_at", "_callers", "_lines", "_outer", "_stacks")
@@ -329,25 +330,24 @@ class Walker:
         return line
 
     def _find_callers(self, outer: FrameType | None) -> None:
-        self._callers, still = _frames(outer, 7)
+        self._callers = _frames(outer, 7)
         self._stacks = {}
-        self._outer = outer if still else _NO_FRAME
+        resumable = outer is not None and outer.f_code.co_flags & _RESUMABLE
+        self._outer = _NO_FRAME if resumable else outer
         self._at = outer.f_lasti if outer is not None else -1
 
 
-def _frames(frame: FrameType | None, limit: int) -> tuple[tuple[Source, ...], bool]:
-    """The user's frames from `frame` on, at most `limit`; and whether none of those passed can be resumed elsewhere."""
+def _frames(frame: FrameType | None, limit: int) -> tuple[Source, ...]:
+    """The user's frames from `frame` on, at most `limit`."""
     sources: list[Source] = []
-    still = True
     while frame is not None and len(sources) < limit:
         code = frame.f_code
         if code.co_filename in _floors:
             break
-        still = still and not code.co_flags & _RESUMABLE
         if not is_library(code):
             sources.append(Source(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
-    return tuple(sources), still
+    return tuple(sources)
 
 
 _RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -72,6 +72,29 @@ def test_a_generator_that_is_resumed_from_elsewhere(both):
     assert first[2] + 1 == second[2]
 
 
+def inner_of(walker):
+    return walker.stack()
+
+
+def asked_thrice(walker):
+    return [inner_of(walker) for _ in range(3)]
+
+
+async def awaited(walker):
+    return asked_thrice(walker)
+
+
+def test_a_line_has_one_stack_however_far_out_a_coroutine_runs_it():
+    """As each cell of a notebook is run."""
+    with pytest.raises(StopIteration) as ended:
+        awaited(source_line.Walker()).send(None)
+    first, second, third = ended.value.value
+    assert second is third is first
+    assert [line.function for line in first if line.function != "<listcomp>"][:3] == [
+        "inner_of", "asked_thrice", "awaited",
+    ]  # fmt: skip
+
+
 def test_recursion(both):
     def down(n):
         return [both(), *(down(n - 1) if n else [])]
