@@ -73,3 +73,22 @@ def test_records_that_came_from_elsewhere_have_the_same_columns(long):
     assert own.sources() == other.sources()
     assert own.noted("folded_into") == other.noted("folded_into")
     assert own.by_kind(lambda kind: kind["op"]) == other.by_kind(lambda kind: kind["op"])
+
+
+def test_nodes_of_equal_lines_are_of_one_kind_whichever_call_of_a_module_made_them():
+    layers = [ll.nn.Dense(2) for _ in range(12)]
+    model = ll.nn.Sequential(*layers)
+    x = ll.ones((2, 2))
+    model(x)
+
+    @ll.function
+    def gradients(x):
+        with ll.GradientTape() as tape:
+            loss = ll.sum(model(x))
+        return tape.gradient(loss, model.trainable_variables)
+
+    gradients(x)
+    columns = shown(GraphFold(gradients, "traced"))["graphs"][0]["nodes"].columns
+    multiplied = set(columns.kind[columns.where(lambda kind: kind["op"] == "matmul")].tolist())
+    lanes = {(str(columns.kinds[k]["stack"]), columns.kinds[k]["lane"]) for k in multiplied}
+    assert len(multiplied) == len(lanes)

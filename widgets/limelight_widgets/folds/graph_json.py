@@ -102,8 +102,12 @@ class Describer:
         """The nodes of a graph, of which a huge one has few kinds; and the numbers of its values, by their ids."""
         values = chain(graph.inputs, chain.from_iterable([node.outputs for node in graph.nodes]))
         number = {one: k for k, one in enumerate(map(id, values))}
+        stacks = {id(node.stack): node.stack for node in graph.nodes}
+        line = {key: id(self.stack(stack, graph.name)) for key, stack in stacks.items()}
+        specs = {id(node.outputs[0].spec): node.outputs[0].spec for node in graph.nodes if len(node.outputs) == 1}
+        made = {key: self._spec(spec) for key, spec in specs.items()}
         keys = [
-            (id(node.op), id(node.outputs[0].spec), id(node.stack))
+            (id(node.op), made[id(node.outputs[0].spec)], line[id(node.stack)])
             if len(node.outputs) == 1 and not node.params and not node.device
             else id(node)
             for node in graph.nodes
