@@ -72,8 +72,9 @@ export function saved(picture) {
   const kept = new Map();
   for (const [key, { source, target }] of picture.edges) {
     const [from, to] = [root(source), root(target)];
-    const values = picture.carried?.get(key) ?? [];
-    if (lanes.of.get(from) === 0 && lanes.of.get(to) === 1) kept.set(from, new Map([...(kept.get(from) ?? []), ...values]));
+    if (lanes.of.get(from) !== 0 || lanes.of.get(to) !== 1) continue;
+    if (!kept.has(from)) kept.set(from, new Map());
+    for (const [value, bytes] of picture.carried?.get(key) ?? []) kept.get(from)?.set(value, bytes);
   }
   const pairs = [...lanes.partners].map(([backward, forward]) => ({ forward, backward, bytes: sum([...(kept.get(forward)?.values() ?? [])]) }));
   return pairs.filter(({ bytes }) => bytes).sort((a, b) => b.bytes - a.bytes);
