@@ -1,4 +1,4 @@
-"""A call on the line of a magic: it is Python, and no words for argparse, as `step(x, -1)` has a blank and a dash in it."""
+"""A call on the line of a magic: Python, and no words for argparse, as `step(x, -1)` has a blank and a dash in it."""
 
 from __future__ import annotations
 
