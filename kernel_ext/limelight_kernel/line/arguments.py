@@ -47,12 +47,13 @@ def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Name
     """
     name = getattr(magic, "__name__", "magic")
     called = f"%{'' if cell is None else '%'}{name}"
+    line = line.strip().removesuffix(";")
     words = [one.dest for one in magic.parser._actions if one.nargs == "*"]  # type: ignore[attr-defined]
     line, call = set_aside(line, partial(takes_value, magic)) if words else (line, "")
     try:
-        given: Namespace = parse_argstring(magic, line.strip().removesuffix(";"))
+        given: Namespace = parse_argstring(magic, line)
     except ValueError as error:  # an unclosed quote
-        raise UsageError(f"{called}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
+        raise UsageError(f"{called}: {str(error).lower()} in {line!r}; see %{name}?") from None
     except UsageError as error:
         wrong = str(error).replace(STAND_IN, call)
         raise UsageError(f"{called}: {wrong}{_suggestion(magic, line) or _one(magic, error)}; see %{name}?") from None

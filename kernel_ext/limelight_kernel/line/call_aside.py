@@ -30,8 +30,6 @@ def set_aside(line: str, takes_value: Callable[[str], bool]) -> tuple[str, str]:
             continue
         end, has_brackets = _word(line, at)
         word = line[at:end]
-        if word.endswith(";") and end == len(line.rstrip()):
-            word, end = word[:-1], end - 1  # which silences the output
         if has_brackets and not word.startswith("-") and not takes_value(before):
             return line[:at] + STAND_IN + line[end:], word
         at, before = end, word

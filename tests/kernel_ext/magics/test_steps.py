@@ -42,6 +42,7 @@ def test_a_staged_cell_by_its_name_and_a_call(notebook):
         ("%steps pick( x , k = -1 ) ;", "f32[] = 2"),
         ("%steps --level run pick(x,  {0: x, 1: -1}[1])", "f32[] = 2"),
         ("%steps named(x, 'a  (b', -1)", "f32[2] = 5, 10"),
+        ("%steps pick(x, -1);", "f32[] = 2"),
         ("%steps (lambda t: t * -1.0)(x) --level run", "f32[2] = -1, -2"),
     ],
 )
