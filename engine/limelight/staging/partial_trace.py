@@ -130,7 +130,7 @@ def of(function_id: int) -> PartialTrace | None:
     """
     known = _running.get(function_id)
     if known:
-        return PartialTrace(_graph(known[-1][0]))
+        return PartialTrace(written_by(known[-1][0]))
     return _failed.get(function_id)
 
 
@@ -164,7 +164,8 @@ def forget(function_id: int) -> None:
     _failed.pop(function_id, None)
 
 
-def _graph(writer: Writer, nodes: Sequence[Node] = ()) -> Graph:
+def written_by(writer: Writer, nodes: Sequence[Node] = ()) -> Graph:
+    """The graph of what a tracer has written so far, without outputs; of these `nodes` in the place of its own."""
     nodes = nodes or list(writer.nodes)  # before the captures, which another thread may add to
     names = writer.capture_names()
     captures = [value for _, value in list(writer.captured.values())][: len(names)]
@@ -190,7 +191,7 @@ def _failure(writer: Writer, error: BaseException) -> PartialTrace:
         stack[0] = call.line(stack[0])
     nodes, now = _without_large_literals(writer.nodes)
     operands = tuple([now.get(value, value) for value in operands])
-    return PartialTrace(_graph(writer, nodes), _said(error), tuple(stack), op, operands)
+    return PartialTrace(written_by(writer, nodes), _said(error), tuple(stack), op, operands)
 
 
 def _said(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from types import FrameType
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -26,22 +27,24 @@ def cell_number(shell: InteractiveShell) -> int:
     return int(shell.displayhook.prompt_count)
 
 
+def running_file(shell: InteractiveShell) -> str | None:
+    """The file name of the cell whose code calls this, however deep; None on a thread that runs no cell."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if shell.compile.format_code_name(frame.f_code.co_filename) is not None:
+            return frame.f_code.co_filename
+        frame = frame.f_back
+    return None
+
+
 def show_as_typed(shell: InteractiveShell) -> None:
     """Messages and tracebacks that quote a line of the running cell shall quote the magic, not IPython's call of it.
 
     IPython keeps for a cell the Python code that it made of it: of a cell magic one call, in which the whole body is a
     string, of a line magic a call in its line.
     """
-    history = shell.history_manager
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        frame = frame.f_back
-        name = frame.f_code.co_filename
-        if shell.compile.format_code_name(name) is not None:
-            break
-    else:
-        return
-    if history is None:
+    history, name = shell.history_manager, running_file(shell)
+    if history is None or name is None:
         return
     made, lines = linecache.getlines(name), [f"{line}\n" for line in history.input_hist_raw[-1].splitlines()]
     of_cell = made[:1] and made[0].startswith("get_ipython().run_cell_magic(")

@@ -6,6 +6,7 @@ import difflib
 import keyword
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from IPython.core.error import UsageError
@@ -13,6 +14,7 @@ from IPython.core.magic_arguments import argument, parse_argstring
 
 from limelight.core import devices
 from limelight.errors import DeviceError
+from limelight_kernel.line.call_aside import STAND_IN, set_aside
 from limelight_kernel.line.options import PARTS, USUAL
 
 FORMS = ("output", "text", "static", "json", "save", "quiet")
@@ -39,16 +41,24 @@ def form_arguments(magic: F) -> F:
 def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Namespace:
     """The arguments in `line`, for a method decorated with `magic_arguments`; above a `cell` it is a cell magic.
 
+    Where any number of words may stand for a call, a call among them is one, as it was typed.
+
     Raises UsageError, one sentence, for what does not fit; an unknown flag comes with the closest known one.
     """
     name = getattr(magic, "__name__", "magic")
     called = f"%{'' if cell is None else '%'}{name}"
+    line = line.strip().removesuffix(";")
+    words = [one.dest for one in magic.parser._actions if one.nargs == "*"]  # type: ignore[attr-defined]
+    line, call = set_aside(line, partial(takes_value, magic)) if words else (line, "")
     try:
-        given: Namespace = parse_argstring(magic, line.strip().removesuffix(";"))
+        given: Namespace = parse_argstring(magic, line)
     except ValueError as error:  # an unclosed quote
-        raise UsageError(f"{called}: {str(error).lower()} in {line.strip()!r}; see %{name}?") from None
+        raise UsageError(f"{called}: {str(error).lower()} in {line!r}; see %{name}?") from None
     except UsageError as error:
-        raise UsageError(f"{called}: {error}{_suggestion(magic, line) or _one(magic, error)}; see %{name}?") from None
+        wrong = str(error).replace(STAND_IN, call)
+        raise UsageError(f"{called}: {wrong}{_suggestion(magic, line) or _one(magic, error)}; see %{name}?") from None
+    for one in words:
+        setattr(given, one, [word.replace(STAND_IN, call) for word in getattr(given, one)])
     output = getattr(given, "output", None)
     if output is not None:
         identifier(output, f"{called} -o")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import linecache
 import re
 from collections.abc import Callable, Collection
@@ -13,7 +14,7 @@ from IPython.core.error import UsageError
 
 from limelight.explain.subject import staged_for
 from limelight.export import call_of
-from limelight_kernel.cell.cell_source import show_as_typed
+from limelight_kernel.cell.cell_source import running_file, show_as_typed
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
 from limelight_kernel.staged.session import Session, is_function, refuse_loaded
@@ -22,7 +23,7 @@ from limelight_widgets.live import what_if
 from limelight_widgets.views.explain import stories_of
 
 _WOULD = "%trace_cache --would"
-_FILE = "<would>"
+_FILE = "<call>"  # where no cell runs: somebody has typed it into a view
 
 
 def written_call(line: str, flag: str = "--would") -> str:
@@ -173,11 +174,33 @@ def _arguments_only(call: ast.Call) -> ast.expr:
 
 
 def _evaluated(session: Session, node: ast.expr, text: str, where: str) -> Any:
-    code = compile(ast.fix_missing_locations(ast.Expression(node)), _FILE, "eval")
+    file, line, column = _place(session, text)
+    code = compile(_moved(ast.Expression(node), line, column), file, "eval")
     try:
         return eval(code, session.shell.user_global_ns, session.shell.user_ns)
     except Exception as error:  # noqa: BLE001  # whatever the expression raises is the user's to read
         raise UsageError(f"{where} {text!r}: {type(error).__name__}: {_first_line(error)}") from None
+
+
+def _place(session: Session, text: str) -> tuple[str, int, int]:
+    """Where a call stands: the running cell's file, its line there, and the bytes before it in that line."""
+    file = running_file(session.shell)
+    if file is not None:
+        show_as_typed(session.shell)
+        for number, line in enumerate(linecache.getlines(file), 1):
+            if text in line:
+                return file, number, len(line.partition(text)[0].encode())
+    return _FILE, 1, 0
+
+
+def _moved(tree: ast.Expression, line: int, column: int) -> ast.Expression:
+    """A copy of a tree that was parsed by itself, as if it stood in this line behind so many bytes."""
+    moved: ast.Expression = ast.fix_missing_locations(copy.deepcopy(tree))
+    for node in ast.walk(moved):
+        if isinstance(node, ast.expr | ast.keyword | ast.arg):
+            node.col_offset += column * (node.lineno == 1)
+            node.end_col_offset = (node.end_col_offset or 0) + column * (node.end_lineno == 1)
+    return ast.increment_lineno(moved, line - 1)
 
 
 def _first_line(error: Exception) -> str:

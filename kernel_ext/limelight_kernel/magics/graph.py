@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import line_magic, magics_class, output_can_be_silenced
+from IPython.core.magic import line_magic, magics_class, no_var_expand, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
 
 import limelight_widgets as views
@@ -48,6 +48,7 @@ class GraphMagic(LimelightMagic):
     @keep_argument
     @form_arguments
     @output_can_be_silenced
+    @no_var_expand
     @line_magic
     def graph(self, line: str) -> Any:
         """Show the graph of a staged function.

@@ -146,3 +146,9 @@ def test_a_trace_with_its_gradient(step):
     step("f = ll.function(lambda x: ll.argmax(x))\ny = f(x)\ng = ll.function(lambda x: x)")
     assert "there is no gradient to show" in step("%graph f --which backward", fails=True).err
     assert "has not been traced yet" in step("%graph g --which backward", fails=True).err
+
+
+def test_arguments_of_a_call_are_neither_flags_nor_expanded(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.ones((3,))\nf = lambda parts, k: parts[0][k] * 2.0")
+    assert "multiply" in repr(run("%graph f({0: x}, -1) --overlay bytes --text").value)
+    assert "did you mean '--overlay'" in str(run("%graph f({0: x}, -1) --ovrlay bytes", fails=True).error)

@@ -35,6 +35,23 @@ def test_a_staged_cell_by_its_name_and_a_call(notebook):
     assert notebook("%steps").value.recording.name == named.name
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%steps pick(x, -1)", "f32[] = 2"),
+        ("%steps pick( x , k = -1 ) ;", "f32[] = 2"),
+        ("%steps --level run pick(x,  {0: x, 1: -1}[1])", "f32[] = 2"),
+        ("%steps named(x, 'a  (b', -1)", "f32[2] = 5, 10"),
+        ("%steps pick(x, -1);", "f32[] = 2"),
+        ("%steps (lambda t: t * -1.0)(x) --level run", "f32[2] = -1, -2"),
+    ],
+)
+def test_arguments_of_a_call_are_no_flags(notebook, line, said):
+    notebook("pick = lambda t, k: t[k]\nnamed = lambda t, name, sign: t * (float(len(name)) * -sign)")
+    shown = notebook(line.replace("%steps", "%steps -o kept") + "\nkept").value
+    assert str(shown.recording.of("run")[-1].value) == said
+
+
 def test_gradient_text_file_and_name(notebook, shell, tmp_path):
     notebook("f = ll.function(lambda t: (t * t).sum())")
     ran = notebook(f"%steps --grad --text -o kept --save {tmp_path}/s.html f(x)")

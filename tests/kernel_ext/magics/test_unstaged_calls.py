@@ -149,3 +149,10 @@ def test_records_of_a_tape_name_variables_by_their_paths(notebook):
     inputs = [text for entry in notebook("tape.entries").value for text in entry.inputs]
     assert "conv1.kernel f32[3,3,1,2]" in inputs
     assert "head.bias f32[3]" in inputs
+
+
+@pytest.mark.parametrize("magic", ["%steps", "%tape --flow", "%explain --nan"])
+def test_a_lambda_on_the_line_of_a_magic_has_that_line(run, magic):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.ones((2,))")
+    said = repr(run(f"# ü\n{magic} (lambda t: ll.log(t - t))(x)").value)
+    assert ("In[2]:2" in said) or ("In[2] line 2: " + magic in said)

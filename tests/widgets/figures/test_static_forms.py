@@ -15,6 +15,7 @@ from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.static_forms import Table, figure, text_table
+from limelight_widgets.figures.table_picture import Column, table_figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.folds.devices import DevicesFold
@@ -101,7 +102,16 @@ def test_a_table_that_is_too_large_says_that_it_was_cut():
     rows = [[str(n), "x" * 150, "y" * 150, "z" * 150] for n in range(2_000)]
     shown = figure("Rows", "many", None, Table(("n", "a", "b", "c"), rows))
     assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
-    assert re.search(r"the first \d+ rows; more would not fit here", shown.html)
+    kept = shown.html.count("<tr>") - 1
+    assert f"… {2_000 - kept:,} more rows" in shown.html
+
+
+def test_rows_that_are_left_out_are_counted_once():
+    column = Column("n", [str(n) for n in range(100)])
+    shown = table_figure("Numbers", "many", [column], 1_000, "A number is one more than the one before.")
+    assert shown.text.endswith("39\n… 960 more rows\nA number is one more than the one before.")
+    assert "<p>… 900 more rows</p><p>A number" in shown.html
+    assert "… 976 more rows" in shown.svg
 
 
 def test_empty_views_say_what_to_do_in_every_form(staged):

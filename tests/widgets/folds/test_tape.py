@@ -70,8 +70,13 @@ def test_totals_count_on_when_rows_do_not(fake_tape, monkeypatch):
     most = 50
     monkeypatch.setattr("limelight_widgets.folds.tape.MOST_ROWS", most)
     fold = TapeFold(fake_tape())
-    for index in range(most + 5):
+    for index in range(most + 4):
         fold.apply(recorded(index, saved=2))
+    _, mark = fold.since(0)
+    fold.apply(recorded(most + 4, saved=2))
+    update, mark = fold.since(mark)
+    assert (update["entries"], update["hidden"], update["rows"]) == (most + 5, 5, [])
+    assert fold.since(mark) == ({}, mark)
     state = fold.state()
     assert len(state["rows"]) == most
     assert (state["entries"], state["hidden"], state["saved"]) == (most + 5, 5, 2 * most + 10)

@@ -10,7 +10,7 @@ import pytest
 import limelight as ll
 from limelight import events
 from limelight.user_code.source_line import Source
-from limelight_widgets.folds.trace_cache import CacheFold
+from limelight_widgets.folds.trace_cache import MOST_GONE, CacheFold
 
 LINE = Source("cell.py", 4, "f")
 
@@ -121,6 +121,21 @@ def test_a_cache_fold_keeps_no_function_alive(network):
     gc.collect()
     assert ref() is None
     assert fold.state()["functions"][0]["name"] == "f"
+
+
+def test_a_function_in_each_round_of_a_loop_is_shown_for_a_while():
+    fold = CacheFold()
+    kept = ll.function(lambda x: x + 1.0, name="kept")
+    kept(ll.ones(()))
+    fold.catch_up()
+    _, mark = fold.since(0)
+    for function_id in range(10**9, 10**9 + 3 * MOST_GONE):
+        fold.apply(miss(0, "first call", function_id, f"f{function_id}"))
+    ids = {function["id"] for function in fold.state()["functions"]}
+    assert {kept.id, *range(10**9 + 2 * MOST_GONE, 10**9 + 3 * MOST_GONE)} <= ids
+    assert len(ids - {kept.id}) <= MOST_GONE + 1
+    assert set(fold.since(mark)[0]["order"]) == ids
+    assert {one for one, _ in fold._changed} <= ids, "nothing else is left of those that are shown no more"
 
 
 def test_hits_are_seen_by_looking_at_the_counters_not_by_events(staged, network):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, figure
-from limelight_widgets.figures.table_picture import MOST_TABLE_ROWS, Column, drawn_table, table_of
+from limelight_widgets.figures.table_picture import MOST_TABLE_ROWS, Column, table_figure
 
 
 def checkpoint_figure(state: dict[str, Any], text: str) -> Figure:
@@ -20,6 +20,5 @@ def checkpoint_figure(state: dict[str, Any], text: str) -> Figure:
         return figure(heading, headline, None, None)
     shown = state["rows"][:MOST_TABLE_ROWS]
     drawn = [Column(name, [row[i] for row in shown], widest=60) for i, name in enumerate(state["columns"])]
-    table = table_of(drawn, len(state["rows"]) + state["hidden"] - len(shown), "")
-    forms = figure(heading, headline, drawn_table(heading, headline, drawn), table)
+    forms = table_figure(heading, headline, drawn, len(state["rows"]) + state["hidden"])
     return Figure(text, forms.html, forms.svg)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, Table, figure
-from limelight_widgets.figures.table_picture import Column, drawn_table, line_text, shares, table_of
+from limelight_widgets.figures.table_picture import Column, drawn_table, line_text, shares, table_figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.format import bytes_text, counted, seconds_text
@@ -32,7 +32,8 @@ def devices_figure(state: State) -> Figure:
     columns_of_table = ("device", "bytes", "how many", "line")
     wrapped = frozenset({"bytes", "line"})
     numbers = frozenset({"how many"})
-    table = Table(columns_of_table, rows, numbers, sentences=[state["note"]], wrapped=wrapped)
+    unlisted = [f"{counted(state['unlisted'], 'more copy', 'more copies')} not listed."] if state["unlisted"] else []
+    table = Table(columns_of_table, rows, numbers, sentences=[*unlisted, state["note"]], wrapped=wrapped)
     return figure("Devices", summary, picture, table)
 
 
@@ -49,8 +50,7 @@ def live_figure(answer: Any) -> Figure:
         Column("code", ["" if one.line is None else one.line.text for one in records], widest=36),
     ]
     note = "Lines are known of what was made while a view or another listener was open."
-    return figure("Live tensors", summary, drawn_table("Live tensors", summary, columns),
-                  table_of(columns, answer.count - len(records), note))  # fmt: skip
+    return table_figure("Live tensors", summary, columns, answer.count, note)
 
 
 def memory_figure(devices: Sequence[Any], exact: bool) -> Figure:
@@ -68,7 +68,7 @@ def memory_figure(devices: Sequence[Any], exact: bool) -> Figure:
         if exact
         else "A peak is the most that a question, a watch or a view has found: %devices --watch counts every moment."
     )
-    return figure("Memory", summary, drawn_table("Memory", summary, columns), table_of(columns, 0, note))
+    return table_figure("Memory", summary, columns, len(devices), note)
 
 
 def peak_text(device: State) -> str:

@@ -43,9 +43,10 @@ def listing(state: State, variant: State, find: str = "") -> Table:
             rows.append([*_row(state, graph, node), *rest])
     headings = sum(bool(name) and bool(nodes or not find) for (name, _), nodes in zip(graphs, found, strict=True))
     hidden = sum(map(len, found)) + headings - len(rows)
-    note = f"and {hidden:,} more ops" if hidden > 0 else ""
     said = [] if find else _fused(graphs) + (_changed(state, graphs[0][1]["nodes"]) if changed else _summary(state))
-    return Table((*COLUMNS, *more), rows, note=note, sentences=said, wrapped=frozenset({"op", "of"}))
+    return Table(
+        (*COLUMNS, *more), rows, sentences=said, wrapped=frozenset({"op", "of"}), hidden=max(hidden, 0), unit="op"
+    )
 
 
 def matching(state: State, root: int, find: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from limelight_widgets.figures.static_forms import Table
@@ -38,7 +39,8 @@ def outline_table(graph: State, more: Sequence[str] = ()) -> Table | None:
 
 
 def _part(row: Row) -> str:
-    cls = f": {row.cls}" if row.cls and not row.title.startswith(row.cls) else ""
+    named = row.title.startswith(row.cls) or row.title.endswith(f": {row.cls}")  # "0: Dense", of a list of layers
+    cls = f": {row.cls}" if row.cls and not named else ""
     return shortened(_DEEPER * row.depth + row.title, PART_WIDTH - len(cls)) + cls
 
 
@@ -68,12 +70,23 @@ def _crossings(graph: State) -> list[str]:
         return []
     made: dict[str, int] = {}
     for one in crossings:
-        name = graph["groups"][one["from"]]["title"] if one["from"] >= 0 else "ops of no module"
-        path = graph["groups"][one["from"]].get("path") if one["from"] >= 0 else ""
-        made[path or name] = made.get(path or name, 0) + one["bytes"]
+        name = _name(graph["groups"][one["from"]]) if one["from"] >= 0 else "ops of no module"
+        made[name] = made.get(name, 0) + one["bytes"]
     heaviest = sorted(made.items(), key=lambda pair: -pair[1])
     named = ", ".join(f"{bytes_text(count)} of {name}" for name, count in heaviest[:MOST_CROSSINGS])
     more = len(heaviest) - MOST_CROSSINGS
     rest = f" and less of {counted(more, 'other')}" if more > 0 else ""
     total = sum(one["bytes"] for one in crossings)
     return [f"{bytes_text(total)} {'are' if total != 1 else 'is'} kept for the backward pass: {named}{rest}"]
+
+
+def _name(group: State) -> str:
+    """A group by itself, without those around it: a module by its whole path, in which later calls have numbers.
+
+    >>> _name({"kind": "module", "title": "0: Dense", "path": "D#2.layers.0"})
+    'D.layers.0 (call 2)'
+    """
+    if group["kind"] != "module" or not group.get("path"):
+        return str(group["title"])
+    calls = re.findall(r"#(\d+)", group["path"])
+    return re.sub(r"#\d+", "", group["path"]) + (f" (call {calls[-1]})" if calls else "")

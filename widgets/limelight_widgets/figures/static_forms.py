@@ -29,7 +29,9 @@ MOST_LINES = 8  # of a cell that goes on
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and rows of text; the columns in `numbers` are set flush right, `note` says what was left out.
+    """Columns and rows of text; the columns in `numbers` are set flush right, `note` explains what is in them.
+
+    `hidden` rows more are not in it, each of which stands for a `unit`: a row, or an op.
 
     `sentences` are what is said below the table: they would not fit into a column. In plain text, cells of the columns
     in `wrapped` go on in further lines where they are too long, instead of being cut.
@@ -41,6 +43,8 @@ class Table:
     note: str = ""
     sentences: Sequence[str] = ()
     wrapped: frozenset[str] = frozenset()
+    hidden: int = 0
+    unit: str = "row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,7 @@ def figure(heading: str, summary: str, picture: str | None, table: Table | None,
     drawn = picture if picture is not None else _message(heading, summary)
     while table is not None and _size(drawn, table) > MOST_BYTES and len(table.rows) > 10:
         kept = table.rows[: len(table.rows) // 2]
-        cut = f"the first {len(kept)} rows; more would not fit here"
-        table = replace(table, rows=kept, note=cut)
+        table = replace(table, rows=kept, hidden=table.hidden + len(table.rows) - len(kept))
     return Figure(_text(heading, summary, text or table), _html(heading, summary, drawn, table), drawn)
 
 
@@ -111,9 +114,14 @@ def text_table(table: Table) -> str:
         widths[widths.index(max(widths))] -= 1
     lines = [_text_row(table.columns, table, widths), "  ".join("─" * width for width in widths)]
     lines += [line for row in shown for line in _text_rows(row, table, widths)]
-    hidden = len(table.rows) - len(shown)
-    notes = [f"… {hidden:,} more rows"] if hidden else []
-    return "\n".join([*lines, *notes, *([_wrapped(table.note)] if table.note else [])])
+    notes = [_left_out(table, len(shown)), _wrapped(table.note) if table.note else ""]
+    return "\n".join([*lines, *filter(None, notes)])
+
+
+def _left_out(table: Table, shown: int) -> str:
+    """How many rows are not among the first `shown`; empty where all are."""
+    count = table.hidden + len(table.rows) - shown
+    return f"… {count:,} more {table.unit}{'s' * (count > 1)}" if count else ""
 
 
 def _text_row(row: Sequence[str], table: Table, widths: Sequence[int]) -> str:
@@ -158,7 +166,8 @@ def html_table(table: Table) -> str:
         + "</tr>"
         for row in table.rows
     )
-    note = "".join(f"<p>{escape(said)}</p>" for said in (table.note, *table.sentences) if said)
+    notes = (_left_out(table, len(table.rows)), table.note, *table.sentences)
+    note = "".join(f"<p>{escape(said)}</p>" for said in notes if said)
     return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
 
 

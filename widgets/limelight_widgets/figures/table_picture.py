@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.static_forms import Table
+from limelight_widgets.figures.static_forms import Figure, Table, figure
 from limelight_widgets.format import shortened
 
 ROW = 22.0
@@ -42,7 +42,7 @@ class Column:
 
 
 def drawn_table(
-    heading: str, summary: str, columns: Sequence[Column], notes: Sequence[str] = (), marked: int = -1
+    heading: str, summary: str, columns: Sequence[Column], notes: Sequence[str] = (), marked: int = -1, hidden: int = 0
 ) -> str:
     """A picture of the first rows of a table.
 
@@ -52,12 +52,13 @@ def drawn_table(
         columns: of equal length.
         notes: for each row a sentence that is set below it, in as many lines as it needs.
         marked: number of the row that is framed and has an arrow before it.
+        hidden: how many rows more there are than the columns have.
 
     A column that has nothing in any row is left out.
     """
     columns = _with_content(columns)
-    total = len(columns[0].cells)
-    count = min(total, MOST_ROWS)
+    count = min(len(columns[0].cells), MOST_ROWS)
+    total = len(columns[0].cells) + hidden
     width = sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
     beside = 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN  # else the summary stands below, in as many lines
     width = max(width, min(beside, LEAST_WIDTH_WITH_NOTES), LEAST_WIDTH_WITH_NOTES if notes else 0.0)
@@ -143,8 +144,15 @@ def table_of(columns: Sequence[Column], hidden: int = 0, hint: str = "") -> Tabl
     columns = _with_content(columns)
     rows = list(zip(*(column.cells for column in columns), strict=True))
     numbers = frozenset(column.name for column in columns if column.number)
-    note = " ".join([f"and {hidden:,} more rows"] * (hidden > 0) + [hint] * bool(hint))
-    return Table([column.name for column in columns], rows[:MOST_TABLE_ROWS], numbers, note)
+    left_out = max(hidden, 0) + max(len(rows) - MOST_TABLE_ROWS, 0)
+    return Table([column.name for column in columns], rows[:MOST_TABLE_ROWS], numbers, hint, hidden=left_out)
+
+
+def table_figure(heading: str, summary: str, columns: Sequence[Column], total: int, hint: str = "") -> Figure:
+    """The columns as a figure: those of the first of `total` rows; `hint` explains what is in them."""
+    hidden = total - len(columns[0].cells)
+    return figure(heading, summary, drawn_table(heading, summary, columns, hidden=hidden),
+                  table_of(columns, hidden, hint))  # fmt: skip
 
 
 def shares(numbers: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, figure
-from limelight_widgets.figures.table_picture import MOST_TABLE_ROWS, Column, drawn_table, line_text, shares, table_of
+from limelight_widgets.figures.table_picture import MOST_TABLE_ROWS, Column, line_text, shares, table_figure
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.format import bytes_text, counted, seconds_text
@@ -28,8 +28,7 @@ def tape_figure(state: State) -> Figure:
         Column("saved", [bytes_text(row[5]) for row in rows], True, shares([row[5] for row in rows])),
         Column("rule", [row[6] for row in rows], widest=60),
     ]
-    picture = drawn_table("Gradient tape", summary, columns)
-    return figure("Gradient tape", summary, picture, table_of(columns, state["entries"] - len(rows), state["hint"]))
+    return table_figure("Gradient tape", summary, columns, state["entries"], state["hint"])
 
 
 def saved_figure(tape: Any) -> Figure:
@@ -49,8 +48,7 @@ def saved_figure(tape: Any) -> Figure:
         Column("needed by the rules of", needed, widest=60),
     ]
     note = "A tensor is freed with the last rule that needs it; ll.recompute_grad(f) keeps none of those made inside f."
-    return figure("Saved for the gradient", summary, drawn_table("Saved for the gradient", summary, columns),
-                  table_of(columns, len(saved) - len(shown), note))  # fmt: skip
+    return table_figure("Saved for the gradient", summary, columns, len(saved), note)
 
 
 def path_figure(path: Any) -> Figure:
@@ -71,8 +69,7 @@ def path_figure(path: Any) -> Figure:
         Column("line", [_line(one) for one in entries]),
     ]
     note = "The gradient goes back through these alone; what else the tape holds does not lie between."
-    return figure(heading, summary, drawn_table(heading, summary, columns),
-                  table_of(columns, len(path.entries) - len(entries), note))  # fmt: skip
+    return table_figure(heading, summary, columns, len(path.entries), note)
 
 
 def flow_figure(flow: Any) -> Figure:
@@ -95,8 +92,7 @@ def flow_figure(flow: Any) -> Figure:
     ]  # fmt: skip
     heading = f"Gradient of {flow.name} on its way back"
     note = "Bars are logarithmic. Vanishing: below a millionth of the largest before; exploding: above a million."
-    return figure(heading, summary, drawn_table(heading, summary, columns),
-                  table_of(columns, len(flow.steps) - len(steps), note))  # fmt: skip
+    return table_figure(heading, summary, columns, len(flow.steps), note)
 
 
 def recomputations_figure(answer: Any) -> Figure:
@@ -117,8 +113,7 @@ def recomputations_figure(answer: Any) -> Figure:
         "Dropping a tensor and recomputing it saves its bytes and costs the time of what runs again, as measured here."
     )
     note += " ll.recompute_grad(f) keeps none of those made inside f."
-    return figure(heading, summary, drawn_table(heading, summary, columns),
-                  table_of(columns, len(answer.records) - len(records), note))  # fmt: skip
+    return table_figure(heading, summary, columns, len(answer.records), note)
 
 
 def _op(entry: Any) -> str:

@@ -18,7 +18,8 @@ def cache_figure(state: State) -> Figure:
     if state["empty"]:
         return figure(heading if functions else "Trace cache", state["empty"], None, None)
     entries = [(function, entry) for function in functions for entry in function["entries"]]
-    summary = f"{counted(len(entries), 'trace')}, {counted(sum(f['hits'] for f in functions), 'hit')}"
+    hidden = sum(function["hidden"] for function in functions)
+    summary = f"{counted(len(entries) + hidden, 'trace')}, {counted(sum(f['hits'] for f in functions), 'hit')}"
     several = len(functions) > 1
     numbers = [f"{f['name']} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
     columns = [
@@ -32,10 +33,10 @@ def cache_figure(state: State) -> Figure:
     ]
     newest = [i for i, (f, e) in enumerate(entries) if [f["id"], e["index"]] == state["newest"]]
     reasons = [e["reason"] for _, e in entries]
-    picture = drawn_table(heading, summary, columns, reasons, newest[0] if newest else -1)
+    picture = drawn_table(heading, summary, columns, reasons, newest[0] if newest else -1, hidden)
     sentences = [f"{number}: {reason}" for number, reason in zip(numbers, reasons, strict=True) if reason]
-    table = table_of([*columns, Column("why it was traced", reasons)])
-    in_text = replace(table_of(columns), sentences=sentences)
+    table = table_of([*columns, Column("why it was traced", reasons)], hidden)
+    in_text = replace(table_of(columns, hidden), sentences=sentences)
     return figure(heading, summary, picture, table, in_text)
 
 

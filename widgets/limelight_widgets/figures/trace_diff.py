@@ -49,11 +49,10 @@ class Differences:
     def tables(self) -> list[tuple[str, Table]]:
         """The tables that have rows, each with a heading."""
         first, second = (f"trace #{number}" for number in self.numbers)
-        left_out = len(self.nodes) - ROWS
-        note = f"… {left_out:,} more ops" if left_out > 0 else ""
+        left_out = max(len(self.nodes) - ROWS, 0)
         tables = [
             ("Signatures", Table(("argument", first, second, "what"), self.arguments)),
-            ("Graphs", Table(("line", "op", first, second), self.nodes[:ROWS], note=note)),
+            ("Graphs", Table(("line", "op", first, second), self.nodes[:ROWS], hidden=left_out, unit="op")),
         ]
         return [(heading, table) for heading, table in tables if table.rows]
 

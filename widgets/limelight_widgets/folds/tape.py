@@ -71,7 +71,7 @@ class TapeFold:
     def since(self, mark: int) -> tuple[State, int]:
         """Only the rows that were added, with the totals."""
         seen = max(mark - self._start, 0) if mark else 0
-        now = self._start + len(self._rows) + self._released
+        now = self._start + self._entries + self._released  # not rows: totals count on when these do not
         if mark == now:
             return {}, now
         seen = min(seen, len(self._rows))
@@ -79,7 +79,7 @@ class TapeFold:
 
     def _begin_anew(self) -> None:
         """The tape was entered once more, and has let go of what it had."""
-        self._start += len(self._rows) + 2
+        self._start += self._entries + 2
         self._rows, self._entries, self._saved, self._released = [], 0, 0, False
 
     def _goes_on_in(self, entries: Sequence[Any]) -> bool:

@@ -19,6 +19,7 @@ from limelight_widgets.folds.user_functions import has_had_traces, is_user_funct
 from limelight_widgets.format import short_device
 
 MOST_ENTRIES = 500  # shown of one function; the newest
+MOST_GONE = 100  # functions that are no more, of which entries are shown; those that were traced last
 
 Sort = Literal["time", "cost", "count"]
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
@@ -102,6 +103,20 @@ class CacheFold:
         function = with_id(function_id)
         if function is not None and function.trace_cache:
             self._known[function_id] = weakref.ref(function)
+        if function_id not in self._functions:
+            self._forget_some()
+
+    def _forget_some(self) -> None:
+        """A loop that stages a function in each round leaves as many behind, all of which would be sent each time."""
+        gone = [one for one in self._functions if self._alive(one) is None]
+        for function_id in gone[: max(len(gone) - MOST_GONE, 0)]:
+            function = self._functions.pop(function_id)
+            self._known.pop(function_id, None)
+            self._kinds.pop(function_id, None)
+            self._uses.forget(function_id)
+            for index in function["entries"]:
+                self._seen.pop((function_id, index), None)
+                self._changed.pop((function_id, index), None)
 
     def choose(self, chosen: list[list[int]], diff: State | None) -> None:
         """Marks entries, each a function's id and an index, and what distinguishes two."""

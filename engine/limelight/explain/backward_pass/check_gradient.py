@@ -29,7 +29,8 @@ class CheckedSource:
 
     `error` is the largest relative error of `compared` numbers (below a thousandth of the largest of them, relative to
     that), found at index `place`, where the gradient is `found` and differences give `expected`. `kinks` numbers were
-    left out: the function is not smooth there. `connected`: whether it has a gradient; else all slopes should be zero.
+    left out: the function is not smooth there; and `nonfinite` ones, near which a result is NaN or infinite, and
+    has no differences. `connected`: whether it has a gradient; else all slopes should be zero.
 
     >>> import limelight as ll
     >>> report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.constant([1.0, 2.0]))
@@ -46,9 +47,11 @@ class CheckedSource:
     expected: float = 0.0
     kinks: int = 0
     connected: bool = True
+    nonfinite: int = 0
 
     def __str__(self) -> str:
         left = f", {self.kinks} left out at kinks" if self.kinks else ""
+        left += f", {self.nonfinite} left out: the results are not finite" if self.nonfinite else ""
         none = "" if self.connected else "; it has no gradient (None)"
         if not self.compared:
             return f"`{self.name}` {self.spec}: nothing compared{left}{none}"
@@ -64,7 +67,9 @@ class CheckedSource:
 
 @dataclass(frozen=True)
 class GradientErrors:
-    """A record for each source; `ok` where none is off by more than `tolerance`. `str()` has a line for each.
+    """A record for each source; `ok` where none is off by more than `tolerance`, and all results are finite.
+
+    `str()` has a line for each.
 
     >>> import limelight as ll
     >>> report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.constant([1.0, 2.0]))
@@ -78,12 +83,20 @@ class GradientErrors:
 
     @property
     def ok(self) -> bool:
-        return all(record.error <= self.tolerance for record in self.records)
+        return not self._wrong and not any(record.nonfinite for record in self.records)
+
+    @property
+    def _wrong(self) -> list[CheckedSource]:
+        return [record for record in self.records if record.error > self.tolerance]
+
+    def _verdict(self, wrong: str) -> str:
+        if self._wrong:
+            return wrong
+        return "agrees with central differences" if self.ok else "is not known to be right, as results are not finite"
 
     def to_story(self) -> Story:
         """The parts of the sentence, and of the card."""
-        wrong = [record for record in self.records if record.error > self.tolerance]
-        said = "is wrong" if wrong else "agrees with central differences"
+        wrong, said = self._wrong, self._verdict("is wrong")
         return Story(
             "gradient check",
             f"the gradient of `{self.name}` {said}",
@@ -94,7 +107,7 @@ class GradientErrors:
         )
 
     def __str__(self) -> str:
-        lines = [f"the gradient of `{self.name}` {'agrees with' if self.ok else 'differs from'} central differences:"]
+        lines = [f"the gradient of `{self.name}` {self._verdict('differs from central differences')}:"]
         for record in self.records:
             wrong = record.error > self.tolerance
             lines += [f"  {record}", *([f"    wrong, worst at {record.at}"] if wrong else [])]
@@ -177,6 +190,8 @@ class _Check:
     ) -> CheckedSource:
         h = self.step * max(1.0, abs(float(self.base[source][place])))
         value = {k: self.value(source, place, k * h) for k, _ in _POINTS}
+        if not np.isfinite(list(value.values())).all():
+            return replace(record, nonfinite=record.nonfinite + 1)
         expected = sum(weight * value[k] for k, weight in _POINTS) / (12 * h)
         error = abs(found - expected) / max(abs(found), abs(expected), least)
         error = float("inf") if np.isnan(error) else error

@@ -86,7 +86,7 @@ class Before(NamedTuple):
         return self.staged > 0
 
 
-_families: Final[OrderedDict[Source, Family]] = OrderedDict()
+_families: Final[OrderedDict[Place, Family]] = OrderedDict()
 """By place."""
 _formers: Final[OrderedDict[object, Former]] = OrderedDict()
 """By place, and by module and name where these tell which function is meant."""
@@ -98,6 +98,9 @@ def forget() -> None:
     _formers.clear()
 
 
+Place = tuple[Source, int]
+
+
 class _Definition(NamedTuple):
     """The code behind a Python function, and the object that it is staged for, if it is a method."""
 
@@ -107,6 +110,12 @@ class _Definition(NamedTuple):
     @property
     def where(self) -> Source:
         return Source(self.code.co_filename, self.code.co_firstlineno, self.code.co_qualname)
+
+    @property
+    def place(self) -> Place:
+        """The line and the column, which tell two lambdas of one line apart."""
+        columns = [start for _, _, start, _ in self.code.co_positions() if start]
+        return self.where, min(columns, default=0) if self.code.co_name == "<lambda>" else 0
 
 
 def _definition(function: Any) -> _Definition | None:
@@ -133,13 +142,13 @@ def before(function: Any) -> Before | None:
     if definition is None:
         return None
     where, mine = definition.where, function.trace_cache.history
-    family = _families.get(where)
+    family = _families.get(definition.place)
     if family is not None and family.is_of(definition.code):
         staged = sum([history is not mine for history in list(family.latest)])
         other = definition.owner is not None and not family.knows(definition.owner)
         owner = type(definition.owner).__name__ if other else ""
         return Before(where, staged, owner=owner, lost=family.lost) if staged else None
-    formers = [former for name in _keys(function, where) if (former := _formers.get(name)) is not None]
+    formers = [former for name in _keys(function, definition) if (former := _formers.get(name)) is not None]
     return Before(formers[0].where, edited=formers[0].digest != _digest(definition.code)) if formers else None
 
 
@@ -148,15 +157,15 @@ def family_of(function: Any) -> Family:
     definition = _definition(function)
     if definition is None:
         return Family()
-    where = definition.where
-    family = _families.get(where)
+    place = definition.place
+    family = _families.get(place)
     if family is None or not family.is_of(definition.code):
-        family = _families[where] = Family(definition.code)
-        former = Former(where, _digest(definition.code))
-        for name in _keys(function, where):
+        family = _families[place] = Family(definition.code)
+        former = Former(definition.where, _digest(definition.code))
+        for name in _keys(function, definition):
             _formers[name] = former
             _formers.move_to_end(name)
-    _families.move_to_end(where)
+    _families.move_to_end(place)
     for table in (_families, _formers):
         while len(table) > _KEPT:
             table.popitem(last=False)
@@ -171,10 +180,11 @@ def _weak(owner: Any) -> Any:
         return None
 
 
-def _keys(function: Any, where: Source) -> list[object]:
+def _keys(function: Any, definition: _Definition) -> list[object]:
     """What a definition is known by: module and name, unless it is one of several by that name, and its place."""
     module = getattr(function.python_function, "__module__", None)
-    return [where] if "<" in where.function else [(module, where.function), where]
+    place, name = definition.place, definition.where.function
+    return [place] if "<" in name else [(module, name), place]
 
 
 def _digest(code: CodeType) -> int:

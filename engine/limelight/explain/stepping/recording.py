@@ -24,7 +24,7 @@ from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import FunctionLike, Graph, Node
 from limelight.graph.printer import describe
 from limelight.optimise.pass_record import PassRecord
-from limelight.staging import explainer
+from limelight.staging import explainer, partial_trace
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 from limelight.staging.key import Call
@@ -200,7 +200,7 @@ class _Recorder:
             return self._traced(watch, entry)
         except Exception as error:  # noqa: BLE001  # the user's own, which the recording is to show at its line
             function._runs = count
-            self._visits(watch.visits, None)
+            self._visits(watch.visits, _written(function) if watch.visits else None)
             self._failed(error, watch.visits[-1].line if watch.visits else None)
             return None
 
@@ -320,6 +320,12 @@ def _new_shape(operands: Sequence[Any], outputs: Sequence[Any]) -> tuple[Mark, .
     shapes = [tuple(one.shape) for one in operands if hasattr(one, "shape")]
     new = bool(shapes) and bool(outputs) and tuple(getattr(outputs[0], "shape", shapes[0])) not in shapes
     return (("shape", ""),) if new else ()
+
+
+def _written(function: Function) -> Graph | None:
+    """What the trace that has just failed had written: its tracer lives as long as the error."""
+    tracer = function._tracer()
+    return None if tracer is None else partial_trace.written_by(tracer)
 
 
 def _said(graph: Graph | None, node: Node) -> str:

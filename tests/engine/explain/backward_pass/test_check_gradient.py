@@ -68,6 +68,17 @@ def test_kinks_are_left_out_and_sources_without_gradient_are_told():
     assert "it has no gradient (None)" in str(y)
 
 
+def test_where_results_are_not_finite_there_are_no_differences():
+    report = ll.explain.check_gradient(lambda x: ll.log(x) * 2.0, ll.constant([1.0, 0.0, float("nan")]))
+    assert not report.ok
+    assert str(report) == (
+        "the gradient of `<lambda>` is not known to be right, as results are not finite:\n"
+        "  `x` f32[3]: nothing compared, 3 left out: the results are not finite"
+    )
+    root = ll.explain.check_gradient(lambda x, y: ll.sqrt(x) * y, ll.constant(0.0), ll.constant(3.0))
+    assert [(one.compared, one.nonfinite) for one in root.records] == [(0, 1), (1, 0)]
+
+
 def test_of_a_large_source_some_numbers_are_picked():
     (record,) = ll.explain.check_gradient(ll.tanh, ll.ones((40, 40)), limit=7).records
     assert record.compared == 7

@@ -95,6 +95,12 @@ def test_a_cell_that_runs_again_and_one_that_was_edited() -> None:
     assert "first call since it was defined again, with other code (before: cell2 line 2)" in str(stories[3])
 
 
+def test_two_lambdas_of_one_line_are_two_functions():
+    first, second = ll.function(lambda x: x + 1.0), ll.function(lambda x: x + 2.0)
+    first(ll.ones(())), second(ll.ones(()))
+    assert "first call. " in str(ll.explain.retrace(second).records[0])
+
+
 def test_a_cell_that_runs_again_and_again_brings_no_warning() -> None:
     names: dict[str, Any] = {"ll": ll, "__name__": "__main__"}
     for _ in range(8):

@@ -113,6 +113,7 @@ def test_an_error_is_the_last_step(fails):
     recording = ll.explain.steps(program, ll.ones((2,)))
     assert recording.steps[-1].kind == "error"
     assert recording.steps[0].text == "y = x * 2.0"
+    assert recording.steps[0].records[-1] == "%2: f32[2] = multiply(%0, %1)", "told as if the trace were whole"
     assert not ll.explain.steps(lambda x: x, ll.ones(())).of("error"), "nothing is left behind"
 
 
