@@ -10,6 +10,7 @@ import limelight as ll
 from limelight import nn
 from limelight_widgets.figures import first_sight as of_first_sight
 from limelight_widgets.figures.first_sight import first_sight
+from limelight_widgets.figures.layered_layout import Ranked
 from limelight_widgets.folds.graph import GraphFold
 
 TITLE = 12  # pixels of a title's type at scale 1
@@ -166,12 +167,33 @@ def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
     tangle(ll.ones((2,)), ll.ones((2,)))
     state = GraphFold(tangle).state()
     drawn = []
-    draw = of_first_sight.draw
-    monkeypatch.setattr(of_first_sight, "draw", lambda picture, *given: drawn.append(picture) or draw(picture, *given))
+    draw = of_first_sight.draw_within
+    tell = lambda picture, *given: drawn.append(picture) or draw(picture, *given)  # noqa: E731
+    monkeypatch.setattr(of_first_sight, "draw_within", tell)
     sight = first_sight(state, 0, (860.0, 640.0))
     assert drawn
     assert max(len(picture.edges) for picture in drawn) <= FOLLOWED
     assert sight.scale == 1
+
+
+def test_what_has_no_room_is_mostly_known_before_it_is_laid_out(state, monkeypatch):
+    ordered, refused = [], []
+    draw, order = of_first_sight.draw_within, Ranked.order
+
+    def tell(picture, *given):
+        before = len(ordered)
+        drawing = draw(picture, *given)
+        if drawing is None:
+            refused.append((len(picture.boxes), sum(ordered[before:])))
+        return drawing
+
+    monkeypatch.setattr(of_first_sight, "draw_within", tell)
+    monkeypatch.setattr(Ranked, "order", lambda self: ordered.append(self.boxes) or order(self))
+    for room in ((840.0, 460.0), (448.0, 222.0), (600.0, 360.0)):
+        first_sight(state, 1, room)
+    assert len(refused) > 10
+    boxes, placed = (sum(column) for column in zip(*refused, strict=True))
+    assert placed < boxes / 3
 
 
 def test_of_the_rounds_of_a_descent_that_is_differentiated_one_is_drawn():

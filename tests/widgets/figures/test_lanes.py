@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from limelight_widgets.figures.first_sight import first_sight
 from limelight_widgets.figures.lanes import in_lanes, lanes_of, saved
 from limelight_widgets.folds.graph import GraphFold
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import models  # in the folder above
+
+ROUNDED = 1 + 1e-9  # sums of floats differ by their order
 
 
 def inside(strip, box):
@@ -42,6 +46,20 @@ def test_an_update_in_the_lane_of_the_gradient_makes_it_no_longer():
         return layout.height
 
     assert height([0, 0, 1, 1, 1, 1]) == height([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("limit", [200.0, 1e9])
+def test_lanes_that_are_larger_than_they_may_be_are_none_and_any_others_the_same(across, limit):
+    edges = [(k, k + 1) for k in range(8)] + [(0, 4), (1, 7), (2, 8)]
+    lanes, partners = [0, 0, 0, 0, 1, 1, 1, 2, 2], [-1, -1, -1, -1, 2, 1, 0, -1, -1]
+    updates, losses = [lane == 2 for lane in lanes], [k == 3 for k in range(9)]
+    given = [(60.0 + 5 * k, 30.0) for k in range(9)], edges, lanes, partners, updates, losses, limit
+    layout = in_lanes(*given, across=across)
+    room = (layout.width * ROUNDED, layout.height * ROUNDED)
+    assert in_lanes(*given, room, across=across) == layout
+    assert in_lanes(*given, (room[0] * 0.95, room[1]), across=across) is None
+    assert in_lanes(*given, (room[0], room[1] * 0.95), across=across) is None
 
 
 def test_the_loss_is_a_lane_between_forward_and_backward():

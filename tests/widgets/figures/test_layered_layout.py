@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+from math import inf
 
 import pytest
 
-from limelight_widgets.figures.layered_layout import layered
+from limelight_widgets.figures.layered_layout import Ranked, layered, ranks_of
+
+ROUNDED = 1 + 1e-9  # sums of floats differ by their order
 
 
 def overlaps(first, second):
@@ -31,6 +34,21 @@ def test_boxes_do_not_overlap_and_edges_point_down(seed):
     assert all(layout.centres[a][1] < layout.centres[b][1] for a, b in edges)
     assert all(-1e-6 <= x and x + w <= layout.width + 1e-6 and y + h <= layout.height + 1e-6 for x, y, w, h in places)
     assert layered(sizes, edges) == layout
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_layout_that_is_larger_than_it_may_be_is_none_and_any_other_is_the_same(seed):
+    sizes, edges = random_graph(seed)
+    limit = (inf, 900.0, 300.0)[seed % 3]
+    layout = layered(sizes, edges, [3], [0], limit)
+    room = (layout.width * ROUNDED, layout.height * ROUNDED)
+    assert layered(sizes, edges, [3], [0], limit, room) == layout
+    for less in (0.9, 0.5, 0.1):
+        assert layered(sizes, edges, [3], [0], limit, (room[0] * less, room[1])) is None
+        assert layered(sizes, edges, [3], [0], limit, (room[0], room[1] * less)) is None
+    width, height = Ranked(sizes, edges, ranks_of(len(sizes), edges), [3], [0]).least(limit)
+    assert 0.2 * layout.width < width <= layout.width + 1e-9  # known before anything has a place
+    assert height == pytest.approx(layout.height)
 
 
 def test_bends_lead_from_the_source_to_the_target():

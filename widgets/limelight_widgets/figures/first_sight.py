@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 
 from limelight_widgets.figures.box_text import Words, words_in
-from limelight_widgets.figures.layered_layout import Point
-from limelight_widgets.figures.nested_layout import Drawing, Manner, draw
+from limelight_widgets.figures.layered_layout import ANY_SIZE, Point
+from limelight_widgets.figures.nested_layout import Drawing, Manner, draw_within
 from limelight_widgets.figures.opened_groups import opened_to
 from limelight_widgets.figures.visible_boxes import Box, Picture, Table, by_default, visible
 from limelight_widgets.folds.fold import State
@@ -27,6 +27,7 @@ FEW = 4
 FEW_BOXES = 14  # a picture of fewer says too little
 MOST_TRIALS = 24
 MOST_NODES = 250_000  # walked over in all trials
+ROUNDED = 1 + 1e-9
 _DIGITS = re.compile(r"\d+")
 
 
@@ -57,11 +58,11 @@ def first_sight(state: State, graph: int, room: Point, depth: int | None = None)
     if depth is not None:
         opened = opened_to(state, graph, depth)
         picture = visible(state, graph, lambda name, _: name in opened, folded=True, tables=tables)
-        return _laid_out(state, picture, room, opened, frozenset())
+        return _whole(state, picture, room, opened)
     whole = visible(state, graph, by_default, most=MOST_BOXES, tables=tables)
     if len(whole.boxes) <= MOST_BOXES and all(box.kind != "group" for box in whole.boxes):
-        sight = _laid_out(state, whole, room, None, frozenset())
-        if sight.scale == 1:
+        sight = _laid_out(state, whole, room, None, frozenset(), least=1.0)
+        if sight is not None:
             return sight
     return _opened(state, graph, room, tables)
 
@@ -75,30 +76,30 @@ def _opened(state: State, graph: int, room: Point, tables: dict[int, Table]) -> 
 
         return visible(state, graph, is_open, folded=True, dissolved=dissolved, most=most, tables=tables)
 
-    def trial(opened: Set[str], dissolved: Set[str], *, terse: bool = False) -> Sight | None:
+    def trial(opened: Set[str], dissolved: Set[str], least: float, *, terse: bool = False) -> Sight | None:
         picture = seen(opened, dissolved, MOST_BOXES)
         if len(picture.boxes) > MOST_BOXES or len(picture.edges) > MOST_EDGES:
             return None
-        return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved), terse=terse)
+        return _laid_out(state, picture, room, frozenset(opened), frozenset(dissolved), least=least, terse=terse)
 
-    best = _laid_out(state, seen(set(), set()), room, frozenset(), frozenset(), closed=True)
+    best = _whole(state, seen(set(), set()), room, frozenset(), closed=True)
     wrapping = _wrappers(described)
     with_steps = _all_steps(described, wrapping)
     ahead = [_but_gradients(described, names) for names in (with_steps, wrapping)]
     tried = [with_steps, wrapping, *(names for names in ahead if names != wrapping)]
     few = len(best.picture.boxes) < FEW_BOXES  # the names of layers say more than the shapes of what is around them
     for dissolved, terse in [*((names, False) for names in tried), *((names, True) for names in tried if few)]:
-        more = trial(dissolved, dissolved, terse=terse)
-        if more is not None and more.scale >= best.scale:
+        more = trial(dissolved, dissolved, best.scale, terse=terse)
+        if more is not None:
             best = more
             break
     refused: set[str] = set()
     left = min(MOST_TRIALS, ceil(MOST_NODES / (len(described["nodes"]) + 1)))
     while left > 0 and (found := _worth_most(state, best.picture, refused)) is not None:
         for opened, without_frame in _ways(*found, few=len(best.picture.boxes) < FEW_BOXES):
-            more = trial((best.open or frozenset()) | set(opened), best.dissolved | set(without_frame))
+            more = trial((best.open or frozenset()) | set(opened), best.dissolved | set(without_frame), best.scale)
             left -= 1
-            if more is not None and more.scale >= best.scale:  # it can be read as well
+            if more is not None:  # it can be read as well
                 best = more
                 break
         else:
@@ -205,6 +206,13 @@ def _with_gradient(state: State, picture: Picture, best: Box) -> tuple[list[str]
     return [*(box.name for box in both), *dissolved], dissolved
 
 
+def _whole(state: State, picture: Picture, room: Point, opened: frozenset[str], *, closed: bool = False) -> Sight:
+    """The picture, however small."""
+    sight = _laid_out(state, picture, room, opened, frozenset(), closed=closed)
+    assert sight is not None
+    return sight
+
+
 def _laid_out(
     state: State,
     picture: Picture,
@@ -212,10 +220,11 @@ def _laid_out(
     opened: frozenset[str] | None,
     dissolved: frozenset[str],
     *,
+    least: float = 0.0,
     closed: bool = False,
     terse: bool = False,
-) -> Sight:
-    """The picture in the manner that fits best.
+) -> Sight | None:
+    """The picture in the manner that fits best; None where its scale would be less than `least`.
 
     Args:
         state: the fold's.
@@ -223,6 +232,7 @@ def _laid_out(
         room: width and height.
         opened: groups, as in `Sight`.
         dissolved: groups, as in `Sight`.
+        least: what it is worth to be known for; most of what is tried is larger, which is known before it is laid out.
         closed: whether nothing less than this picture can be shown: where it fits so alone, it is drawn without lanes,
             and without words but its titles.
         terse: whether it is drawn without these words in any case.
@@ -230,19 +240,30 @@ def _laid_out(
     folded = opened is not None
     far = len(picture.boxes) > 4 * MOST_BOXES  # it will not be shown: no need to know how it would look
     best: Sight | None = None
+    said: dict[tuple[bool, bool], dict[str, Words]] = {}
     manners = [
         replace(manner, terse=manner.terse or terse) for manner in _manners(picture, room, folded=folded, closed=closed)
     ]
     for manner in [Manner()] if far else manners:
-        said = words_in(state, picture, manner)
-        drawing = draw(picture, {name: box.size() for name, box in said.items()}, manner)
+        if (manner.lanes, manner.terse) not in said:
+            said[manner.lanes, manner.terse] = words_in(state, picture, manner)
+        words = said[manner.lanes, manner.terse]
+        needed = least if best is None else max(least, best.scale)
+        sizes = {name: box.size() for name, box in words.items()}
+        drawing = draw_within(picture, sizes, manner, _at_scale(room, needed))
+        if drawing is None:
+            continue
         scale = min(room[0] / max(drawing.width, 1e-9), room[1] / max(drawing.height, 1e-9), 1.0)
-        if best is None or scale > best.scale:
-            best = Sight(opened, dissolved, folded, manner, picture, said, drawing, scale)
+        if scale >= least and (best is None or scale > best.scale):
+            best = Sight(opened, dissolved, folded, manner, picture, words, drawing, scale)
         if scale == 1:
             break
-    assert best is not None
     return best
+
+
+def _at_scale(room: Point, scale: float) -> Point:
+    """How large a picture of that scale may be, and a little more: sums of floats differ by their order."""
+    return (room[0] / scale * ROUNDED, room[1] / scale * ROUNDED) if scale else ANY_SIZE
 
 
 def _manners(picture: Picture, room: Point, *, folded: bool, closed: bool) -> list[Manner]:

@@ -12,7 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, inf
 
-from limelight_widgets.figures.layered_layout import TURN, Layout, Point, Ranked, Strip, band_starts, ranks_of
+from limelight_widgets.figures.layered_layout import (
+    ANY_SIZE,
+    TURN,
+    Layout,
+    Point,
+    Ranked,
+    Strip,
+    band_starts,
+    exceeds,
+    ranks_of,
+)
 from limelight_widgets.figures.visible_boxes import Box, Frame, Picture
 
 LANES = ("forward", "backward", "update")
@@ -95,9 +105,10 @@ def in_lanes(
     updates: Sequence[bool],
     losses: Sequence[bool],
     limit: float,
+    most: Point = ANY_SIZE,
     *,
     across: bool,
-) -> Layout:
+) -> Layout | None:
     """Places boxes in lanes, side by side.
 
     Args:
@@ -108,6 +119,7 @@ def in_lanes(
         updates: whether each box is of the update: edges into it are not drawn.
         losses: whether each box is of the loss.
         limit: the height beyond which all lanes go on in another band.
+        most: width and height; None is returned where the layout would be larger.
         across: whether the picture will be turned, so that lanes are rows.
     """
     drawn = [updates[a] == updates[b] for a, b in edges]
@@ -117,8 +129,14 @@ def in_lanes(
     if len(starts) > 1 and 2 in lanes:
         ranks = _update_last(ranks, edges, lanes)
         parts, heights, starts = _arranged(sizes, edges, drawn, lanes, ranks, limit)
+    if exceeds(_least(parts, heights, starts, across=across), most):
+        return None
+    for part in parts:
+        part.drawing.order()
+        part.drawing.place(RANK_GAP)
     first = min((rank for rank, loss in zip(ranks, losses, strict=True) if loss), default=len(heights))
-    return _Stack(parts, starts, heights, first, across=across).layout(len(sizes), len(edges))
+    stack = _Stack(parts, starts, heights, first, across=across)
+    return None if exceeds(stack.size, most) else stack.layout(len(sizes), len(edges))
 
 
 def _arranged(
@@ -129,15 +147,25 @@ def _arranged(
     ranks: Sequence[int],
     limit: float,
 ) -> tuple[list[_Part], list[float], list[int]]:
-    """The lanes by themselves, the heights of their ranks, and the ranks with which bands begin."""
+    """The lanes by themselves, not in order yet, the heights of their ranks, and the ranks with which bands begin."""
     count = max(ranks) + 1
     parts = [_Part(sizes, edges, drawn, lanes, ranks, lane, count) for lane in range(len(LANES)) if lane in lanes]
     heights = [max(part.drawing.heights[rank] for part in parts) for rank in range(count)]
     for part in parts:
         part.drawing.heights = list(heights)
-        part.drawing.order()
-        part.drawing.place(RANK_GAP)
     return parts, heights, band_starts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP)
+
+
+def _least(parts: Sequence[_Part], heights: Sequence[float], starts: Sequence[int], *, across: bool) -> Point:
+    """A width and a height that the lanes have at least, as `Ranked.least` has them of one."""
+    widths = [(part, part.drawing.row_widths()) for part in parts]
+    width = height = 0.0
+    for start, end in zip(starts, [*starts[1:], len(heights)], strict=True):
+        there = [max(rows[start:end]) for part, rows in widths if any(part.drawing.rows[start:end])]
+        width += sum(there) + 2 * MARGIN * len(there) + (LANE_GAP if across else COLUMN_GAP) * (len(there) - 1)
+        height = max(height, sum(heights[start:end]) + RANK_GAP * (end - start - 1))
+    turns = 2 * TURN if len(starts) > 1 else 0.0
+    return width + BAND_GAP * (len(starts) - 1), height + (MARGIN if across else TITLE) + MARGIN + turns
 
 
 def _ends(count: int, edges: Sequence[Edge]) -> list[int]:
@@ -286,6 +314,11 @@ class _Stack:
         loss = replace(strip, lane="loss", named=True, y=strip.y + cut)
         return [replace(strip, height=cut), loss]
 
+    @property
+    def size(self) -> Point:
+        """Width and height."""
+        return self.cross - BAND_GAP, self.bottom + 2 * self.turn
+
     def layout(self, boxes: int, edges: int) -> Layout:
         centres: list[Point] = [(0.0, 0.0)] * boxes
         bends: list[list[Point]] = [[] for _ in range(edges)]
@@ -295,14 +328,13 @@ class _Stack:
                 centres[box] = point
             for i, edge in enumerate(part.edges):
                 bends[edge] = self._bends(part.drawing, i, points)
-        height = self.bottom + 2 * self.turn
         cut = {(strip.x, strip.y + strip.height) for strip in self.strips} & {(s.x, s.y) for s in self.strips}
         end = self.turn + self.bottom
         strips = [
             strip if (strip.x, strip.y + strip.height) in cut else replace(strip, height=end - strip.y)
             for strip in self.strips
         ]
-        return Layout(centres, bends, self.cross - BAND_GAP, height, strips=strips)
+        return Layout(centres, bends, *self.size, strips=strips)
 
     def _points(self, part: _Part) -> list[Point]:
         points = []

@@ -11,6 +11,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Final
 
 GAP = 16.0  # between neighbours of a rank
 RANK_GAP = 34.0
@@ -21,6 +22,7 @@ GUTTER = 26.0  # between two bands of ranks
 TURN = 9.0  # how far beyond a band its edges turn round to the next
 
 Point = tuple[float, float]
+ANY_SIZE: Final[Point] = (inf, inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def layered(
     entering: Sequence[int] = (),
     leaving: Sequence[int] = (),
     limit: float = inf,
-) -> Layout:
+    most: Point = ANY_SIZE,
+) -> Layout | None:
     """Places boxes; an edge points down wherever that is possible.
 
     Args:
@@ -76,14 +79,22 @@ def layered(
         entering: boxes that are reached from outside, by way of the top.
         leaving: boxes that lead out below.
         limit: the height beyond which the ranks go on in another band, beside the first.
+        most: width and height; None is returned where the layout would be larger.
     """
     if not sizes:
         return Layout([], [], 0.0, 0.0)
     ranks = ranks_of(len(sizes), edges)
     drawing = Ranked(sizes, edges, ranks, entering, leaving)
+    if exceeds(drawing.least(limit), most):
+        return None
     drawing.order()
     drawing.place()
-    return drawing.layout(limit)
+    return drawing.layout(limit, most)
+
+
+def exceeds(size: Point, most: Point) -> bool:
+    """Whether a width or a height is more than it may be."""
+    return size[0] > most[0] or size[1] > most[1]
 
 
 def band_starts(heights: Sequence[float], limit: float, gap: float = RANK_GAP) -> list[int]:
@@ -202,6 +213,19 @@ class Ranked:
         self.below[upper].append(lower)
         self.above[lower].append(upper)
 
+    def row_widths(self) -> list[float]:
+        """The least width of each row, whatever the order and the places of what is in it."""
+        return [sum([self.sizes[cell][0] for cell in row]) + GAP * max(len(row) - 1, 0) for row in self.rows]
+
+    def least(self, limit: float) -> Point:
+        """What the layout measures at least, known before cells have an order: that takes most of the time."""
+        starts = band_starts(self.heights, limit)
+        bands = list(zip(starts, [*starts[1:], len(self.rows)], strict=True))
+        widths, turns = self.row_widths(), 2 * TURN if len(bands) > 1 else 0.0
+        width = sum(max(widths[start:end]) for start, end in bands) + GUTTER * (len(bands) - 1)
+        height = max(sum(self.heights[start:end]) + RANK_GAP * (end - start - 1) for start, end in bands)
+        return width, height + turns
+
     def order(self) -> None:
         """Orders each row by the mean place of its neighbours, sweeping down and up."""
         place = [0.0] * len(self.rank)
@@ -251,12 +275,14 @@ class Ranked:
                 self.x[row[i]] = total / count + offsets[i]
             start += count
 
-    def layout(self, limit: float) -> Layout:
-        """The places, in as many bands as the limit asks for."""
+    def layout(self, limit: float, most: Point) -> Layout | None:
+        """The places, in as many bands as the limit asks for; None where they take more room than `most`."""
         turns = self._fold(band_starts(self.heights, limit))
         left = min(x - size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
         right = max(x + size[0] / 2 for x, size in zip(self.x, self.sizes, strict=True))
-        bottom = max(y + size[1] / 2 for y, size in zip(self.y, self.sizes, strict=True))
+        bottom = max(y + size[1] / 2 for y, size in zip(self.y, self.sizes, strict=True)) + (TURN if turns else 0.0)
+        if exceeds((right - left, bottom), most):
+            return None
         points = [(x - left, y) for x, y in zip(self.x, self.y, strict=True)]
         if turns is None:
             bends = [
@@ -269,7 +295,7 @@ class Ranked:
             return Layout(points[: self.boxes], bends, right - left, bottom, entering, leaving)
         turns = replace(turns, gutters=[x - left for x in turns.gutters])
         bends = [self._turning(path, points, edge, turns) for path, edge in zip(self.paths, self.edges, strict=True)]
-        return Layout(points[: self.boxes], bends, right - left, bottom + TURN)
+        return Layout(points[: self.boxes], bends, right - left, bottom)
 
     def _fold(self, starts: Sequence[int]) -> Turns | None:
         """Puts bands of ranks side by side; None where there is one only."""

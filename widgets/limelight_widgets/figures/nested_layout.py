@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from limelight_widgets.figures.lanes import in_lanes, lanes_of, named_partners
-from limelight_widgets.figures.layered_layout import Layout, Point, Strip, layered
+from limelight_widgets.figures.layered_layout import ANY_SIZE, Layout, Point, Strip, layered
 from limelight_widgets.figures.visible_boxes import Picture
 
 PADDING = 12.0
@@ -60,9 +60,15 @@ class Drawing:
 
 def draw(picture: Picture, sizes: Mapping[str, Point], manner: Manner = Manner()) -> Drawing:  # frozen
     """Places a picture whose boxes have the given (width, height)."""
+    drawing = draw_within(picture, sizes, manner, ANY_SIZE)
+    assert drawing is not None
+    return drawing
+
+
+def draw_within(picture: Picture, sizes: Mapping[str, Point], manner: Manner, most: Point) -> Drawing | None:
+    """The same; None where it would be wider or higher than `most`, which is mostly known before all is placed."""
     plan = _Plan(picture, sizes, manner)
-    plan.lay_out()
-    return plan.drawing()
+    return plan.drawing() if plan.lay_out(most) else None
 
 
 class _Plan:
@@ -119,20 +125,27 @@ class _Plan:
             for name in names:
                 members.setdefault(self.parent[name], []).append(name)
 
-    def lay_out(self) -> None:
-        """From the innermost frames out, so that a frame's size is known when what is around it is laid out."""
+    def lay_out(self, most: Point) -> bool:
+        """From the innermost frames out, so that a frame's size is known when what is around it is laid out.
+
+        Whether the whole is no larger than `most`; no frame is, then.
+        """
+        most = self._turned(most)
         by_depth = sorted((f.name for f in self.picture.frames), key=lambda name: -len(self._around(name)))
         for frame in [*by_depth, ""]:
             between = list(dict.fromkeys(self.inner.get(frame, [])))
             self.inner[frame] = between
-            layout = self._arranged(frame, [(self.place[a], self.place[b]) for a, b in between])
+            layout = self._arranged(frame, [(self.place[a], self.place[b]) for a, b in between], most)
+            if layout is None:
+                return False
             self.layouts[frame] = layout
             if frame:
                 inside = self._turned((layout.width, layout.height))
                 width = max(inside[0], CHARACTER * (len(self.label[frame]) + 2)) + 2 * PADDING
                 self.sizes[frame] = (width, inside[1] + 2 * PADDING + TITLE_HEIGHT)
+        return True
 
-    def _arranged(self, frame: str, edges: list[tuple[int, int]]) -> Layout:
+    def _arranged(self, frame: str, edges: list[tuple[int, int]], most: Point) -> Layout | None:
         members = self.members[frame]
         sizes = [self._turned(self.sizes[name]) for name in members]
         limit = self.limit - len(self._depth(frame)) * (2 * PADDING + (0.0 if self.across else TITLE_HEIGHT))
@@ -141,11 +154,11 @@ class _Plan:
             partners = named_partners(self.lanes, members)
             updates = [name in self.lanes.updates for name in members]
             losses = [name in self.lanes.losses for name in members]
-            return in_lanes(sizes, edges, of, partners, updates, losses, limit, across=self.across)
+            return in_lanes(sizes, edges, of, partners, updates, losses, limit, most, across=self.across)
         entering = sorted({self.place[name] for name in self.entered.get(frame, ())})
         leaving = sorted({self.place[name] for name in self.left.get(frame, ())})
-        layout = layered(sizes, edges, entering, leaving, limit)
-        return _reversed(layout) if frame and self._lane(frame) == 1 else layout
+        layout = layered(sizes, edges, entering, leaving, limit, most)
+        return _reversed(layout) if layout is not None and frame and self._lane(frame) == 1 else layout
 
     def _depth(self, frame: str) -> list[str]:
         return self._around(frame) if frame else []

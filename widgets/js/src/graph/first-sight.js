@@ -2,7 +2,7 @@
 // same for the static pictures; the tests hold both to the same examples.
 
 import { sizeOf, wordsIn } from "./box-text.js";
-import { draw } from "./nested-layout.js";
+import { drawWithin } from "./nested-layout.js";
 import { visible } from "./visible-boxes.js";
 
 /**
@@ -29,6 +29,7 @@ const FEW = 4;
 const FEW_BOXES = 14; // a picture of fewer says too little
 const MOST_TRIALS = 24;
 const MOST_NODES = 250_000; // walked over in all trials
+const ROUNDED = 1 + 1e-9;
 
 /**
  * Begins with the closed graph and opens the group that is worth most, as long as the picture can be read.
@@ -51,7 +52,7 @@ export function firstSight(state, graph, room, small = room) {
  */
 export function* sights(state, graph, room, small = room) {
   const whole = wholeOf(state, graph);
-  const sight = whole ? laidOut(state, whole, small, null, false) : null;
+  const sight = whole ? laidOut(state, whole, small, null, false, { least: 1 }) : null;
   return sight?.scale === 1 ? sight : yield* opened(state, graph, room);
 }
 
@@ -66,11 +67,11 @@ function wholeOf({ graphs }, graph) {
 /** @param {GraphState} state @param {number} graph @param {Room} room @returns {Generator<void, Sight, void>} */
 function* opened(state, graph, room) {
   const [all, most] = [wrappers(state.graphs[graph]), MOST_TRIALS];
-  const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved, terse = false) =>
-    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, dissolved, MOST_BOXES, false, terse);
+  const trial = (/** @type {Set<string>} */ open, /** @type {Set<string>} */ dissolved, /** @type {number} */ least, terse = false) =>
+    laidOut(state, visible(state.graphs, graph, (name) => open.has(name), true, dissolved, MOST_BOXES), room, open, true, { dissolved, limit: MOST_BOXES, least, terse });
   const none = new Set();
   yield;
-  const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true, none, Infinity, true);
+  const closed = laidOut(state, visible(state.graphs, graph, () => false, true), room, none, true, { closed: true });
   const row = allSteps(state.graphs[graph], all);
   const ahead = [row, all].map((names) => butGradients(state.graphs[graph], names)).filter((names) => names.size !== all.size || [...names].some((name) => !all.has(name)));
   let best = closed;
@@ -78,7 +79,7 @@ function* opened(state, graph, room) {
   const tersely = closed.picture.boxes.length < FEW_BOXES ? tried : []; // the names of layers say more than the shapes of what is around them
   for (const [at, dissolved] of [...tried, ...tersely].entries()) {
     yield;
-    const one = trial(new Set(dissolved), dissolved, at >= tried.length);
+    const one = trial(new Set(dissolved), dissolved, closed.scale, at >= tried.length);
     if (better(one, closed)) {
       best = one;
       break;
@@ -92,7 +93,7 @@ function* opened(state, graph, room) {
     const before = best;
     for (const { open, dissolved } of ways(next, before.picture.boxes.length < FEW_BOXES)) {
       yield;
-      const more = trial(new Set([...(before.open ?? []), ...open]), new Set([...before.dissolved, ...dissolved]));
+      const more = trial(new Set([...(before.open ?? []), ...open]), new Set([...before.dissolved, ...dissolved]), before.scale);
       left -= 1;
       if (better(more, before)) best = more;
       if (best !== before) break;
@@ -204,26 +205,36 @@ function nameless({ groups }, steps) {
 /**
  * The picture in the manner that fits best.
  * @param {GraphState} state @param {Picture} picture @param {Room} room @param {Set<string> | null} open @param {boolean} folded
- * @param {Set<string>} [dissolved] @param {number} [limit] boxes of a picture that is looked at: to lay out takes most of the time
- * @param {boolean} [closed] whether nothing less can be shown: it is drawn without lanes, or with titles alone, where it fits so alone
- * @param {boolean} [terse] whether it is drawn with titles alone in any case
- * @returns {Sight}
+ * @param {object} asked
+ * @param {Set<string>} [asked.dissolved] @param {number} [asked.limit] boxes of a picture that is looked at: to lay out takes most of the time
+ * @param {number} [asked.least] scale that it is worth to be known for: most of what is tried is larger, which is known before it is laid out
+ * @param {boolean} [asked.closed] whether nothing less can be shown: it is drawn without lanes, or with titles alone, where it fits so alone
+ * @param {boolean} [asked.terse] whether it is drawn with titles alone in any case
+ * @returns {Sight} of scale 0 where it is not worth it
  */
-function laidOut(state, picture, room, open, folded, dissolved = new Set(), limit = Infinity, closed = false, terse = false) {
+function laidOut(state, picture, room, open, folded, { dissolved = new Set(), limit = Infinity, least = 0, closed = false, terse = false }) {
   /** @type {Sight} */
   let best = { open, dissolved, folded, manner: {}, picture, scale: 0 };
   if (picture.boxes.length > limit || (limit < Infinity && picture.edges.size > MOST_EDGES)) return best;
   const far = picture.boxes.length > 4 * MOST_BOXES;
+  /** @type {Map<string, Map<string, [number, number]>>} */
+  const known = new Map();
   for (const one of far ? [{}] : manners(picture, room, folded, closed)) {
     const manner = terse ? { ...one, terse } : one;
-    const sizes = new Map([...wordsIn(state, picture, manner)].map(([name, words]) => [name, sizeOf(words)]));
-    const drawing = draw(picture, sizes, manner);
+    const key = `${manner.lanes} ${manner.terse}`; // which is all that words depend on
+    const sizes = known.get(key) ?? new Map([...wordsIn(state, picture, manner)].map(([name, words]) => [name, sizeOf(words)]));
+    known.set(key, sizes);
+    const drawing = drawWithin(picture, sizes, manner, atScale(room, Math.max(least, best.scale)));
+    if (!drawing) continue;
     const scale = Math.min(room.width / drawing.width, room.height / drawing.height, 1);
     if (scale > best.scale) best = { ...best, manner, scale, drawing };
     if (scale === 1) break;
   }
   return best;
 }
+
+/** How large a picture may be that has that scale in a room, and a little more: sums differ by their order. @param {Room} room @param {number} scale @returns {[number, number]} */
+const atScale = ({ width, height }, scale) => [(width / scale) * ROUNDED, (height / scale) * ROUNDED];
 
 /** In the order in which they are tried. @param {Picture} picture @param {Room} room @param {boolean} folded @param {boolean} closed @returns {Manner[]} */
 function manners({ boxes, frames }, { width, height }, folded, closed) {

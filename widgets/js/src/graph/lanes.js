@@ -2,7 +2,7 @@
 // does the same in Python; the tests hold both to the same examples. The loss has the end of the forward lane to itself.
 
 import { sum } from "../format.js";
-import { bandStarts, Drawing, ranksOf, TURN } from "./layered-layout.js";
+import { ANY_SIZE, bandStarts, Drawing, exceeds, ranksOf, TURN } from "./layered-layout.js";
 
 /**
  * @typedef {import("./visible-boxes.js").Picture} Picture
@@ -85,21 +85,27 @@ export function saved(picture) {
  * @param {number[]} partners for each box that whose gradient it is, -1 for none
  * @param {boolean[]} updates whether each box is of the update: edges into it are not drawn
  * @param {boolean[]} losses whether each box is of the loss @param {number} limit
- * @param {boolean} across @returns {Layout}
+ * @param {boolean} across @param {Point} [most] width and height
+ * @returns {Layout | null} null where the layout would be larger than `most`
  */
-export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, across) {
+export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, across, most = ANY_SIZE) {
   const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
   const found = ranksInLanes(edges.filter((_, e) => drawn[e]), edges, lanes, partners, updates, losses);
   const once = arranged(sizes, edges, drawn, lanes, found, limit);
   const late = once.starts.length > 1 && lanes.includes(2);
   const ranks = late ? updateLast(found, edges, lanes) : found;
   const { parts, heights, starts } = late ? arranged(sizes, edges, drawn, lanes, ranks, limit) : once;
+  if (exceeds(least(parts, heights, starts, across), most)) return null;
+  for (const { drawing } of parts) {
+    drawing.order();
+    drawing.place(RANK_GAP);
+  }
   const loss = ranks.reduce((first, rank, box) => (losses[box] ? Math.min(first, rank) : first), heights.length);
-  return stacked(sizes, edges, parts, starts, heights, loss, across);
+  return stacked(sizes, edges, parts, starts, heights, loss, across, most);
 }
 
 /**
- * The lanes by themselves, as high as one another, and the ranks with which bands begin.
+ * The lanes by themselves, not in order yet, as high as one another, and the ranks with which bands begin.
  * @param {Point[]} sizes @param {[number, number][]} edges @param {boolean[]} drawn @param {number[]} lanes
  * @param {number[]} ranks @param {number} limit
  */
@@ -107,12 +113,24 @@ function arranged(sizes, edges, drawn, lanes, ranks, limit) {
   const count = Math.max(...ranks) + 1;
   const parts = LANES.map((_, lane) => new Part(sizes, edges, drawn, lanes, ranks, lane, count)).filter(({ members }) => members.length);
   const heights = Array.from({ length: count }, (_, rank) => Math.max(...parts.map(({ drawing }) => drawing.heights[rank])));
-  for (const { drawing } of parts) {
-    drawing.heights = [...heights];
-    drawing.order();
-    drawing.place(RANK_GAP);
-  }
+  for (const { drawing } of parts) drawing.heights = [...heights];
   return { parts, heights, starts: bandStarts(heights, limit - TITLE - MARGIN - 2 * TURN, RANK_GAP) };
+}
+
+/**
+ * A width and a height that the lanes have at least, as `Drawing.least` has them of one.
+ * @param {Part[]} parts @param {number[]} heights @param {number[]} starts @param {boolean} across @returns {Point}
+ */
+function least(parts, heights, starts, across) {
+  const widths = parts.map(({ drawing }) => drawing.rowWidths());
+  let [width, height] = [BAND_GAP * (starts.length - 1), 0];
+  starts.forEach((start, at) => {
+    const end = starts[at + 1] ?? heights.length;
+    const there = widths.filter((_, k) => parts[k].drawing.rows.slice(start, end).some((row) => row.length));
+    width += sum(there.map((rows) => Math.max(...rows.slice(start, end)) + 2 * MARGIN)) + (across ? LANE_GAP : COLUMN_GAP) * (there.length - 1);
+    height = Math.max(height, sum(heights.slice(start, end)) + RANK_GAP * (end - start - 1));
+  });
+  return [width, height + (across ? MARGIN : TITLE) + MARGIN + (starts.length > 1 ? 2 * TURN : 0)];
 }
 
 /**
@@ -206,9 +224,10 @@ function between(box, edges, ranks, partners, last) {
 /**
  * The lanes side by side in every band.
  * @param {Point[]} sizes @param {[number, number][]} edges @param {Part[]} parts @param {number[]} starts
- * @param {number[]} heights @param {number} loss the first rank of the loss @param {boolean} across @returns {Layout}
+ * @param {number[]} heights @param {number} loss the first rank of the loss @param {boolean} across @param {Point} most
+ * @returns {Layout | null}
  */
-function stacked(sizes, edges, parts, starts, heights, loss, across) {
+function stacked(sizes, edges, parts, starts, heights, loss, across, most) {
   const band = heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
   const tops = [0];
   for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
@@ -245,6 +264,8 @@ function stacked(sizes, edges, parts, starts, heights, loss, across) {
     cross += BAND_GAP - between;
     gaps.push(cross - BAND_GAP / 2);
   });
+  const [width, height] = [cross - BAND_GAP, bottom + 2 * turn];
+  if (exceeds([width, height], most)) return null;
   for (const strip of strips) {
     const goesOn = strips.some((other) => other.x === strip.x && other.y === strip.y + strip.height);
     if (!goesOn) strip.height = turn + bottom - strip.y;
@@ -278,5 +299,5 @@ function stacked(sizes, edges, parts, starts, heights, loss, across) {
       }
     });
   }
-  return { centres, bends, width: cross - BAND_GAP, height: bottom + 2 * turn, entering: new Map(), leaving: new Map(), strips };
+  return { centres, bends, width, height, entering: new Map(), leaving: new Map(), strips };
 }

@@ -19,19 +19,27 @@ export const TURN = 9; // how far beyond a band its edges turn round to the next
  * @typedef {{lane: string, named: boolean, x: number, y: number, width: number, height: number}} Strip the room of one lane
  */
 
+/** @type {Point} */
+export const ANY_SIZE = [Infinity, Infinity];
+
 /**
  * @param {Point[]} sizes width and height of each box @param {[number, number][]} edges
  * @param {number[]} [entering] boxes that are reached from outside @param {number[]} [leaving] those that lead out
  * @param {number} [limit] height beyond which the ranks go on in another band, beside the first
- * @returns {Layout}
+ * @param {Point} [most] width and height
+ * @returns {Layout | null} null where the layout would be larger than `most`
  */
-export function layered(sizes, edges, entering = [], leaving = [], limit = Infinity) {
+export function layered(sizes, edges, entering = [], leaving = [], limit = Infinity, most = ANY_SIZE) {
   if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0, entering: new Map(), leaving: new Map() };
   const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges), entering, leaving);
+  if (exceeds(drawing.least(limit), most)) return null;
   drawing.order();
   drawing.place();
-  return drawing.layout(limit);
+  return drawing.layout(limit, most);
 }
+
+/** Whether a width or a height is more than it may be. @param {Point} size @param {Point} most */
+export const exceeds = (size, most) => size[0] > most[0] || size[1] > most[1];
 
 /**
  * The first rank of each band, so that no band is higher than the limit and all are about equal.
@@ -159,6 +167,23 @@ export class Drawing {
     this.above[lower].push(upper);
   }
 
+  /** The least width of each row, whatever the order and the places of what is in it. */
+  rowWidths() {
+    return this.rows.map((row) => row.reduce((sum, cell) => sum + this.sizes[cell][0], GAP * Math.max(row.length - 1, 0)));
+  }
+
+  /**
+   * A width and a height that the layout has at least: known before cells have an order, which takes most of the time.
+   * @param {number} limit @returns {Point}
+   */
+  least(limit) {
+    const [starts, widths] = [bandStarts(this.heights, limit), this.rowWidths()];
+    const bands = starts.map((start, at) => [start, starts[at + 1] ?? widths.length]);
+    const width = bands.reduce((sum, [start, end]) => sum + Math.max(...widths.slice(start, end)), GUTTER * (bands.length - 1));
+    const heights = bands.map(([start, end]) => this.heights.slice(start, end).reduce((sum, one) => sum + one, RANK_GAP * (end - start - 1)));
+    return [width, Math.max(...heights) + (bands.length > 1 ? 2 * TURN : 0)];
+  }
+
   order() {
     const [place, wish] = [new Float64Array(this.rank.length), new Float64Array(this.rank.length)];
     for (const row of this.rows) row.forEach((cell, position) => (place[cell] = position));
@@ -220,8 +245,8 @@ export class Drawing {
     }
   }
 
-  /** @param {number} limit @returns {Layout} */
-  layout(limit) {
+  /** @param {number} limit @param {Point} most @returns {Layout | null} */
+  layout(limit, most) {
     const turns = this.fold(bandStarts(this.heights, limit));
     let [left, right, bottom] = [Infinity, -Infinity, 0];
     this.sizes.forEach(([width, height], cell) => {
@@ -229,6 +254,8 @@ export class Drawing {
       right = Math.max(right, this.x[cell] + width / 2);
       bottom = Math.max(bottom, this.y[cell] + height / 2);
     });
+    if (turns) bottom += TURN;
+    if (exceeds([right - left, bottom], most)) return null;
     /** @type {Point[]} */
     const points = this.x.map((x, cell) => [x - left, this.y[cell]]);
     const turn = turns && { ...turns, gutters: turns.gutters.map((x) => x - left) };
@@ -236,7 +263,7 @@ export class Drawing {
     const [entering, leaving] = [this.entering, this.leaving].map(
       (ways) => new Map(turn ? [] : [...ways].map(([box, path]) => [box, this.along(path, points)])),
     );
-    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom + (turn ? TURN : 0), entering, leaving };
+    return { centres: points.slice(0, this.boxes), bends, width: right - left, height: bottom, entering, leaving };
   }
 
   /**

@@ -2,7 +2,7 @@
 // figures/nested_layout.py; the tests hold both to the same examples.
 
 import { inLanes, lanesOf } from "./lanes.js";
-import { layered } from "./layered-layout.js";
+import { ANY_SIZE, layered } from "./layered-layout.js";
 
 const PADDING = 12;
 const TITLE_HEIGHT = 20;
@@ -30,9 +30,16 @@ const CHARACTER = 6.7;
 
 /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} [manner] @returns {Drawing} */
 export function draw(picture, sizes, manner = {}) {
+  return /** @type {Drawing} */ (drawWithin(picture, sizes, manner, ANY_SIZE));
+}
+
+/**
+ * The same; null where the drawing would be wider or higher than `most`, which is mostly known before all is placed.
+ * @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} manner @param {Point} most @returns {Drawing | null}
+ */
+export function drawWithin(picture, sizes, manner, most) {
   const plan = new Plan(picture, sizes, manner);
-  plan.layOut();
-  return plan.drawing();
+  return plan.layOut(most) ? plan.drawing() : null;
 }
 
 /** @template {Point | undefined} T @param {T} point @param {boolean} across @returns {T} */
@@ -107,7 +114,9 @@ class Plan {
     });
   }
 
-  layOut() {
+  /** Whether the whole is no larger than `most`; no frame is, then. @param {Point} size */
+  layOut(size) {
+    const most = turned(size, this.across);
     const byDepth = this.picture.frames.map(({ name }) => name);
     byDepth.sort((a, b) => this.around(b).length - this.around(a).length);
     for (const frame of [...byDepth, ""]) {
@@ -116,7 +125,8 @@ class Plan {
       const edges = [...(this.inner.get(frame)?.values() ?? [])].map(
         ([a, b]) => /** @type {Point} */ ([this.place.get(a), this.place.get(b)]),
       );
-      const layout = this.arranged(frame, members, sizes, edges);
+      const layout = this.arranged(frame, members, sizes, edges, most);
+      if (!layout) return false;
       this.layouts.set(frame, layout);
       if (frame) {
         const [inWidth, inHeight] = turned([layout.width, layout.height], this.across);
@@ -124,20 +134,23 @@ class Plan {
         this.sizes.set(frame, [width, inHeight + 2 * PADDING + TITLE_HEIGHT]);
       }
     }
+    return true;
   }
 
-  /** @param {string} frame @param {string[]} members @param {Point[]} sizes @param {Point[]} edges */
-  arranged(frame, members, sizes, edges) {
+  /** @param {string} frame @param {string[]} members @param {Point[]} sizes @param {Point[]} edges @param {Point} most */
+  arranged(frame, members, sizes, edges, most) {
     const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
     const limit = this.limit - this.around(frame).length * (2 * PADDING + (this.across ? 0 : TITLE_HEIGHT));
     const { lanes } = this;
-    if (frame && lanes && this.laneOf(frame) === 1) return reversed(layered(sizes, edges, entering, leaving, limit));
-    if (frame || !lanes) return layered(sizes, edges, entering, leaving, limit);
+    if (frame || !lanes) {
+      const layout = layered(sizes, edges, entering, leaving, limit, most);
+      return layout && frame && this.laneOf(frame) === 1 ? reversed(layout) : layout;
+    }
     const of = members.map((name) => lanes.of.get(name) ?? 0);
     const partners = members.map((name) => members.indexOf(lanes.partners.get(name) ?? ""));
     const updates = members.map((name) => lanes.updates.has(name));
     const losses = members.map((name) => lanes.losses.has(name));
-    return inLanes(sizes, edges, of, partners, updates, losses, limit, this.across);
+    return inLanes(sizes, edges, of, partners, updates, losses, limit, this.across, most);
   }
 
   /** @returns {Drawing} */
