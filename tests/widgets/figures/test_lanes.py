@@ -9,6 +9,8 @@ import pytest
 
 from limelight_widgets.figures.first_sight import first_sight
 from limelight_widgets.figures.lanes import in_lanes, lanes_of, saved
+from limelight_widgets.figures.nested_layout import Manner, draw
+from limelight_widgets.figures.visible_boxes import Box, Frame, Picture
 from limelight_widgets.folds.graph import GraphFold
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -93,3 +95,27 @@ def test_what_is_kept_of_a_box_is_each_value_once_though_several_gradients_read_
         of_groups = [(int(box[1:]), nbytes) for box, _, nbytes in told if box.startswith("g")]
         assert of_groups
         assert [nbytes for _, nbytes in of_groups] == [groups[index]["saved"] for index, _ in of_groups]
+
+
+def test_nothing_lies_on_the_name_of_the_loss():
+    sizes, edges = [(60.0, 30.0)] * 4, [(k, k + 1) for k in range(3)]
+    for across in (False, True):
+        layout = in_lanes(
+            sizes, edges, [0, 0, 0, 1], [-1] * 4, [False] * 4, [False, False, True, False], 1e9, across=across
+        )
+        (strip,) = (strip for strip in layout.strips if strip.lane == "loss")
+        first, before = (layout.centres[box][1] for box in (2, 1))
+        assert before + 15 <= strip.y
+        assert first - 15 - strip.y >= (14 if across else 17), "type of 11 pixels, on a line 13 below the edge"
+
+
+def test_edges_that_lead_over_to_another_lane_take_no_room_beside_the_boxes_of_their_frames():
+    lanes = ("forward", "backward")
+    boxes = [Box(f"{lane}{k}", "node", 0, k, f"{lane} frame", lane=lane) for lane in lanes for k in range(30)]
+    frames = [Frame(f"{lane} frame", lane, "", lane=lane) for lane in lanes]
+    steps = [(f"forward{k - 1}", f"forward{k}") for k in range(1, 30)]
+    steps += [(f"backward{k}", f"backward{k - 1}") for k in range(1, 30)]
+    steps += [(f"forward{k}", f"backward{k}") for k in range(30)]
+    picture = Picture(boxes, frames, dict.fromkeys(steps, 1))
+    drawing = draw(picture, {box.name: (60.0, 30.0) for box in boxes}, Manner(lanes=True))
+    assert all(drawing.frames[frame.name].width < 200 for frame in frames)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { roomOf } from "../src/graph/room.js";
+import { roomOf, rooms, tallest } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
 /** A view that has shown nothing yet, and draws nothing. */
@@ -46,4 +46,28 @@ test("a part of a pixel makes no other room, for which all would be found out ag
   assert.equal(within(846.5 / 846), within(1));
   assert.notEqual(within(1.4), within(1));
   delete globalThis.window;
+});
+
+/** A view in a page of so many pixels of height, of which a scrolled pane shows so many at once. */
+function within(pane, more = {}) {
+  globalThis.window = { innerHeight: 720 };
+  globalThis.getComputedStyle = ({ overflowY }) => ({ overflowY });
+  const cell = { overflowY: "visible", parentElement: { overflowY: "auto", clientHeight: pane } };
+  return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", ...more };
+}
+
+test("a picture is as high as can be seen with its bar and foot, without scrolling", () => {
+  assert.equal(tallest(within(599)), 515); // JupyterLab's bars leave that of 720 pixels
+  assert.equal(tallest(within(2000)), 576); // a share of the window
+  assert.equal(tallest(within(300)), 400); // where it must be scrolled in any case
+  assert.equal(tallest(within(599, { high: true })), 720);
+});
+
+test("what failed leaves room for what is said of it", () => {
+  const [whole] = rooms(within(599, { state: { failed: undefined } }));
+  const [beside] = rooms(within(599, { state: { failed: { node: 1, error: "" } } }));
+  assert.ok(beside.width < whole.width && beside.height === whole.height);
+  const narrow = { clientWidth: 470, clientHeight: 240, style: { blockSize: "240px" } };
+  const [below] = rooms(within(599, { body: narrow, state: { failed: { node: 1, error: "" } } }));
+  assert.ok(below.width === 446 && Math.abs(below.height - 108) < 1e-9);
 });

@@ -10,9 +10,9 @@ import { saved } from "../src/graph/lanes.js";
 import { level, typeSize, written } from "../src/graph/labels.js";
 import { lineCounts, sentence, short } from "../src/graph/line-counts.js";
 import { passSummary } from "../src/graph/passes.js";
-import { layered } from "../src/graph/layered-layout.js";
+import { inRows, layered } from "../src/graph/layered-layout.js";
 import { Layouts } from "../src/graph/layout.js";
-import { openable } from "../src/graph/open-all.js";
+import { openable, shaped } from "../src/graph/open-all.js";
 import { across, around, places } from "../src/graph/box-paths.js";
 import { find, matcher } from "../src/graph/search.js";
 import { bytesOf, visible } from "../src/graph/visible-boxes.js";
@@ -404,4 +404,42 @@ test("what two gradients read of a box is kept once, and told by its line alone"
   const state = { sources: [], graphs: [{ groups: boxes.map(({ name }) => ({ label: name, kind: "module", size: 3, parent: -1 })), nodes: [] }] };
   assert.equal(wordsIn(state, picture, { lanes: true }).get("c").detail, "3 ops");
   assert.equal(wordsIn(state, picture, {}).get("c").detail, "3 ops · 430 B kept");
+});
+
+test("ranks that are too wide take several rows, in which nothing comes before what it hangs on", () => {
+  const boxes = Array.from({ length: 40 }, () => [100, 24]);
+  const edges = Array.from({ length: 39 }, (_, box) => [0, box + 1]);
+  assert.equal(layered(boxes, []).width, 40 * 116 - 16);
+  assert.ok(layered(boxes, [], [], [], Infinity, 500).width <= 500);
+  const rows = layered(boxes, edges, [], [], Infinity, 500);
+  assert.ok(rows.width < layered(boxes, edges).width / 2); // with the ways of edges to the rows below
+  assert.ok(edges.every(([a, b]) => rows.centres[a][1] < rows.centres[b][1]));
+  assert.deepEqual(inRows([0, 1, 1, 1, 2], [[9, 9], [100, 9], [100, 9], [100, 9], [9, 9]], 200), [0, 1, 1, 2, 3]);
+  assert.deepEqual(inRows([0, 2], [[9, 9], [9, 9]], 5), [0, 2]); // a box that is too wide is not cut, and no rank is lost
+});
+
+test("what was opened has about the shape of its room, whatever its edges take", async () => {
+  const room = { width: 800, height: 480 };
+  const asked = [];
+  const layOut = async (manner) => (asked.push(manner), asked.length === 1 ? { width: 30000, height: 1500 } : { width: 9000, height: 5000 });
+  const sizes = Array.from({ length: 600 }, () => [80, 40]);
+  assert.deepEqual(await shaped(layOut, sizes, room, { lanes: true }), { width: 9000, height: 5000 });
+  const [first, second] = asked;
+  assert.equal(first.cross, undefined);
+  assert.ok(second.lanes && Math.abs(second.limit - Math.sqrt(45e6 * 0.6)) < 1 && Math.abs(second.cross - second.limit / 0.6) < 1);
+  assert.equal(await shaped(async () => null, sizes, room, {}), null); // something else is to be drawn by then
+  const worse = await shaped(async ({ cross }) => (cross ? { width: 90000, height: 90000 } : { width: 30000, height: 1500 }), sizes, room, {});
+  assert.deepEqual(worse, { width: 30000, height: 1500 });
+});
+
+test("edges that lead over to another lane take no room beside the boxes of their frames", () => {
+  const layers = Array.from({ length: 30 }, (_, k) => k);
+  const boxes = ["forward", "backward"].flatMap((lane) => layers.map((k) => ({ name: `${lane}${k}`, kind: "node", graph: 0, index: k, parent: `${lane} frame`, lane })));
+  const frames = ["forward", "backward"].map((lane) => ({ name: `${lane} frame`, label: lane, parent: "", lane }));
+  const edges = new Map();
+  const join = (source, target) => edges.set(`${source}>${target}`, { source, target, count: 1 });
+  for (const k of layers.slice(1)) join(`forward${k - 1}`, `forward${k}`), join(`backward${k}`, `backward${k - 1}`);
+  for (const k of layers) join(`forward${k}`, `backward${k}`);
+  const { frames: places } = draw({ boxes, frames, edges }, sizes({ boxes }), { lanes: true });
+  for (const { name } of frames) assert.ok(places.get(name).width < 200, `${name}: ${places.get(name).width}`);
 });

@@ -33,7 +33,8 @@ COLUMN_GAP = 42.0  # between lanes that stand side by side: what is kept is writ
 BAND_GAP = 18.0
 TITLE = 19.0  # room for the name of a lane
 MARGIN = 7.0
-LOSS_TITLE = 14.0  # room for the name of the loss, within the gap before its first box
+LOSS_TITLE = 18.0  # room for the name of the loss above its first box, within the gap
+LOSS_INSET = 14.0  # the same before it, where the picture runs from left to right
 
 Edge = tuple[int, int]
 
@@ -310,7 +311,7 @@ class _Stack:
 
     def _split(self, strip: Strip, start: int) -> list[Strip]:
         """A forward strip whose end is the loss."""
-        cut = self.tops[self.loss] - self.tops[start] + self.top - LOSS_TITLE
+        cut = self.tops[self.loss] - self.tops[start] + self.top - (LOSS_INSET if self.across else LOSS_TITLE)
         loss = replace(strip, lane="loss", named=True, y=strip.y + cut)
         return [replace(strip, height=cut), loss]
 

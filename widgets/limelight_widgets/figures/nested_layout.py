@@ -120,10 +120,18 @@ class _Plan:
         self.lifted[edge] = (frame, source[common], target[common])
         self.inner.setdefault(frame, []).append((source[common], target[common]))
         forward = self.place[source[common]] < self.place[target[common]]
-        self.crossed[edge] = (source[:common:-1], target[common + 1 :]) if forward else ([], [])
+        passes = forward and not self._bridges(source[0], target[0])
+        self.crossed[edge] = (source[:common:-1], target[common + 1 :]) if passes else ([], [])
         for members, names in zip((self.left, self.entered), self.crossed[edge], strict=True):
             for name in names:
                 members.setdefault(self.parent[name], []).append(name)
+
+    def _bridges(self, source: str, target: str) -> bool:
+        """Whether an edge leads straight over from one lane to another: it has no way past the others in its frames."""
+        if self.lanes is None:
+            return False
+        of, updates = self.lanes.of, self.lanes.updates
+        return of.get(source, 0) != of.get(target, 0) or (source in updates) != (target in updates)
 
     def lay_out(self, most: Point) -> bool:
         """From the innermost frames out, so that a frame's size is known when what is around it is laid out.

@@ -46,6 +46,7 @@ export class Dashboard {
     root.addEventListener(OPEN, (event) => this.turnTo(/** @type {CustomEvent} */ (event).detail));
     this.tabs.addEventListener("keydown", (event) => this.onKey(event));
     new ResizeObserver(() => this.arrange()).observe(root);
+    this.around = new ResizeObserver(() => this.fill()); // what stands above and below the graph comes and goes
   }
 
   /** @param {any} state */
@@ -201,8 +202,9 @@ export class Dashboard {
     const body = /** @type {HTMLElement | null} */ (this.root.querySelector(".ll-graph-view > .ll-body"));
     const pane = body?.closest(".ll-dash-pane");
     if (!body || !pane) return;
-    const others = [...(body.parentElement?.children ?? [])].filter((one) => one !== body);
-    const taken = others.reduce((sum, one) => sum + /** @type {HTMLElement} */ (one).offsetHeight, 0);
+    const others = /** @type {HTMLElement[]} */ ([...(body.parentElement?.children ?? [])].filter((one) => one !== body));
+    const taken = others.reduce((sum, one) => sum + one.offsetHeight, 0);
+    for (const one of others) this.around.observe(one);
     const height = `${Math.max(pane.clientHeight - taken, 160)}px`;
     if (body.style.blockSize !== height) body.style.blockSize = height;
   }

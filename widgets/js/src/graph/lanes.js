@@ -18,7 +18,8 @@ const COLUMN_GAP = 42; // between lanes that stand side by side: what is kept is
 const BAND_GAP = 18;
 const TITLE = 19; // room for the name of a lane
 const MARGIN = 7;
-const LOSS_TITLE = 14; // room for the name of the loss, within the gap before its first box
+const LOSS_TITLE = 18; // room for the name of the loss above its first box, within the gap
+const LOSS_INSET = 14; // the same before it, where the picture runs from left to right
 
 /**
  * The lane of each box and frame that stands by itself, and the box of the forward lane whose gradient it is; null where
@@ -255,7 +256,7 @@ function stacked(sizes, edges, parts, starts, heights, loss, across, most) {
       const named = !strips.some((strip) => strip.lane === title);
       const inset = across && (named || split) ? TITLE : MARGIN;
       const strip = { lane: title, named, x: cross, y: turn, width: right - left + inset + MARGIN, height };
-      const cut = tops[loss] - tops[start] + top - LOSS_TITLE;
+      const cut = tops[loss] - tops[start] + top - (across ? LOSS_INSET : LOSS_TITLE);
       if (split) strips.push({ ...strip, height: cut }, { ...strip, lane: "loss", named: true, y: turn + cut });
       else strips.push(strip);
       shifts.set(`${at} ${lane}`, cross + inset - left);

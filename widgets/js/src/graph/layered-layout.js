@@ -26,12 +26,13 @@ export const ANY_SIZE = [Infinity, Infinity];
  * @param {Point[]} sizes width and height of each box @param {[number, number][]} edges
  * @param {number[]} [entering] boxes that are reached from outside @param {number[]} [leaving] those that lead out
  * @param {number} [limit] height beyond which the ranks go on in another band, beside the first
+ * @param {number} [cross] width beyond which the boxes of a rank take several
  * @param {Point} [most] width and height
  * @returns {Layout | null} null where the layout would be larger than `most`
  */
-export function layered(sizes, edges, entering = [], leaving = [], limit = Infinity, most = ANY_SIZE) {
+export function layered(sizes, edges, entering = [], leaving = [], limit = Infinity, cross = Infinity, most = ANY_SIZE) {
   if (!sizes.length) return { centres: [], bends: [], width: 0, height: 0, entering: new Map(), leaving: new Map() };
-  const drawing = new Drawing(sizes, edges, ranksOf(sizes.length, edges), entering, leaving);
+  const drawing = new Drawing(sizes, edges, inRows(ranksOf(sizes.length, edges), sizes, cross), entering, leaving);
   if (exceeds(drawing.least(limit), most)) return null;
   drawing.order();
   drawing.place();
@@ -84,6 +85,27 @@ export function ranksOf(count, edges) {
   }
   for (const [a, b] of forward) if (firstUse[a] < 0 || ranks[b] < firstUse[a]) firstUse[a] = ranks[b];
   return ranks.map((rank, i) => (hasInput[i] || firstUse[i] < 0 ? rank : firstUse[i] - 1));
+}
+
+/**
+ * The same ranks, but those that are wider than `most` as several, about equal ones: nothing in a rank hangs on anything else in it.
+ * @param {number[]} ranks @param {Point[]} sizes @param {number} most @returns {number[]}
+ */
+export function inRows(ranks, sizes, most) {
+  if (most === Infinity) return ranks;
+  const last = ranks.reduce((a, b) => Math.max(a, b), 0);
+  const [widths, counts] = [new Array(last + 1).fill(0), new Array(last + 1).fill(0)];
+  sizes.forEach(([width], box) => (widths[ranks[box]] += width + GAP));
+  for (const rank of ranks) counts[rank] += 1;
+  const rows = widths.map((width, rank) => Math.max(Math.min(Math.ceil((width - GAP) / most), counts[rank]), 1));
+  const first = [0];
+  for (const count of rows) first.push(first[first.length - 1] + count);
+  const before = rows.map(() => 0);
+  return ranks.map((rank, box) => {
+    const row = Math.floor((before[rank] / widths[rank]) * rows[rank]);
+    before[rank] += sizes[box][0] + GAP;
+    return first[rank] + Math.min(row, rows[rank] - 1);
+  });
 }
 
 export class Drawing {

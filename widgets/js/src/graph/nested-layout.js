@@ -23,6 +23,7 @@ const CHARACTER = 6.7;
  * @typedef {object} Manner how a picture is laid out
  * @property {boolean} [across] whether it runs from left to right, not from top to bottom
  * @property {number} [limit] the extent beyond which a chain of boxes goes on in another row, or column
+ * @property {number} [cross] the extent beyond which what stands side by side goes on in a row, or column, of its own
  * @property {boolean} [lanes] whether forward, backward and update have a row each
  * @property {boolean} [joined] whether the update has none of its own, to save room
  * @property {boolean} [terse] whether boxes bear their titles alone
@@ -47,10 +48,11 @@ const turned = (point, across) => /** @type {T} */ (across && point ? [point[1],
 
 class Plan {
   /** @param {Picture} picture @param {Map<string, Point>} sizes @param {Manner} manner */
-  constructor(picture, sizes, { across = false, limit = Infinity, lanes = false, joined = false }) {
+  constructor(picture, sizes, { across = false, limit = Infinity, cross = Infinity, lanes = false, joined = false }) {
     this.picture = picture;
     this.across = across;
     this.limit = limit;
+    this.cross = cross;
     this.lanes = lanes ? lanesOf(picture, joined) : null;
     this.sizes = new Map(sizes);
     this.parent = new Map([...picture.boxes, ...picture.frames].map(({ name, parent }) => [name, parent]));
@@ -104,7 +106,7 @@ class Plan {
     this.inner.set(frame, between.set(`${a[common]}>${b[common]}`, [a[common], b[common]]));
     this.lifted.set(key, [frame, `${a[common]}>${b[common]}`]);
     const forward = (this.place.get(a[common]) ?? 0) < (this.place.get(b[common]) ?? 0);
-    const crossed = forward ? [a.slice(common + 1).reverse(), b.slice(common + 1)] : [[], []];
+    const crossed = forward && !this.bridges(a[0], b[0]) ? [a.slice(common + 1).reverse(), b.slice(common + 1)] : [[], []];
     this.crossed.set(key, crossed);
     crossed.forEach((names, way) => {
       for (const name of names) {
@@ -112,6 +114,12 @@ class Plan {
         this.ways[way].set(around, (this.ways[way].get(around) ?? new Set()).add(this.place.get(name) ?? 0));
       }
     });
+  }
+
+  /** Whether an edge leads straight over from one lane to another: it has no way past the others in its frames. @param {string} from @param {string} to */
+  bridges(from, to) {
+    const { lanes } = this;
+    return lanes !== null && ((lanes.of.get(from) ?? 0) !== (lanes.of.get(to) ?? 0) || lanes.updates.has(from) !== lanes.updates.has(to));
   }
 
   /** Whether the whole is no larger than `most`; no frame is, then. @param {Point} size */
@@ -141,9 +149,9 @@ class Plan {
   arranged(frame, members, sizes, edges, most) {
     const [leaving, entering] = this.ways.map((way) => [...(way.get(frame) ?? [])].sort((a, b) => a - b));
     const limit = this.limit - this.around(frame).length * (2 * PADDING + (this.across ? 0 : TITLE_HEIGHT));
-    const { lanes } = this;
+    const { lanes, cross } = this;
     if (frame || !lanes) {
-      const layout = layered(sizes, edges, entering, leaving, limit, most);
+      const layout = layered(sizes, edges, entering, leaving, limit, cross, most);
       return layout && frame && this.laneOf(frame) === 1 ? reversed(layout) : layout;
     }
     const of = members.map((name) => lanes.of.get(name) ?? 0);

@@ -7,6 +7,7 @@
 
 export const MOST_BOXES = 1000;
 const GAPS = [16, 34]; // around a box, in a layered drawing
+const STRETCHED = 1.5; // times wider than the room, for its height, or higher, that a drawing may be
 
 /**
  * The names of all groups and calls, outermost first, whose opening leaves at most `most` boxes.
@@ -56,6 +57,27 @@ export function widely(sizes, { width, height }, manner) {
   for (const [across, down] of sizes) area += (across + GAPS[0]) * (down + GAPS[1]);
   const along = manner.across ? width / height : height / width;
   return { ...manner, limit: Math.max(Math.sqrt(area * along), manner.across ? width : height) };
+}
+
+/**
+ * A drawing of many boxes about as wide as high as the room. What their edges and frames take is known once they are laid out: where
+ * that made another shape of it, they are laid out again.
+ * @template {{width: number, height: number}} D
+ * @param {(manner: import("./layout.js").Manner) => Promise<D | null>} layOut null where it is given up
+ * @param {Iterable<[number, number]>} sizes @param {{width: number, height: number}} room @param {import("./layout.js").Manner} manner
+ */
+export async function shaped(layOut, sizes, room, manner) {
+  const first = widely(sizes, room, manner);
+  const drawing = await layOut(first);
+  if (!drawing) return null;
+  const { width, height } = drawing;
+  const stretched = (width * room.height) / (height * room.width);
+  if (Math.max(stretched, 1 / stretched) < STRETCHED || Math.max(width / room.width, height / room.height) < 1) return drawing;
+  const along = manner.across ? room.width / room.height : room.height / room.width;
+  const limit = Math.max(Math.sqrt(width * height * along), manner.across ? room.width : room.height);
+  const again = await layOut({ ...first, limit, cross: limit / along });
+  const scale = (/** @type {D} */ one) => Math.min(room.width / one.width, room.height / one.height);
+  return again && scale(again) < scale(drawing) ? drawing : again;
 }
 
 /** The boxes of a graph all of whose groups are closed. @param {Graph} graph */

@@ -8,6 +8,9 @@ const SIDE = [260, 0.36]; // pixels, and the share of the view's width, of the c
 export const BELOW = [130, 0.3]; // the same of its height, for the code below it
 const NARROW = 620; // pixels of width up to which it is below
 const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the share of the window
+const AROUND = 84; // pixels of a view's bar and foot, above and below the picture, but for the last of their padding
+const LEAST_SHOWN = 400; // pixels of height that a picture may have, however little of it a scrolled page shows at once
+const DRAWER = [520, 0.45]; // pixels of width up to which the code comes over a share of a picture's height, as in the style sheet
 const READ = 0.95; // the least scale at which all that is written can be read
 
 /** Whether code is below a picture, not beside it. @param {GraphView} view */
@@ -32,7 +35,8 @@ export function rooms(view) {
   const whole = { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
   const beside = { ...whole, width: whole.width - Math.max(SIDE[0], SIDE[1] * width) };
   const below = { ...whole, height: whole.height - Math.max(BELOW[0], BELOW[1] * height) };
-  return [whole, isNarrow(view) ? below : beside];
+  const free = width > DRAWER[0] ? beside : { ...whole, height: whole.height - DRAWER[1] * height };
+  return [view.state?.failed ? free : whole, isNarrow(view) ? below : beside]; // what is said of an error comes over the picture
 }
 
 /** Whether a picture of that scale is worth a view that is higher than a low window. @param {GraphView} view @param {number} scale */
@@ -50,5 +54,15 @@ export function tallest(view) {
   if (view.body && isSized(view)) return view.body.clientHeight;
   if (view.high) return TALLEST[0];
   const enlarged = Math.round(100 * (view.camera?.enlarged() ?? 1)) / 100; // widths of part of a pixel would make it another room, and all be found out again
-  return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / enlarged));
+  return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / enlarged, shownAtOnce(view, enlarged)));
+}
+
+/**
+ * The height of a picture that is seen with the view's bar and foot, without scrolling: JupyterLab's own bars take some of the
+ * window. @param {GraphView} view @param {number} enlarged
+ */
+function shownAtOnce({ root }, enlarged) {
+  let around = root?.parentElement;
+  while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
+  return around?.clientHeight ? Math.max(around.clientHeight / enlarged - AROUND, LEAST_SHOWN) : Infinity;
 }

@@ -34,6 +34,7 @@ export function toolbar(view) {
   overlays.addEventListener("change", () => view.tell(overlays.value));
   const heading = h("span", { class: "ll-heading" }, title, variants, count);
   const matches = h("span", { class: "ll-quiet ll-matches", "aria-hidden": "true" }); // said in the status below as well
-  const element = h("div", { class: "ll-bar", role: "toolbar", "aria-label": "Graph tools" }, heading, h("span", { class: "ll-tools" }, matches, search, overlays, ...tools, saveMenu(view)));
-  return { element, title, variants, count, search, matches, overlays };
+  const offered = h("span", { class: "ll-tools" }, matches, search, overlays, ...tools, saveMenu(view));
+  const element = h("div", { class: "ll-bar", role: "toolbar", "aria-label": "Graph tools" }, heading, offered);
+  return { element, title, variants, count, search, matches, overlays, tools: offered };
 }

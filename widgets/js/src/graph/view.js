@@ -13,7 +13,7 @@ import { InSight } from "./in-sight.js";
 import { keyHelp, onKey } from "./keyboard.js";
 import { Labels } from "./labels.js";
 import { Layouts } from "./layout.js";
-import { openable, widely } from "./open-all.js";
+import { openable, shaped } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
 import { BELOW, isNarrow, isSized, needsMore, roomOf, rooms, tallest } from "./room.js";
@@ -263,10 +263,10 @@ export class GraphView {
       if (word) words.set(name, { ...word, detail: text, full: `${word.full}, ${text}` });
     }
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
-    const manner = this.spread && this.body ? widely(sizes.values(), { width: this.body.clientWidth || 900, height: tallest(this) }, sight.manner) : sight.manner;
-    const key = [graph, this.overlay, JSON.stringify(manner), ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
+    const key = [graph, this.overlay, ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");
     const seen = this.opened.size || this.overlay || this.spread ? undefined : sight.drawing;
-    const drawing = await this.layouts.of(key, picture, sizes, manner, seen);
+    const layOut = (/** @type {import("./layout.js").Manner} */ manner) => this.layouts.of(`${JSON.stringify(manner)} ${key}`, picture, sizes, manner, seen);
+    const drawing = await (this.spread ? shaped(layOut, sizes.values(), rooms(this)[0], sight.manner) : layOut(sight.manner));
     if (!drawing || state !== this.state) return;
     const actions = {
       select: (/** @type {string} */ name) => this.camera?.dragged || this.choose(name),
@@ -377,7 +377,7 @@ export class GraphView {
         button(key === "history" ? "Show it from version to version" : `Show the ${key} graph`, () => this.switchTo(key), { "aria-pressed": key === this.variant }, labels[key]),
       ),
     );
-    for (const part of [this.body, this.foot]) part?.toggleAttribute("hidden", this.graph < 0);
+    for (const part of [this.bar?.tools, this.body, this.foot]) part?.toggleAttribute("hidden", this.graph < 0); // they would do nothing
     this.message?.toggleAttribute("hidden", this.graph >= 0);
     if (this.message) this.message.textContent = state.empty ?? "";
   }

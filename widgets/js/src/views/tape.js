@@ -10,9 +10,9 @@ import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 
 const CHARACTER = 7.8; // pixels: of a digit, with some room
-const OTHERS = 54 + 64 + 86 + 120 + 76; // pixels of the other columns and the gaps, at least
 const ROW = 26; // pixels; the style sheet says the same
 const LEAST = 80; // pixels of a column of shapes
+const [RULE, RULES] = [7.3, [120, 152]]; // pixels of a character of a rule, and of their column at least: longer ones are cut
 const COLUMNS = ["#", "op", "line", "saved", "inputs", "output", "gradient rule"]; // shapes may be long: bytes come first
 
 /** @typedef {import("../tables/tape-rows.js").Row} Row */
@@ -59,8 +59,9 @@ class TapeTable {
     const widest = (/** @type {number} */ at) => widthOf(state.rows.map((/** @type {Row} */ row) => row[at]));
     const op = Math.min(Math.max(widest(1), 70), 190);
     const [inputs, output] = [3, 4].map((at) => Math.max(widest(at), LEAST));
-    const widths = { "longest-op": op, "longest-inputs": inputs, "longest-output": output, "tape-least": OTHERS + op + inputs + output };
-    for (const [name, width] of Object.entries(widths)) this.grid.style.setProperty(`--ll-${name}`, `${width}px`);
+    const index = (String(state.entries).length + 2) * CHARACTER; // and the sign of what is chosen
+    const rule = Math.min(Math.max((widest(6) / CHARACTER) * RULE, RULES[0]), RULES[1]);
+    for (const [name, width] of Object.entries({ number: index, op, inputs, output, rule })) this.grid.style.setProperty(`--ll-longest-${name}`, `${width}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(

@@ -153,7 +153,7 @@ function paceOf(pace) {
   const most = Math.max(0, ...pace);
   if (!most) return [];
   const words = `at most ${counted(most, "hit")} a second in the last ${pace.length} seconds of use`;
-  return [s("svg", { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": words }, s("title", {}, words), s("path", { class: "ll-stroke", d: line(pace) }))];
+  return [s("svg", { class: "ll-spark", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": words }, s("title", {}, words), s("path", { class: "ll-stroke", d: line(pace) })), h("span", { class: "ll-quiet", "aria-hidden": "true" }, `at most ${number(most)} a second`)];
 }
 
 /** @param {number | null} used */
