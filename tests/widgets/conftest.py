@@ -131,7 +131,7 @@ class FakeStaged:
     """A staged function with a trace cache that tests fill."""
 
     name: str = "step"
-    id: int = 7
+    id: int = -7  # no function has it: others may have traces that failed
     trace_cache: FakeCache = field(default_factory=FakeCache)
 
     def add(self, graph: Graph, **fields: Any) -> FakeEntry:

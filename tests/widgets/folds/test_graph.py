@@ -16,7 +16,7 @@ from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import LARGE, GraphFold
 
 
-def traced(function_id=7, entry=0):
+def traced(function_id=-7, entry=0):
     return events.Traced("step", function_id, entry, 3, 0.01)
 
 
@@ -41,7 +41,7 @@ def test_a_cleared_function_says_so_and_traces_keep_the_numbers_of_the_cache(sta
     assert fold.state()["label"] == "trace #1 of 1"
     staged.trace_cache.clear()
     for one in (fold, third):
-        assert one.apply(events.CacheCleared("step", 7, 1))
+        assert one.apply(events.CacheCleared("step", -7, 1))
         assert "step has forgotten its traces" in one.state()["empty"]
     entry.index = 2
     staged.trace_cache.append(entry)

@@ -76,7 +76,7 @@ def scripts(log):
 
 
 def miss(entry):
-    events.emit(events.CacheMiss("step", 7, entry, "shape", None))
+    events.emit(events.CacheMiss("step", -7, entry, "shape", None))
 
 
 def test_without_a_front_end_there_are_only_static_forms(staged, monkeypatch):
