@@ -227,7 +227,7 @@ def test_times_of_a_first_and_a_cached_call_and_of_python(notebook):
     text = value(notebook, "str(ran)")
     for row in ("first call", "· tracing", "· passes", "· planning", "cached call (", "eager ("):
         assert row in text
-    assert "eager Python." in text
+    assert "eager Python" in text
     assert value(notebook, "step.trace_cache[0].hits") == 0
 
 
