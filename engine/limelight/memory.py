@@ -76,9 +76,18 @@ def memory_info(device: str | Device = "CPU:0", reset_peak: bool = False) -> Mem
         _peaks.pop(place.name, None)
     peak = max(current, _peaks.get(place.name, 0), device_counts.peak(place.short))
     _peaks[place.name] = peak
+    return MemoryInfo(place.short, current, peak, count, *_pool_bytes(place))
+
+
+def _pool_bytes(place: Device) -> tuple[int | None, int | None]:
+    """What the pool of a device's library has given out and reserved; None where it has none, or nobody has used it.
+
+    A view of all devices is no reason to import JAX, which takes a second.
+    """
+    if not backends.is_imported(place.backend):
+        return None, None
     ask: Callable[[], tuple[int, int]] | None = getattr(backends.load(place.backend), "pool_bytes", None)
-    pool = (None, None) if ask is None else ask()
-    return MemoryInfo(place.short, current, peak, count, *pool)
+    return (None, None) if ask is None else ask()
 
 
 def reset() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from limelight.core import dispatch
 from limelight.core.backends import to_host
+from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import restored
@@ -20,6 +21,7 @@ from limelight.graph.ir import FunctionLike, Graph, Node
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 
+_GRADIENT: Final = "gradient/"
 RUNS: Final = 3
 """Runs of which the least time of each op counts: the first one finds nothing in the processor's caches."""
 
@@ -45,6 +47,8 @@ class Cost(NamedTuple):
 class Costs:
     """The costs of a call of `function`, op by op, of the `graph` as it runs; `entry` is the trace that ran.
 
+    With a gradient, `graph` is that trace and the gradient behind it.
+
     Each op ran by itself: not fused, and not beside others.
 
     >>> import limelight as ll
@@ -61,6 +65,11 @@ class Costs:
     of: Mapping[Node, Cost]
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether ops of a gradient are among them: of one that was asked for, or of a tape in the function."""
+        return any(_GRADIENT in node.scope for node in self.graph.nodes)
+
+    @property
     def seconds(self) -> float:
         """The sum over all ops."""
         return sum([cost.seconds for cost in self.of.values()])
@@ -75,7 +84,7 @@ class Costs:
     __repr__ = __str__
 
 
-def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
+def costs(F: Callable[..., Any], *args: Any, gradient_of: Any = None, **kwargs: Any) -> Costs:
     """Runs the graph of `F(*args, **kwargs)` op by op, and measures each.
 
     The graph is that of the cache; a call that would trace is traced first. It runs three times beside the program, on
@@ -84,13 +93,15 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
     Args:
         F: a staged function; any other function or module is staged for this question alone.
         *args: its arguments.
+        gradient_of: go back, too, from the sum of all results: True (all arguments and trainable variables), or
+            parameter names, tensors or variables. The ops are then those of the graph as traced, else as optimised.
         **kwargs: its arguments by name.
 
     Returns:
         The costs of its ops.
 
     Raises:
-        ArgumentError: `F` cannot be called, or is a class.
+        ArgumentError: `F` cannot be called, or is a class, or `gradient_of` is unknown.
 
     >>> import limelight as ll
     >>> @ll.function
@@ -103,8 +114,10 @@ def costs(F: Callable[..., Any], *args: Any, **kwargs: Any) -> Costs:
     function = staged_for("costs", F)
     call = function._call(args, kwargs)
     entry = function._find(call.lookup) or function._trace_once(call, run=False)
-    graph = entry.function.optimised.graph
-    inputs = inputs_of(entry, call)
+    graph, inputs = entry.function.optimised.graph, inputs_of(entry, call)
+    if gradient_of is not None and gradient_of is not False:
+        wanted = chosen_inputs("explain.costs", gradient_of, entry.graph, inputs)
+        graph = with_gradient(entry.graph, wanted, function.summed_outputs(entry))
     watches = [_Watch(graph, look=n == 0) for n in range(RUNS)]
     for watch in watches:
         with dispatch.fresh_stack(), restored() if "io" in effects_of_graph(graph).chains else nullcontext():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -54,7 +55,8 @@ class GraphMagic(LimelightMagic):
         """Show the graph of a staged function.
 
         Of a call, such as double(x), the ops run one by one, without effects, and are measured: time, NaN and infinity,
-        the norms of gradients. A staged cell is called with the values of the names that it reads.
+        the norms of gradients; of a function without a tape those of the sum of its results. A staged cell is called
+        with the values of the names that it reads.
 
             %graph double --which traced
             %graph double --overlay time
@@ -69,7 +71,9 @@ class GraphMagic(LimelightMagic):
         text = " ".join(given.name)
         if len(given.name) > 1 and "(" not in text:
             raise UsageError(f"%graph: unrecognized arguments: {given.name[1]}; one NAME at a time")
-        costs = self._costs(text, given.overlay)
+        costs = self._costs(text, given.overlay, given.which == "backward")
+        if costs is not None and given.overlay == "grad" and given.which == "optimised" and not costs.has_gradient:
+            given.which, costs = "backward", self._costs(text, given.overlay, backward=True)
         function = costs.function if costs is not None else self.session.function(text or None, "%graph")
         if function is None:
             return self._nothing(given, NO_FUNCTION)
@@ -95,8 +99,9 @@ class GraphMagic(LimelightMagic):
             raise UsageError(f"%graph: {said}") from None
         return self._show(given, view)
 
-    def _costs(self, text: str, overlay: str | None) -> Any:
-        """What the ops of a call take and give; None where none is written and none is needed."""
+    def _costs(self, text: str, overlay: str | None, backward: bool) -> Any:
+        """What the ops of a call take and give, and of its gradient; None where none is written and none is needed."""
+        question = partial(explain.costs, gradient_of=True) if backward else explain.costs
         if "(" not in text:
             function = self.session.function(text or None) if overlay in MEASURED else None
             failed = function is self.session.failed or text in self.session.failed_names()
@@ -104,8 +109,8 @@ class GraphMagic(LimelightMagic):
                 return None
             text = f"{text}()" if text else ""
             if not text:
-                return explain.costs(function, **function.sent({}))
-        return answer_about_call(self.session, text, explain.costs, "%graph")
+                return question(function, **function.sent({}))
+        return answer_about_call(self.session, text, question, "%graph")
 
     def names(self) -> Iterable[str]:
         return [*self.session.function_names(), *self.session.failed_names()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -141,9 +141,13 @@ class LimelightMagic(Magics):
             display(made)
 
     def _told(self, given: Namespace, answer: Any, figure: Any) -> Any:
-        """An answer of the engine, which is kept, and is JSON or text where that is asked for; else its figure."""
+        """An answer of the engine, which is kept, and is JSON or text where that is asked for; else its figure.
+
+        Several answers have no text of their own.
+        """
         self._keep_answer(given, answer, figure)
-        return seen(form_asked(given, answer if given.json or given.text else figure))
+        in_words = given.text and not isinstance(answer, Sequence)
+        return seen(form_asked(given, answer if given.json or in_words else figure))
 
     def _keep_answer(self, given: Namespace, answer: Any, figure: Any) -> None:
         if given.output is not None:

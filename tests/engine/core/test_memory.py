@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 import pytest
 
 import limelight as ll
+from limelight.core import backends
+from limelight.core.devices import find
 
 
 @pytest.mark.usefixtures("no_garbage")
@@ -46,3 +49,11 @@ def test_subclasses_of_variables_count_and_stand_ins_do_not_count_twice() -> Non
     assert ll.memory_info().tensors - before.tensors == 1
     f(weight)
     assert seen[0] - before.current == 4000
+
+
+def test_to_ask_about_a_device_imports_no_library(monkeypatch):
+    place = find("XLA:0")
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    monkeypatch.setattr(backends, "load", lambda name: pytest.fail(f"imports {name}"))
+    info = ll.memory_info(place)
+    assert (info.device, info.in_use, info.reserved) == ("XLA:0", None, None)

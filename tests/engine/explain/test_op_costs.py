@@ -64,3 +64,14 @@ def test_what_is_not_staged_is_staged_for_the_question_and_what_makes_no_graph_r
         ll.explain.costs(1)  # type: ignore[arg-type]
     with pytest.raises(ll.errors.ArgumentError, match="Dense is a class"):
         ll.explain.costs(ll.nn.Dense, 2)
+
+
+def test_ops_of_the_gradient_are_measured_where_they_are_asked_for():
+    x = ll.constant([3.0, 4.0])
+    square = ll.function(lambda x: (x * x).sum())
+    assert not ll.explain.costs(square, x).has_gradient
+    measured = ll.explain.costs(square, x, gradient_of=True)
+    assert measured.has_gradient
+    assert list(measured.of.values())[-1].norm == pytest.approx(10.0)
+    with pytest.raises(ll.errors.ArgumentError, match=r"explain\.costs: gradient_of has 'y'"):
+        ll.explain.costs(square, x, gradient_of="y")

@@ -152,3 +152,16 @@ def test_arguments_of_a_call_are_neither_flags_nor_expanded(run):
     run("%load_ext limelight\nimport limelight as ll\nx = ll.ones((3,))\nf = lambda parts, k: parts[0][k] * 2.0")
     assert "multiply" in repr(run("%graph f({0: x}, -1) --overlay bytes --text").value)
     assert "did you mean '--overlay'" in str(run("%graph f({0: x}, -1) --ovrlay bytes", fails=True).error)
+
+
+def test_norms_of_the_gradient_of_a_call(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.constant([3.0, 4.0])")
+    run("f = ll.function(lambda x: (x * x).sum(), name='f')")
+    for line in ("%graph f(x) --overlay grad --text", "%graph f(x) --which backward --overlay grad --text"):
+        said = " ".join(repr(run(line).value).split())
+        assert "what each op of the backward pass gave; all in all norm" in said
+    said = " ".join(repr(run("%graph f(x) --which backward --overlay nan --text").value).split())
+    assert "all in all ✓ all finite" in said
+    run("step = ll.function(lambda x: ll.grad(lambda x: (x * x).sum())(x), name='step')")
+    assert "Graph of step: optimised" in repr(run("%graph step(x) --overlay grad --text").value)
+    assert run("f.trace_count").value == 1

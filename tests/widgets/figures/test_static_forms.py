@@ -124,3 +124,12 @@ def test_wide_columns_give_way():
     table = Table(("a", "b"), [["x" * 200, "12"]], numbers=frozenset({"b"}))
     assert max(map(len, text_table(table).splitlines())) == 80
     assert text_table(table).splitlines()[-1].endswith("…  12")
+
+
+def test_no_shape_is_cut_in_plain_text():
+    inputs, output = [f"f32[{n},1024,1024]" for n in range(100, 104)], ["f32[128,1024,1024]"]
+    row = [0, "concatenate", ["In[3]", 4, ""], inputs, output, 8, "a rule that is as long as rules in words are"]
+    state = {"entries": 1, "saved": 8, "rows": [row], "released": False, "hint": "", "empty": ""}
+    text = tape_figure(state).text
+    assert all(spec in text for spec in (*inputs, *output))
+    assert max(map(len, text.splitlines())) <= 80

@@ -110,12 +110,19 @@ def text_table(table: Table) -> str:
     widths = [
         max(len(name), *(len(row[i]) for row in shown)) if shown else len(name) for i, name in enumerate(table.columns)
     ]
+    least = [_longest_word(name, [row[i] for row in shown], table) for i, name in enumerate(table.columns)]
     while sum(widths) + 2 * (len(widths) - 1) > TEXT_WIDTH and max(widths) > 4:
-        widths[widths.index(max(widths))] -= 1
+        wide = [i for i, width in enumerate(widths) if width > least[i]] or range(len(widths))
+        widths[max(wide, key=widths.__getitem__)] -= 1
     lines = [_text_row(table.columns, table, widths), "  ".join("─" * width for width in widths)]
     lines += [line for row in shown for line in _text_rows(row, table, widths)]
     notes = [_left_out(table, len(shown)), _wrapped(table.note) if table.note else ""]
     return "\n".join([*lines, *filter(None, notes)])
+
+
+def _longest_word(name: str, cells: Sequence[str], table: Table) -> int:
+    """How narrow a column may become before others give way: one that goes on in further lines breaks no word."""
+    return max([4, *[len(word) for cell in cells for word in cell.split()]]) if name in table.wrapped else 4
 
 
 def _left_out(table: Table, shown: int) -> str:

@@ -28,13 +28,17 @@ LEAST_WIDTH_WITH_NOTES = 760.0
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of text; flush right when it holds numbers; with a bar behind the text if it has `shares` (0 to 1)."""
+    """A column of text; flush right when it holds numbers; with a bar behind the text if it has `shares` (0 to 1).
+
+    In plain text, cells of one that `wraps` go on in further lines where they are too long, instead of being cut.
+    """
 
     name: str
     cells: Sequence[str]
     number: bool = False
     shares: Sequence[float] | None = None
     widest: int = WIDEST
+    wraps: bool = False
 
     def width(self) -> float:
         longest = max([len(self.name), *(len(cell) for cell in self.cells)])
@@ -145,7 +149,9 @@ def table_of(columns: Sequence[Column], hidden: int = 0, hint: str = "") -> Tabl
     rows = list(zip(*(column.cells for column in columns), strict=True))
     numbers = frozenset(column.name for column in columns if column.number)
     left_out = max(hidden, 0) + max(len(rows) - MOST_TABLE_ROWS, 0)
-    return Table([column.name for column in columns], rows[:MOST_TABLE_ROWS], numbers, hint, hidden=left_out)
+    wrapped = frozenset(column.name for column in columns if column.wraps)
+    names = [column.name for column in columns]
+    return Table(names, rows[:MOST_TABLE_ROWS], numbers, hint, wrapped=wrapped, hidden=left_out)
 
 
 def table_figure(heading: str, summary: str, columns: Sequence[Column], total: int, hint: str = "") -> Figure:

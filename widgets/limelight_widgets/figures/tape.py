@@ -23,8 +23,8 @@ def tape_figure(state: State) -> Figure:
         Column("#", [str(row[0]) for row in rows], True),
         Column("op", [row[1] for row in rows]),
         Column("line", [line_text(row[2]) for row in rows]),
-        Column("inputs", [", ".join(row[3]) for row in rows]),
-        Column("output", [", ".join(row[4]) for row in rows]),
+        Column("inputs", [", ".join(row[3]) for row in rows], wraps=True),
+        Column("output", [", ".join(row[4]) for row in rows], wraps=True),
         Column("saved", [bytes_text(row[5]) for row in rows], True, shares([row[5] for row in rows])),
         Column("rule", [row[6] for row in rows], widest=60),
     ]
@@ -60,8 +60,8 @@ def path_figure(path: Any) -> Figure:
     columns = [
         Column("#", [str(one.index) for one in entries], True),
         Column("op", [one.op for one in entries]),
-        Column("from", [", ".join(one.inputs) for one in entries], widest=40),
-        Column("to", [", ".join(one.outputs) for one in entries], widest=40),
+        Column("from", [", ".join(one.inputs) for one in entries], widest=40, wraps=True),
+        Column("to", [", ".join(one.outputs) for one in entries], widest=40, wraps=True),
         Column(
             "keeps", [bytes_text(one.saved_bytes) for one in entries], True, shares([x.saved_bytes for x in entries])
         ),

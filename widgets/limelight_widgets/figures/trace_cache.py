@@ -24,7 +24,7 @@ def cache_figure(state: State) -> Figure:
     numbers = [f"{f['name']} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
     columns = [
         Column("trace", numbers),
-        Column("arguments", [e["arguments"] for _, e in entries]),
+        Column("arguments", [e["arguments"] for _, e in entries], wraps=True),
         Column("hits", [f"{e['hits']:,}" for _, e in entries], True, shares([e["hits"] for _, e in entries])),
         Column("traced in", [seconds_text(e["seconds"]) for _, e in entries], True),
         Column("size", [_size(e["nbytes"]) for _, e in entries], True),

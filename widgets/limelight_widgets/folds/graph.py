@@ -70,6 +70,7 @@ class GraphFold:
         self._diff = diff
         self._at_first = ({"overlay": overlay} if overlay else {}) | ({"begin": begin} if begin else {})
         self._costs = None if costs is None else (costs.entry.index, dict(_cost_states(costs)))
+        self._measured = None if costs is None else costs.graph
         self._version = 1
         self._stale = False
         self._opened = False  # whether there was something to show
@@ -245,10 +246,13 @@ class GraphFold:
         """What is described of a trace, with what a measured call of it said of its nodes."""
         if self._costs is None or self._costs[0] != entry.index:
             return described
-        nodes = described["graphs"][described["variants"][1]["graph"]]["nodes"]
-        for k, cost in self._costs[1].items():
-            nodes.note(k, "cost", cost)
+        self._note_costs(described, 1)
         return described | {"described": f"{described['described']} measured {id(self._costs)}"}
+
+    def _note_costs(self, described: State, variant: int) -> None:
+        nodes = described["graphs"][described["variants"][variant]["graph"]]["nodes"]
+        for k, cost in self._costs[1].items() if self._costs else ():
+            nodes.note(k, "cost", cost)
 
     def _of_graph(self, subject: Any) -> State:
         if not hasattr(subject, "graph") and not hasattr(subject, "nodes"):
@@ -258,6 +262,8 @@ class GraphFold:
             )
         graph = getattr(subject, "graph", subject)
         variants = _variants(subject) if hasattr(subject, "optimised") else _only(graph)
+        if graph is self._measured:
+            self._note_costs(variants, 0)
         return {"kind": "graph", "title": graph.name, "which": self._which} | self._at_first | variants
 
 

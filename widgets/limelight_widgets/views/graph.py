@@ -182,7 +182,8 @@ def graph(
         which: the version shown first; the view switches between both. "backward" is the trace and behind it the
             gradient of the sum of its floating results, by all floating inputs and trainable variables.
         trace: which trace of a staged function, counted from 0; -1 is the newest, and follows new ones.
-        costs: what the ops of a call take and give, from `limelight.explain.costs`; for overlays of what is measured.
+        costs: what the ops of a call take and give, from `limelight.explain.costs`; for overlays of what is measured;
+            with its `gradient_of` for "backward".
         overlay: what is told on the boxes at first: "time", "bytes", "device", "nan" or "grad".
         diff: two traces to compare, counted from 0.
         find: what is sought at first, as in the view's own box: "op:matmul dtype:f32 line:7"; static forms list these
@@ -208,15 +209,17 @@ def graph(
         raise ArgumentError(f"depth={depth}: groups are open to a depth of 0 or more")
     subject = call_of(subject)
     if which == "backward":
-        subject, which = _backward(subject, trace), "traced"
+        subject, which = _backward(subject, trace, costs), "traced"
     begin: State = ({"find": find} if find else {}) | ({} if depth is None else {"depth": depth})
     if after is not None:
         begin["stop"] = _stop(GraphFold(subject, which, trace).state(), after)
     return GraphView(subject, which, trace, costs, overlay or "", diff, begin)
 
 
-def _backward(subject: Any, trace: int) -> GraphFunction:
-    """A trace and its gradient in one graph."""
+def _backward(subject: Any, trace: int, costs: Costs | None) -> GraphFunction:
+    """A trace and its gradient in one graph: the one that was measured, if one was."""
+    if costs is not None and costs.graph is not costs.entry.function.optimised.graph:
+        return GraphFunction(costs.graph)
     cache = getattr(subject, "trace_cache", None)
     if cache is not None and not len(cache):
         raise ArgumentError(f"{subject.name} has not been traced yet: call it once, and its gradient can be shown")

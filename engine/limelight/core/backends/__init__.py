@@ -92,6 +92,11 @@ def library_of(name: str) -> str:
     return name.partition(":")[0]
 
 
+def is_imported(name: str) -> bool:
+    """Whether anybody has imported the array library of a backend: before that nothing can be on its devices."""
+    return library_of(name) in sys.modules
+
+
 def moved(array: Any, home: str, to: str) -> Any:
     """A copy of an array of the backend `home` as one of the backend `to`: by way of the host if there is no other."""
     here, there = load(home), load(to)
