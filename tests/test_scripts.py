@@ -18,8 +18,22 @@ native = importlib.import_module("native")
 packages = importlib.import_module("packages")
 
 
-@pytest.mark.slow  # creates an environment
-def test_an_environment_is_created_with_a_python_that_is_new_enough(tmp_path):
+@pytest.fixture
+def bare(tmp_path):
+    """A Python whose environments are without pip: to install that takes eight seconds, and set-up itself does it."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@" --without-pip\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.slow  # starts other Pythons
+def test_an_environment_is_created_with_a_python_that_is_new_enough(monkeypatch, tmp_path, bare):
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    assert environment.candidates()[0] == sys.executable
+    monkeypatch.setattr(environment, "candidates", lambda: [str(tmp_path / "none"), str(old), bare])
     environment.create(tmp_path / "venv")
     assert environment.is_new_enough(str(environment.python_of(tmp_path / "venv")))
 
@@ -40,7 +54,7 @@ def test_where_venv_does_not_work_it_names_the_package(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow  # starts other Pythons
-def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path):
+def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path, bare):
     def make_it_work(*packages):
         installed.extend(packages)
         (tmp_path / "file").unlink()
@@ -48,10 +62,7 @@ def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path
 
     installed = []
     (tmp_path / "file").write_text("")
-    bare = tmp_path / "python"  # creates environments without pip, whose installation takes seconds
-    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@" --without-pip\n')
-    bare.chmod(0o755)
-    monkeypatch.setattr(environment, "candidates", lambda: [str(bare)])
+    monkeypatch.setattr(environment, "candidates", lambda: [bare])
     monkeypatch.setattr(environment.debian, "install", make_it_work)
     environment.create(tmp_path / "file" / "venv")
     assert installed == ["python3-venv"]
