@@ -21,6 +21,7 @@ from pathlib import Path
 
 import debian
 import native
+import packages
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
@@ -28,8 +29,8 @@ NEWEST = (3, 14)
 CONTAINS = {"test": ("test", "workshop")}
 """Extras that bring other extras along: these are marked as installed too."""
 
-TESTS = r"[\\/]tests?[\\/]"
-"""Of packages, in their paths."""
+NOT_COMPILED = r"[\\/](tests?|mypyc?|pip|setuptools|pkg_resources|virtualenv|fontTools|lexers|transformers)[\\/]"
+"""Folders of packages, in their paths, of which little or nothing is ever imported: a quarter of all modules."""
 
 NO_PYTHON = """No Python {oldest} or newer was found. Looked at: {tried}.
 Install one, or name it: make {goal} PYTHON=/path/to/python"""
@@ -89,29 +90,19 @@ def install(venv: Path, extra: str) -> None:
     print(f"Installing limelight[{extra}] into {venv.name}; the first time takes a minute or two", flush=True)
     with tempfile.TemporaryDirectory() as wheels, ThreadPoolExecutor(1) as beside:
         python = python_of(venv)
-        # The pip that comes with a Python is as old as that, and pip 26 takes two fifths of the processor time of pip
-        # 23. Where none newer is to be had, the old one does.
-        subprocess.run([*_pip(python), "--retries", "0", "--upgrade", "pip"], check=False)
+        packages.update_installers(python)
         built = beside.submit(native.build, python, Path(wheels)) if native.has_compiler() else None
-        _install_with_pip(python, extra)
-        # pip compiles one module after the other, a third of its time. Tests need not be, and some never compile.
+        status = packages.install(python, "--editable", f"{ROOT}[{extra}]")
+        if status:
+            sys.exit(status)
+        # Nothing is compiled yet: pip does so with one core.
         modules = str(venv / ("Lib" if os.name == "nt" else "lib"))
-        with subprocess.Popen([str(python), "-m", "compileall", "-qq", "-j", "0", "-x", TESTS, modules]):
+        with subprocess.Popen([str(python), "-m", "compileall", "-qq", "-j", "0", "-x", NOT_COMPILED, modules]):
             reason = built.result() or native.install_built(python, Path(wheels)) if built else native.install(python)
     if reason:
         print(native.WITHOUT.format(reason=reason), flush=True)
     for installed in CONTAINS.get(extra, (extra,)):
         (venv / f".installed-{installed}").touch()
-
-
-def _install_with_pip(python: Path, extra: str) -> None:
-    done = subprocess.run([*_pip(python), "--no-compile", "--editable", f"{ROOT}[{extra}]"], check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-
-
-def _pip(python: Path) -> list[str]:
-    return [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
 
 
 def main() -> None:

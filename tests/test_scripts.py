@@ -15,10 +15,25 @@ environment = importlib.import_module("environment")
 javascript = importlib.import_module("javascript")
 lab = importlib.import_module("lab")
 native = importlib.import_module("native")
+packages = importlib.import_module("packages")
 
 
-@pytest.mark.slow  # creates an environment
-def test_an_environment_is_created_with_a_python_that_is_new_enough(tmp_path):
+@pytest.fixture
+def bare(tmp_path):
+    """A Python whose environments are without pip: to install that takes eight seconds, and set-up itself does it."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@" --without-pip\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.slow  # starts other Pythons
+def test_an_environment_is_created_with_a_python_that_is_new_enough(monkeypatch, tmp_path, bare):
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    assert environment.candidates()[0] == sys.executable
+    monkeypatch.setattr(environment, "candidates", lambda: [str(tmp_path / "none"), str(old), bare])
     environment.create(tmp_path / "venv")
     assert environment.is_new_enough(str(environment.python_of(tmp_path / "venv")))
 
@@ -38,8 +53,8 @@ def test_where_venv_does_not_work_it_names_the_package(monkeypatch, tmp_path):
         environment.create(tmp_path / "file" / "venv")
 
 
-@pytest.mark.slow  # creates an environment
-def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path):
+@pytest.mark.slow  # starts other Pythons
+def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path, bare):
     def make_it_work(*packages):
         installed.extend(packages)
         (tmp_path / "file").unlink()
@@ -47,10 +62,48 @@ def test_where_venv_does_not_work_debians_package_is_tried(monkeypatch, tmp_path
 
     installed = []
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(environment, "candidates", lambda: [sys.executable])
+    monkeypatch.setattr(environment, "candidates", lambda: [bare])
     monkeypatch.setattr(environment.debian, "install", make_it_work)
     environment.create(tmp_path / "file" / "venv")
     assert installed == ["python3-venv"]
+
+
+class Ran:
+    """Stands for `subprocess.run`: what was run, of which some fails."""
+
+    def __init__(self, fails=lambda command: False, says=""):
+        self.commands, self.fails, self.says = [], fails, says
+
+    def __call__(self, command, **options):
+        self.commands.append((" ".join(command[1:]), options.get("env")))
+        return subprocess.CompletedProcess(command, int(self.fails(command)), self.says, "trying\nno network\n")
+
+
+def test_uv_installs_what_pip_would_have_by_its_configuration(monkeypatch, tmp_path):
+    files = "global.cert='/c.pem'\nglobal.index-url='https://a'\nglobal.constraint='x y'\nlist.format='json'\n"
+    ran = Ran(says=files + ":env:.index-url='https://b/simple'\n")
+    monkeypatch.setattr(packages.subprocess, "run", ran)
+    assert packages.install(tmp_path / "python", "--editable", ".[test]") == 0
+    command, given = ran.commands[-1]
+    assert command.startswith("-m uv pip install")
+    assert command.endswith("--index-url https://b/simple --constraint x --constraint y --editable .[test]")
+    assert given["SSL_CERT_FILE"] == "/c.pem"
+
+
+@pytest.mark.parametrize(("says", "fails"), [("global.no-binary=':all:'\n", "nothing"), ("", "uv"), ("", "--quiet")])
+def test_where_uv_does_not_do_pip_installs(monkeypatch, tmp_path, says, fails):
+    """A setting that uv does not know; no uv; a uv that cannot install it."""
+    ran = Ran(lambda command: fails in command, says)
+    monkeypatch.setattr(packages.subprocess, "run", ran)
+    assert packages.install(tmp_path / "python", "a") == 0
+    assert ran.commands[-1][0] == "-m pip --disable-pip-version-check install -qq --no-compile a"
+
+
+def test_without_uv_pip_is_updated_all_the_same(monkeypatch, tmp_path):
+    ran = Ran(lambda command: "uv" in command)
+    monkeypatch.setattr(packages.subprocess, "run", ran)
+    packages.update_installers(tmp_path / "python")
+    assert [command.partition("--upgrade ")[2] for command, _ in ran.commands] == ["pip uv", "pip"]
 
 
 def test_without_a_compiler_it_says_in_a_line_what_is_missing(monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import threading
@@ -43,11 +44,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def _locks() -> list[Any]:
     """The reentrant locks of modules: this thread would not notice that it has left one taken."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("limelight.")]
-    return [x for module in modules for x in vars(module).values() if type(x) is _RLOCK]
+    return _locks_of(frozenset([name for name in sys.modules if name.startswith("limelight.")]))
 
 
-_RLOCK = type(threading.RLock())  # asked for once: a sweep asks for the state a thousand times, of 20,000 names each
+@functools.cache  # a sweep asks a thousand times, and modules have 20,000 names; none of them gets a lock later
+def _locks_of(modules: frozenset[str]) -> list[Any]:
+    return [x for name in modules for x in vars(sys.modules[name]).values() if type(x) is _RLOCK]
+
+
+_RLOCK = type(threading.RLock())
 
 
 Clean = Callable[..., AbstractContextManager[None]]

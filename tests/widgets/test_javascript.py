@@ -1,4 +1,7 @@
-"""The JavaScript of the views: its own tests, and that the committed bundle was made from the sources that are here."""
+"""The JavaScript of the views: the committed bundle was made from the sources that are here.
+
+Their own tests are no part of these: `make javascript-test` runs them, with the types, beside mypy.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +56,9 @@ def test_the_lock_file_names_no_registry():
     assert json.loads(lock)["lockfileVersion"] == 3
 
 
-@pytest.mark.slow  # starts Node
-@needs_node
-def test_javascript():
-    done = subprocess.run([NODE, "--test"], cwd=JS, capture_output=True, text=True, check=False, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "# fail 0" in done.stdout
-    assert "# tests 0" not in done.stdout
+def test_there_are_tests_where_node_looks_for_them():
+    """Else `node --test` finds none, and all is well."""
+    assert len(list((JS / "test").glob("*.test.js"))) > 5
 
 
 @needs_node

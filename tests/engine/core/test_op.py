@@ -23,7 +23,9 @@ def patches(source: str) -> list[tuple[int, str]]:
             targets = node.targets
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             targets = [node.target]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "object.__setattr__"):
+        elif isinstance(node, ast.Call):
+            if not _sets_an_attribute(node):
+                continue
             if ast.unparse(node.args[1]).strip("'") in FIELDS and ast.unparse(node.args[0]) != "self":
                 found.append((node.lineno, ast.unparse(node)))
             continue
@@ -34,6 +36,12 @@ def patches(source: str) -> list[tuple[int, str]]:
             if stored and target.attr in FIELDS and ast.unparse(target.value) != "self":
                 found.append((node.lineno, ast.unparse(target)))
     return found
+
+
+def _sets_an_attribute(call: ast.Call) -> bool:
+    """Whether it is `setattr(...)` or `object.__setattr__(...)`; most calls are told apart by their last name."""
+    last = getattr(call.func, "id", None) or getattr(call.func, "attr", None)
+    return last in ("setattr", "__setattr__") and ast.unparse(call.func) in ("setattr", "object.__setattr__")
 
 
 ALLOWED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import linecache
 import threading
@@ -245,6 +246,26 @@ def test_a_dead_plan_leaves_nothing_behind() -> None:
         assert file not in linecache.cache
     finally:
         gc.enable()
+
+
+def test_short_plans_that_read_alike_share_their_code_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    compile_one = plan._compiled
+    note = lambda text: compiled.append(text) or compile_one(text)  # noqa: E731
+    monkeypatch.setattr(plan, "_compiled_once", functools.cache(note))
+    runs = []
+    for factor in (2.0, 3.0):
+        twin = custom("twin", lambda xp, x, factor=factor: x * factor if x[0] else 1 / 0)
+        runs.append(plan.build(Graph("g", [x := Value(F3)], [node := Node(twin, (x,), (), [F3])], node.outputs)))
+    assert len(compiled) == 1
+    assert [run(X)[0].tolist() for run in runs] == [(X * 2.0).tolist(), (X * 3.0).tolist()]
+    files = [run.__code__.co_filename for run in runs]
+    assert len({*files}) == 2
+    assert all(linecache.getlines(file) for file in files)
+    for run, file in zip(runs, files, strict=True):
+        with pytest.raises(RunError, match="twin") as caught:
+            run(np.zeros_like(X))
+        assert file in [str(entry.path) for entry in caught.traceback]
 
 
 def test_source_is_the_code_that_runs() -> None:

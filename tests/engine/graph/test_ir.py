@@ -79,6 +79,53 @@ def test_looking_for_functions_makes_nothing_run() -> None:
     assert not is_function((1, 2))
 
 
+class OfOwn:
+    """Has what it is given."""
+
+    def __init__(self, **given: object) -> None:
+        vars(self).update(given)
+
+
+class OfClass(OfOwn):
+    graph = run = "there"
+
+    def __getattribute__(self, name: str) -> object:
+        raise AssertionError(f"asked for {name}")
+
+
+class WithSlots:
+    __slots__ = ("graph", "run")
+
+
+@pytest.mark.parametrize(
+    ("param", "expected"),
+    [
+        (OfOwn(graph=1, run=2), True),
+        (OfOwn(graph=1), False),
+        (OfOwn(graph=None, run=2), False),  # one that is not made yet
+        (OfOwn(graph=1, run=0), True),
+        (WithSlots(), True),
+        (object(), False),
+        (TensorSpec((3,)), False),
+        (OfOwn, False),
+        (np.zeros(2), False),
+        (None, False),
+        ("run", False),
+        (len, False),
+        (lambda: None, False),
+    ],
+)
+def test_a_function_is_what_has_a_graph_and_runs(param: object, expected: bool) -> None:
+    assert is_function(param) is expected
+
+
+def test_looking_for_functions_runs_no_code_of_a_class() -> None:
+    lazy = object.__new__(OfClass)
+    assert is_function(lazy)
+    object.__setattr__(lazy, "graph", None)
+    assert not is_function(lazy)
+
+
 def test_rewriting_nothing_gives_the_same_graph() -> None:
     graph = parse(CHAIN)
     rewriter = Rewriter(graph)

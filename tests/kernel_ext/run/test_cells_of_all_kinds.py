@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from limelight_kernel.report import timing
+
 CELLS = {
     "control flow": [
         "y = x",
@@ -110,7 +112,8 @@ def notebook(run):
 
 @pytest.mark.slow  # runs many cells
 @pytest.mark.parametrize("kind", CELLS)
-def test_every_line_of_code_has_a_glyph_and_a_word_whatever_is_asked_for(notebook, kind):
+def test_every_line_of_code_has_a_glyph_and_a_word_whatever_is_asked_for(notebook, kind, monkeypatch):
+    monkeypatch.setattr(timing, "REPEATS", timing.FEWEST)  # the times are not looked at
     more = "--autograph " if kind == "on tensors" else ""
     for flags in ["", "--autograph", *FLAGS, *PAIRS]:
         ran = notebook(f"%%stage -o ran {more}{flags}\n" + "\n".join(CELLS[kind]))

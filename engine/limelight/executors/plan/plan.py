@@ -7,12 +7,13 @@ buffers for later, gained nothing at any size, since NumPy's own allocations are
 
 from __future__ import annotations
 
+import builtins
 import functools
 import itertools
 import linecache
 import weakref
 from collections.abc import Sequence
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, NamedTuple, cast
 
 from limelight.core.collector import collector_paused
@@ -30,6 +31,8 @@ from limelight.graph.ir import Graph, Node
 from limelight.user_code.source_line import GENERATED_PREFIX, locals_of
 
 _numbers: Final = itertools.count(1)
+_SHORT: Final = 2000
+"""Characters of a plan that may be met again: its code is kept."""
 _MODULE: Final = "limelight.plan"  # not imported from anywhere: the name under which NumPy's warnings are filtered
 
 
@@ -112,11 +115,11 @@ class _Blame:
         """The function that `part` describes, known by a file name that tracebacks can show."""
         file = f"{GENERATED_PREFIX}plan {self._graph.name} {next(_numbers)}>"
         text = "\n".join(part.lines) + "\n"
-        namespace.update(part.namespace)
-        exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the text is ours: names that the emitter made
+        namespace.update(part.namespace, __builtins__=vars(builtins))  # as `exec` adds: warnings of C code look for it
+        code = _compiled_once(text) if len(text) < _SHORT else _compiled(text)
         linecache.cache[file] = (len(text), None, [line + "\n" for line in part.lines], file)
         self.parts[file] = part
-        return namespace.pop(part.name)
+        return FunctionType(code.replace(co_filename=file), namespace)
 
     def __call__(self, error: Exception) -> None:
         site = self.locate(error.__traceback__)
@@ -136,3 +139,13 @@ class _Blame:
                 return _Site(tb.tb_frame, *at)
             tb = tb.tb_next
         return None
+
+
+def _compiled(text: str) -> CodeType:
+    """The code of the one function that `text` defines: the text is ours, of names that the emitter made."""
+    (code,) = [x for x in compile(text, _MODULE, "exec", dont_inherit=True).co_consts if isinstance(x, CodeType)]
+    return code
+
+
+# Short plans are alike but for what their names mean, and CPython's compiler takes five times as long as finding one.
+_compiled_once: Final = functools.lru_cache(maxsize=256)(_compiled)
