@@ -71,3 +71,19 @@ test("what failed leaves room for what is said of it", () => {
   const [below] = rooms(within(599, { body: narrow, state: { failed: { node: 1, error: "" } } }));
   assert.ok(below.width === 446 && Math.abs(below.height - 108) < 1e-9);
 });
+
+test("a picture whose groups were all closed, or that begins in an empty corner, is shown where its boxes are", () => {
+  const calls = [];
+  const camera = { measure() {}, onMove() {}, fit: (_, least) => calls.push(least === undefined ? "whole" : "beginning"), reveal: ({ x }) => calls.push(`to ${x}`) };
+  const drawing = { width: 5000, boxes: new Map([["i0", { x: 2400 }]]), frames: new Map() };
+  const view = Object.assign(unseen(), { camera, drawing, svg: { clientWidth: 800 }, body: { clientWidth: 800 }, state: {}, picture: { boxes: [{ name: "i0" }] } });
+  Object.assign(view, { fitted: true, spread: false, opened: new Map([["g0", false]]), looked: "another room" });
+  view.refit();
+  assert.deepEqual(calls, ["whole"]);
+  view.opened.set("g0", true);
+  view.refit(); // the reader's own
+  assert.deepEqual(calls, ["whole"]);
+  view.spread = true;
+  view.fit();
+  assert.deepEqual(calls, ["whole", "beginning", "to 2400"]);
+});

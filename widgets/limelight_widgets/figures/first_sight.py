@@ -278,5 +278,6 @@ def _manners(picture: Picture, room: Point, *, folded: bool, closed: bool) -> li
             Manner(limit=height, lanes=True),
             Manner(limit=height, lanes=True, joined=True),
         ]
-        plain = [*in_lanes, *plain] if closed else in_lanes  # type that can be read is worth more than lanes
+        long = Manner(lanes=True, joined=True)  # another band takes twice the room of what does not fit by a little
+        plain = [*in_lanes, long, *plain] if closed else in_lanes  # type that can be read is worth more than lanes
     return [*plain, *(replace(manner, terse=True) for manner in plain)] if closed else plain  # and than shapes

@@ -243,6 +243,7 @@ function manners({ boxes, frames }, { width, height }, folded, closed) {
   const [across, down] = [{ across: true, lanes, limit: width }, { lanes, limit: height }];
   const inLanes = lanes ? [across, { ...across, joined: true }, down, { ...down, joined: true }] : [];
   if (!closed) return lanes ? inLanes : plain;
-  const all = [...inLanes, ...plain]; // type that can be read is worth more than lanes
+  const long = lanes ? [{ lanes, joined: true }] : []; // another band takes twice the room of what does not fit by a little
+  const all = [...inLanes, ...long, ...plain]; // type that can be read is worth more than lanes
   return [...all, ...all.map((manner) => ({ ...manner, terse: true }))]; // and than shapes
 }

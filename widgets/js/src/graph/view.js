@@ -340,8 +340,9 @@ export class GraphView {
   refit() {
     this.camera?.measure();
     this.camera?.onMove(false);
-    if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || this.opened.size) return;
-    if (this.looked === roomOf(this)) return this.fit();
+    const opened = [...this.opened.values()].some(Boolean); // all closed is nobody's own
+    if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || opened) return;
+    if (this.opened.size || this.looked === roomOf(this)) return this.fit();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.lookAgain(), 60);
   }
@@ -403,6 +404,8 @@ export class GraphView {
   fit(whole = !this.spread) {
     if (!this.camera || !this.drawing.width || !this.svg?.clientWidth) return;
     this.camera.fit(this.drawing, whole ? undefined : TITLES);
+    const first = whole ? null : this.placeOf(this.picture.boxes[0]?.name ?? "");
+    if (first) this.camera.reveal(first); // not a corner that may be empty
     this.fitted = true;
   }
 
