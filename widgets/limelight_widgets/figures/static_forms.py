@@ -25,6 +25,7 @@ _SCROLLING = '<figure style="overflow-x:auto">'
 MOST_BYTES = 200_000
 CELL_WIDTH = 160
 MOST_LINES = 8  # of a cell that goes on
+UNBROKEN = 20  # characters of a word, such as a shape, for which columns that are cut give way
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,9 @@ def text_table(table: Table) -> str:
 
 
 def _longest_word(name: str, cells: Sequence[str], table: Table) -> int:
-    """How narrow a column may become before others give way: one that goes on in further lines breaks no word."""
-    return max([4, *[len(word) for cell in cells for word in cell.split()]]) if name in table.wrapped else 4
+    """How narrow a column may become before others give way: one that goes on in further lines breaks no short word."""
+    words = [len(word) for cell in cells for word in cell.split()] if name in table.wrapped else []
+    return min(max([4, *words]), UNBROKEN)
 
 
 def _left_out(table: Table, shown: int) -> str:
