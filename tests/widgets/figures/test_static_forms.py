@@ -14,7 +14,7 @@ from limelight_widgets import VIEWS, ExplainView
 from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.graph import graph_figure
-from limelight_widgets.figures.static_forms import Table, figure, text_table
+from limelight_widgets.figures.static_forms import Table, figure, html_table, text_table
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.folds.devices import DevicesFold
@@ -102,6 +102,13 @@ def test_a_table_that_is_too_large_says_that_it_was_cut():
     shown = figure("Rows", "many", None, Table(("n", "a", "b", "c"), rows))
     assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
     assert re.search(r"the first \d+ rows; more would not fit here", shown.html)
+
+
+def test_text_in_cells_is_flush_left_whatever_the_page_says_with_no_more_markup_than_that_needs():
+    html = html_table(Table(("op", "bytes"), [["add", "8"], ["", ""]], frozenset({"bytes"})))
+    assert '<tr><th><div align="left">op</div></th><th align="right">bytes</th></tr>' in html
+    assert '<tr><td><div align="left">add</div></td><td align="right">8</td></tr>' in html
+    assert '<tr><td></td><td align="right"></td></tr>' in html
 
 
 def test_empty_views_say_what_to_do_in_every_form(staged):
