@@ -14,7 +14,7 @@ from limelight_widgets import VIEWS, ExplainView
 from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.graph import graph_figure
-from limelight_widgets.figures.static_forms import Table, figure, text_table
+from limelight_widgets.figures.static_forms import Table, figure, html_table, text_table
 from limelight_widgets.figures.table_picture import Column, table_figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
@@ -112,6 +112,13 @@ def test_rows_that_are_left_out_are_counted_once():
     assert shown.text.endswith("39\n… 960 more rows\nA number is one more than the one before.")
     assert "<p>… 900 more rows</p><p>A number" in shown.html
     assert "… 976 more rows" in shown.svg
+
+
+def test_text_in_cells_is_flush_left_whatever_the_page_says_with_no_more_markup_than_that_needs():
+    html = html_table(Table(("op", "bytes"), [["add", "8"], ["", ""]], frozenset({"bytes"})))
+    assert '<tr><th><div align="left">op</div></th><th align="right">bytes</th></tr>' in html
+    assert '<tr><td><div align="left">add</div></td><td align="right">8</td></tr>' in html
+    assert '<tr><td></td><td align="right"></td></tr>' in html
 
 
 def test_empty_views_say_what_to_do_in_every_form(staged):

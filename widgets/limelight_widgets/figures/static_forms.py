@@ -187,8 +187,12 @@ def _cell(table: Table, name: str, text: str, tag: str = "td") -> str:
 
 
 def flush_left(html: str, tag: str = "td", *, wrap: bool = True) -> str:
-    """A cell of a table whose content is flush left even where the page's own style sets all cells flush right."""
-    return f'<{tag} align="left"{"" if wrap else " nowrap"}><div align="left">{html}</div></{tag}>'
+    """A cell of a table whose content is flush left even where the page's own style sets all cells flush right.
+
+    With no more markup than that needs: a listing has a thousand cells, and a notebook keeps them all.
+    """
+    attribute = "" if wrap else " nowrap"
+    return f'<{tag}{attribute}><div align="left">{html}</div></{tag}>' if html else f"<{tag}{attribute}></{tag}>"
 
 
 def _message(heading: str, summary: str) -> str:
