@@ -37,11 +37,21 @@ def test_one_panel_beside_the_notebook_is_rebound_and_closed(small, picture):
     expect(page.locator(".ll-docked")).to_have_count(0)
 
 
+CUT_COLUMNS = """panel => {
+  const end = panel.getBoundingClientRect().right;
+  const heads = [...panel.querySelectorAll(".ll-dash-second :is(th, [role=columnheader])")];
+  const isCut = one => one.clientWidth > 8 && one.getBoundingClientRect().right > end + 1;
+  return heads.filter(isCut).map(one => one.textContent);
+}"""
+"""Columns of a table that lie beyond the panel; those that are told elsewhere have no width."""
+
+
 def test_one_selection_in_all_views(small, picture):
     page = small(PROGRAM, "%dashboard", "d = ll.widgets.dashboard()\nprint(d.selection.op, d.selection.line)")
     panel = docked(page)
     graph, cache = panel.locator(".ll-graph-view"), panel.locator(".ll-cache-view")
     expect(graph.locator(".ll-title")).to_contain_text("predict")  # traced last, not made last
+    assert becomes(page, lambda: panel.evaluate(CUT_COLUMNS), []) == []
     cache.get_by_role("button", name="trace #1").first.click()  # of the function that was traced first
     expect(graph.locator(".ll-title")).to_contain_text("trace #1 of 2")
     cache.get_by_role("button", name="trace #1").last.click()
@@ -50,6 +60,7 @@ def test_one_selection_in_all_views(small, picture):
     is_useful_where_it_is_low(panel)
     panel.get_by_role("tab", name="Tape").click()
     tape = panel.locator(".ll-tape-view")
+    assert becomes(page, lambda: panel.evaluate(CUT_COLUMNS), []) == []
     tape.locator(".ll-rows .ll-grid", has_text="tanh").click()
     expect(panel.locator(".ll-dash-chosen")).to_contain_text("tanh · In[1] line 18")
     run_cell(page, 2)
@@ -229,6 +240,7 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
     run_cell(page, 1)
     panel = docked(page)
     expect(panel.locator(".ll-graph-view")).to_contain_text("No function has been traced yet")
+    expect(panel.locator(".ll-graph-view .ll-tools")).to_be_hidden()  # which would do nothing
     picture(panel, "dashboard-empty-light")
     run_cell(page, 2)
     expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("f trace #1 of 1")

@@ -61,6 +61,7 @@ test("a picture is as high as can be seen with its bar and foot, without scrolli
   assert.equal(tallest(within(2000)), 576); // a share of the window
   assert.equal(tallest(within(300)), 400); // where it must be scrolled in any case
   assert.equal(tallest(within(599, { high: true })), 720);
+  assert.equal(tallest(within(599, { camera: { enlarged: () => 1.4 } })), 343); // for a projector
 });
 
 test("what failed leaves room for what is said of it", () => {

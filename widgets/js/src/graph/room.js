@@ -64,5 +64,5 @@ export function tallest(view) {
 function shownAtOnce({ root }, enlarged) {
   let around = root?.parentElement;
   while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
-  return around?.clientHeight ? Math.max(around.clientHeight / enlarged - AROUND, LEAST_SHOWN) : Infinity;
+  return around?.clientHeight ? Math.max(around.clientHeight / enlarged - AROUND, LEAST_SHOWN / enlarged) : Infinity;
 }

@@ -131,7 +131,7 @@ export class GraphView {
     root.addEventListener("keydown", (event) => this.closeHelp(event), true);
     new ResizeObserver(() => (this.fitted ? this.refit() : this.drawing.width && this.lookAgain())).observe(this.canvas);
     new ResizeObserver(() => this.refit()).observe(root);
-    window.addEventListener("resize", () => this.refit(), { signal });
+    window.addEventListener("resize", () => (this.refit(), setTimeout(() => this.refit(), PLACED)), { signal }); // JupyterLab's panes follow later
   }
 
   /** Takes a new state: another trace, or the first. @param {GraphState} state */

@@ -12,7 +12,6 @@ import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 const CHARACTER = 7.8; // pixels: of a digit, with some room
 const ROW = 26; // pixels; the style sheet says the same
 const LEAST = 80; // pixels of a column of shapes
-const [RULE, RULES] = [7.3, [120, 152]]; // pixels of a character of a rule, and of their column at least: longer ones are cut
 const COLUMNS = ["#", "op", "line", "saved", "inputs", "output", "gradient rule"]; // shapes may be long: bytes come first
 
 /** @typedef {import("../tables/tape-rows.js").Row} Row */
@@ -60,8 +59,7 @@ class TapeTable {
     const op = Math.min(Math.max(widest(1), 70), 190);
     const [inputs, output] = [3, 4].map((at) => Math.max(widest(at), LEAST));
     const index = (String(state.entries).length + 2) * CHARACTER; // and the sign of what is chosen
-    const rule = Math.min(Math.max((widest(6) / CHARACTER) * RULE, RULES[0]), RULES[1]);
-    for (const [name, width] of Object.entries({ number: index, op, inputs, output, rule })) this.grid.style.setProperty(`--ll-longest-${name}`, `${width}px`);
+    for (const [name, width] of Object.entries({ number: index, op, inputs, output })) this.grid.style.setProperty(`--ll-longest-${name}`, `${width}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
     this.title.replaceChildren(
