@@ -88,3 +88,24 @@ test("a picture whose groups were all closed, or that begins in an empty corner,
   view.fit();
   assert.deepEqual(calls, ["whole", "beginning", "to 2400"]);
 });
+
+test("who moves the picture while its new room is waited for keeps it where it was moved", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.window = { innerHeight: 720 };
+  const fits = [];
+  const camera = { touched: false, enlarged: () => 1, measure() {}, onMove() {}, fit: () => fits.push("whole") };
+  const view = Object.assign(unseen(), { camera, drawing: { width: 500 }, svg: { clientWidth: 800 }, body: { clientWidth: 800, classList: { toggle() {}, remove() {} }, style: {} } });
+  const looks = [];
+  Object.assign(view, { state: {}, fitted: true, spread: false, opened: new Map(), looked: "another room", redraw: () => looks.push("again"), grow() {} });
+  view.refit();
+  camera.touched = true; // zoomed out
+  t.mock.timers.tick(100);
+  assert.deepEqual(looks, []);
+  camera.touched = false;
+  view.refit();
+  t.mock.timers.tick(100);
+  assert.deepEqual([looks, view.fitted], [["again"], false]);
+  camera.touched = true; // while the first sight is found out
+  view.present();
+  assert.deepEqual([fits, view.fitted], [[], true]);
+});

@@ -195,7 +195,8 @@ export class GraphView {
     this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
     this.chosen = null;
-    this.fitted = this.spread = false;
+    this.spread = false;
+    this.anew();
     this.sight = null;
     this.results.renew();
   }
@@ -294,21 +295,28 @@ export class GraphView {
     await drawn;
   }
 
+  /** What is drawn next is to be shown as it is to be seen at first, unless the reader moves it until then. */
+  anew() {
+    this.fitted = false;
+    if (this.camera) this.camera.touched = false;
+  }
+
   /** Moves a picture that is drawn anew to where it is to be seen. @param {string} [anchor] @param {Rectangle | null} [before] where that was */
   settle(anchor, before) {
     const now = anchor ? this.placeOf(anchor) : null;
     if (before && now) this.camera?.keep(before, now);
-    const anew = !this.fitted;
-    if (anew) this.present();
+    const first = !this.fitted;
+    if (first) this.present();
     this.highlight();
-    if (anew) this.refit(); // the room may have become another one: code that is there for what is chosen takes some of it
+    if (first) this.refit(); // the room may have become another one: code that is there for what is chosen takes some of it
   }
 
   /** Shows the picture as it is to be seen at first; waits for a place on the page, whose size it needs. */
   present() {
     if (!this.drawing.width || !this.svg?.clientWidth) return;
     this.grow(1);
-    this.fit();
+    if (this.camera?.touched) this.fitted = true;
+    else this.fit();
   }
 
   /**
@@ -340,17 +348,22 @@ export class GraphView {
   refit() {
     this.camera?.measure();
     this.camera?.onMove(false);
-    const opened = [...this.opened.values()].some(Boolean); // all closed is nobody's own
-    if (!this.fitted || !this.state || !this.body?.clientWidth || this.camera?.touched || opened) return;
+    if (!this.fitted || !this.state || !this.body?.clientWidth || this.isOwn()) return;
     if (this.opened.size || this.looked === roomOf(this)) return this.fit();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.lookAgain(), 60);
+    this.timer = setTimeout(() => this.isOwn() || this.lookAgain(), 60);
+  }
+
+  /** Whether the reader has made the picture their own; one all of whose groups were closed is nobody's. */
+  isOwn() {
+    return Boolean(this.camera?.touched) || [...this.opened.values()].some(Boolean);
   }
 
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
     this.body?.classList.remove("ll-tall");
-    this.fitted = this.spread = false;
+    this.spread = false;
+    this.anew();
     this.sight = null;
     return this.redraw();
   }
@@ -565,7 +578,7 @@ export class GraphView {
     this.spread = open;
     this.choose(null);
     this.body?.classList.remove("ll-drawer"); // it would cover what is to be seen
-    this.fitted = false;
+    this.anew();
     await this.redraw();
     const said = `${counted(names.length, "group or function", "groups and functions")} opened`;
     if (open) this.say(complete ? said : `${said}, the others stay closed: there would be too many boxes`);
