@@ -52,6 +52,7 @@ test("a part of a pixel makes no other room, for which all would be found out ag
 function within(pane, more = {}) {
   globalThis.window = { innerHeight: 720 };
   globalThis.getComputedStyle = ({ overflowY }) => ({ overflowY });
+  globalThis.document = { body: null };
   const cell = { overflowY: "visible", parentElement: { overflowY: "auto", clientHeight: pane } };
   return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", ...more };
 }
@@ -62,6 +63,12 @@ test("a picture is as high as can be seen with its bar and foot, without scrolli
   assert.equal(tallest(within(300)), 400); // where it must be scrolled in any case
   assert.equal(tallest(within(599, { high: true })), 720);
   assert.equal(tallest(within(599, { camera: { enlarged: () => 1.4 } })), 343); // for a projector
+});
+
+test("an output that scrolls is as high as the view, and says nothing of its room", () => {
+  const view = within(599);
+  const output = { overflowY: "auto", clientHeight: 300, parentElement: view.root.parentElement };
+  assert.equal(tallest({ ...view, root: { parentElement: output } }), 515);
 });
 
 test("what failed leaves room for what is said of it", () => {

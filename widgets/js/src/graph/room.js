@@ -59,10 +59,13 @@ export function tallest(view) {
 
 /**
  * The height of a picture that is seen with the view's bar and foot, without scrolling: JupyterLab's own bars take some of the
- * window. @param {GraphView} view @param {number} enlarged
+ * window. What scrolls within what scrolls, as an output, may be as high as the view itself.
+ * @param {GraphView} view @param {number} enlarged
  */
 function shownAtOnce({ root }, enlarged) {
-  let around = root?.parentElement;
-  while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
-  return around?.clientHeight ? Math.max(around.clientHeight / enlarged - AROUND, LEAST_SHOWN / enlarged) : Infinity;
+  let height = Infinity;
+  for (let around = root?.parentElement; around && around !== document.body; around = around.parentElement) {
+    if (/auto|scroll/.test(getComputedStyle(around).overflowY) && around.clientHeight) height = around.clientHeight;
+  }
+  return Math.max(height / enlarged - AROUND, LEAST_SHOWN / enlarged);
 }
