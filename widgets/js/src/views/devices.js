@@ -66,7 +66,7 @@ function card(device, most, pointed, point) {
       ...figure("time in ops", seconds(device.seconds)),
       ...figure("staged calls", number(device.calls)),
     ),
-    device.peak ? timeline(device, pointed, point) : h("p", { class: "ll-quiet ll-asked" }, "Nothing has lived here yet."),
+    device.peak ? timeline(device, pointed, point) : h("p", { class: "ll-quiet" }, "Nothing has lived here yet."),
   );
 }
 
