@@ -27,7 +27,7 @@ def _with_cell(fix: Fix, function: Any) -> Fix:
     body = getattr(getattr(function, "cell", None), "text", "")
     if fix.code.startswith("%%stage") and body:
         return fix._replace(cell=f"{fix.code}\n{body.rstrip()}")
-    if fix.code.startswith("@"):
+    if fix.code.startswith("@") and not fix.cell:
         return fix._replace(cell=_decorated(fix.code, function))
     return fix
 

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+import limelight as ll
 from limelight.core.spec import TensorSpec
+from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.explain.retrace_fixes import spec_code
 from limelight_kernel.line.options import Options
 
@@ -118,3 +120,19 @@ def test_another_dtype_is_cast_in_a_cell_above(run):
     assert fix == 'x = ll.astype(x, "float32")'
     run(fix)
     assert "cache hit" in run(cell).text
+
+
+@ll.function
+def padded(x):
+    return x + ll.zeros((x.shape[0], 2))
+
+
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")
+def test_the_cell_of_a_fix_for_a_function_that_reads_sizes_runs_for_all_of_them():
+    for n in (2, 3):
+        padded(ll.ones((n, 2)))
+    (story,) = with_cells([ll.explain.retrace(padded).records[-1].to_story()], padded)
+    names = {"ll": ll}
+    exec(story.fixes[0].as_cell, names)
+    assert [names["padded"](ll.ones((n, 2))).shape for n in (2, 3, 4)] == [(2, 2), (3, 2), (4, 2)]
+    assert names["padded"].trace_count == 1

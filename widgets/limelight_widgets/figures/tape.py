@@ -87,11 +87,13 @@ def flow_figure(flow: Any) -> Figure:
         Column("norm", [f"{one.norm:.3g}" for one in steps], True,
                [0.0 if one is None else 0.1 + 0.9 * (one - least) / span for one in logs]),
         Column("", [f"⚠ {one.state}" if one.state else "" for one in steps]),
+        Column("for", [one.source for one in steps], widest=30),
         Column("line", [line_text(line_state(one.line)) for one in steps]),
         Column("code", ["" if one.line is None else one.line.text for one in steps], widest=50),
     ]  # fmt: skip
     heading = f"Gradient of {flow.name} on its way back"
-    note = "Bars are logarithmic. Vanishing: below a millionth of the largest before; exploding: above a million."
+    note = "Bars are logarithmic. Vanishing: below a millionth of the largest before, with all behind; "
+    note += "exploding: above a million."
     return table_figure(heading, summary, columns, len(flow.steps), note)
 
 

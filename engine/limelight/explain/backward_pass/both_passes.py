@@ -17,7 +17,7 @@ from limelight.explain.gradient_graph import chosen_inputs, with_seeded_gradient
 from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
-from limelight.graph.ir import Graph, Node
+from limelight.graph.ir import Graph, Node, Value
 
 GRADIENT: Final = "gradient/"
 """The name scope of the ops of the gradient."""
@@ -46,15 +46,19 @@ class BothPasses:
     seeds: int
     summed: tuple[int, ...]
 
+    def ones(self) -> set[Value]:
+        """The gradients of the results."""
+        seeds = set(self.graph.inputs[len(self.graph.inputs) - self.seeds :])
+        spread = [node for node in self.graph.nodes if node.op.name == "broadcast_to"]
+        return seeds.union(*[node.outputs for node in spread if seeds.intersection(node.inputs)])
+
     def gradient_nodes(self) -> set[Node]:
         """The nodes that compute gradients: not what those are multiplied with, nor those of the results, ones."""
-        seeds = set(self.graph.inputs[len(self.graph.inputs) - self.seeds :])
-        gradients, found = set(seeds), set[Node]()
+        gradients, found = self.ones(), set[Node]()
         for node in self.graph.nodes:
-            if gradients.intersection(node.inputs):
+            if gradients.intersection(node.inputs) and gradients.isdisjoint(node.outputs):
                 gradients.update(node.outputs)
-                if node.op.name != "broadcast_to" or not seeds.intersection(node.inputs):
-                    found.add(node)
+                found.add(node)
         return found
 
     def input_name(self, place: int) -> str:

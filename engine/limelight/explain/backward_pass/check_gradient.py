@@ -1,36 +1,37 @@
 """Is the gradient of a call right? Held against central differences, source by source.
 
 The traced graph is run in 64 bits, whatever the dtypes of the call, so that differences are exact to about ten digits
-(four points, Abramowitz and Stegun 25.3.6), and on copies of variables and generators, so that each run draws the same.
+of the results, and on copies of variables and generators, so that each run draws the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from limelight.core import dtypes
 from limelight.explain.backward_pass.both_passes import BothPasses, Source, both_passes
+from limelight.explain.backward_pass.differences import Differences
 from limelight.explain.norms import widened
 from limelight.explain.story import Contrast, Story
 
-_POINTS: Final = ((1, 8.0), (-1, -8.0), (2, -1.0), (-2, 1.0))
 _STEP: Final = 1e-4
 _COARSE_STEP: Final = 1e-2  # where the call computes in 32 bits whatever it is given
-_KINK: Final = 1e-2  # one-sided slopes that differ by more: the function is not smooth there
 
 
 @dataclass(frozen=True)
 class CheckedSource:
     """How far the gradient for one source is off.
 
-    `error` is the largest relative error of `compared` numbers (below a thousandth of the largest of them, relative to
-    that), found at index `place`, where the gradient is `found` and differences give `expected`. `kinks` numbers were
-    left out: the function is not smooth there; and `nonfinite` ones, near which a result is NaN or infinite, and
-    has no differences. `connected`: whether it has a gradient; else all slopes should be zero.
+    `error` is the largest relative error of `compared` numbers of the source's `elements` (of small ones relative to a
+    thousandth of the largest of them, and to what differences can tell from zero at all), found at index `place`, where
+    the gradient is `found` and differences give `expected`. `kinks` numbers were left out: the function is not smooth
+    there; and `nonfinite` ones, near which a result is NaN or infinite, and has no differences. `connected`: whether it
+    has a gradient; else all slopes should be zero.
 
     >>> import limelight as ll
     >>> report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.constant([1.0, 2.0]))
@@ -48,6 +49,7 @@ class CheckedSource:
     kinks: int = 0
     connected: bool = True
     nonfinite: int = 0
+    elements: int = 0
 
     def __str__(self) -> str:
         left = f", {self.kinks} left out at kinks" if self.kinks else ""
@@ -55,7 +57,9 @@ class CheckedSource:
         none = "" if self.connected else "; it has no gradient (None)"
         if not self.compared:
             return f"`{self.name}` {self.spec}: nothing compared{left}{none}"
-        many = "1 number" if self.compared == 1 else f"{self.compared} numbers"
+        picked = self.compared + self.kinks + self.nonfinite < self.elements
+        of = f" of {self.elements}" if picked else ""
+        many = f"{self.compared}{of} {'number' if self.compared == 1 and not picked else 'numbers'}"
         return f"`{self.name}` {self.spec}: max relative error {self.error:.1e} in {many}{left}{none}"
 
     @property
@@ -154,8 +158,11 @@ def check_gradient(
     base |= dict.fromkeys(range(len(passes.inputs) - passes.seeds, len(passes.inputs)), np.ones(()))
     outputs = passes.outputs(base)
     floats = [i for i in passes.summed if np.asarray(outputs[i]).dtype.kind == "f"]
-    fine = all(np.asarray(outputs[i]).dtype == np.float64 for i in floats)
-    check = _Check(passes, base, floats, _STEP if fine else _COARSE_STEP, tolerance if fine else max(tolerance, 2e-2))
+    eps = max([float(np.finfo(np.asarray(outputs[i]).dtype).eps) for i in floats], default=0.0)
+    fine = eps <= np.finfo(np.float64).eps
+    size = float(np.nan_to_num(sum(np.abs(widened(outputs[i])).sum() for i in floats), posinf=0.0))
+    step, tolerance = (_STEP, tolerance) if fine else (_COARSE_STEP, max(tolerance, 2e-2))
+    check = _Check(passes, base, floats, step, tolerance, eps, size)
     records = [check.source(one, outputs, limit) for one in sources]
     return GradientErrors(passes.name, tuple(records), check.tolerance)
 
@@ -172,6 +179,8 @@ class _Check:
     floats: list[int]
     step: float
     tolerance: float
+    eps: float
+    size: float
 
     def source(self, source: Source, outputs: tuple[Any, ...], limit: int) -> CheckedSource:
         array = self.base[source.place]
@@ -179,7 +188,7 @@ class _Check:
         x = self.passes.inputs[source.place]
         spec = str(getattr(x.spec, "value", None) or x.spec)
         name, connected = self.passes.input_name(source.place), source.gradient is not None
-        record = CheckedSource(name, spec, 0, 0.0, connected=connected)
+        record = CheckedSource(name, spec, 0, 0.0, connected=connected, elements=array.size)
         least = 1e-3 * float(np.abs(gradient[np.isfinite(gradient)]).max(initial=0.0)) or 1e-12
         for place in _picked(array.shape, limit):
             record = self.element(record, source.place, place, float(gradient[place]), least)
@@ -188,30 +197,24 @@ class _Check:
     def element(
         self, record: CheckedSource, source: int, place: tuple[int, ...], found: float, least: float
     ) -> CheckedSource:
-        h = self.step * max(1.0, abs(float(self.base[source][place])))
-        value = {k: self.value(source, place, k * h) for k, _ in _POINTS}
-        if not np.isfinite(list(value.values())).all():
+        scale = max(1.0, abs(float(self.base[source][place])))
+        value = partial(self.value, source, place)
+        finding = Differences(value, scale, self.step, self.eps, self.size).judge(found, least, self.tolerance)
+        if finding.verdict == "nonfinite":
             return replace(record, nonfinite=record.nonfinite + 1)
-        expected = sum(weight * value[k] for k, weight in _POINTS) / (12 * h)
-        error = abs(found - expected) / max(abs(found), abs(expected), least)
-        error = float("inf") if np.isnan(error) else error
-        if error > self.tolerance and self.is_kink(value, source, place, h):
+        if finding.verdict == "kink":
             return replace(record, kinks=record.kinks + 1)
+        error = finding.error
         record = replace(record, compared=record.compared + 1)
         if error < record.error or (error == record.error and record.compared > 1):
             return record
-        return replace(record, error=error, place=place, found=found, expected=expected)
+        return replace(record, error=error, place=place, found=found, expected=finding.expected)
 
     def value(self, source: int, place: tuple[int, ...], by: float) -> float:
         array = self.base[source].copy()
         array[place] += by
         outputs = self.passes.outputs({**self.base, source: array})
         return float(sum(np.asarray(outputs[i], np.float64).sum() for i in self.floats))
-
-    def is_kink(self, value: dict[int, float], source: int, place: tuple[int, ...], h: float) -> bool:
-        here = self.value(source, place, 0.0)
-        right, left = (value[1] - here) / h, (here - value[-1]) / h
-        return abs(right - left) > _KINK * max(abs(right), abs(left))
 
 
 def _picked(shape: tuple[int, ...], limit: int) -> list[tuple[int, ...]]:

@@ -10,10 +10,16 @@ from limelight.autodiff import INEXACT, GradientTape
 from limelight.autodiff.gradient_cuts import Edge, GradientCut, edge_of
 from limelight.control_flow.python_call import Recording, lost_at
 from limelight.core.op import Op
+from limelight.core.tensor import Tensor
 from limelight.explain.none_gradients.op_history import Step
 from limelight.graph.effects import effects_of
 from limelight.graph.ir import Graph, Node, Value
 from limelight.user_code.source_line import Source
+
+_PICKS: Final = frozenset(
+    ["call_forward", "embedding", "index", "index_update", "softmax_cross_entropy", "take", "take_along_axis", "where"]
+)
+"""Ops that take integers or conditions, or may: for a tape that has let go of what they kept."""
 
 NOTHING: Final[Mapping[Any, Source]] = MappingProxyType({})
 
@@ -42,6 +48,27 @@ def edges_of(tape: GradientTape) -> list[Edge]:
     if tape._entries or tape._edges_left is None:
         return [edge_of(entry, keep=True) for entry in tape._entries]
     return tape._edges_left
+
+
+def picks(edges: Iterable[Edge]) -> bool:
+    """Whether an op takes integers or booleans beside numbers, or may: as an index, labels, a condition.
+
+    In arithmetic these do not mix, so what is an operand beside floating numbers, or is kept for a gradient, picks.
+    """
+    return any(_picks(edge) for edge in edges)
+
+
+def _picks(edge: Edge) -> bool:
+    graph = _graph_of(edge.saved)
+    if graph is not None:
+        return any(_picks_in_graph(node) for node in graph.nodes)
+    kept = [x.dtype for x in edge.saved if isinstance(x, Tensor)]
+    return edge.op.name in _PICKS or any(dtype not in INEXACT for dtype in kept)
+
+
+def _picks_in_graph(node: Node) -> bool:
+    given = [dtype in INEXACT for x in node.inputs if (dtype := getattr(x.spec, "dtype", None)) is not None]
+    return node.op.name in _PICKS or (any(given) and not all(given))
 
 
 def forwards(tape: GradientTape, start: int) -> Reach:

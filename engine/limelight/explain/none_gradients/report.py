@@ -18,7 +18,7 @@ from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
 from limelight.explain.fix import Fix
 from limelight.explain.none_gradients import fixes, op_history
-from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards
+from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards, picks
 from limelight.explain.story import Place, Story
 from limelight.user_code.source_line import Source, at, locals_of
 
@@ -137,7 +137,7 @@ class _Question:
                 f"`{self.source_name}` is {self.source.dtype.name}; an index or a condition has none: ask for what "
                 "it picks from; a number that is computed with has one where it is floating"
             )
-            return self._say("integer or boolean dtype", said, fix=cast)
+            return self._say("integer or boolean dtype", said, fix="" if picks(edges_of(self.tape)) else cast)
         self.tape._watch_variables([self.target])
         if self.target is self.source and self.source._uid in self.tape._watched:
             return self._say("connected", f"`{self.target_name}` is `{self.source_name}`, so the gradient is 1")

@@ -6,6 +6,7 @@ A signature must take every call so far. Where none can be declared, the fix is 
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -17,8 +18,8 @@ from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
 from limelight.explain.retracing.key_diff import Change, quoted, show
+from limelight.explain.retracing.size_reads import rewriting
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
-from limelight.user_code.code_uses import reads_sizes
 
 ONCE: Final = "once, before the loop,"
 LATER: Final = "once two sizes have been traced,"
@@ -41,27 +42,39 @@ def for_shapes(
         context: of the call.
     """
     shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
-    if not shaped or _decides_by_sizes(context.function):
+    written = rewriting(inspect.unwrap(context.function), _sizes_of_parameters(context)) if shaped else None
+    if written is None:
         return []
     paths = tuple([change.path for change in shaped])
     options = dict(context.options)
     signature = _signature(paths, templates, context)
     if signature is not None:
         options |= {"input_signature": Code(signature), "reduce_retracing": False}
-    elif options.get("reduce_retracing") or options.get("input_signature"):
+        options |= {"autograph": True} if written.loops else {}
+    elif written.words or options.get("reduce_retracing") or options.get("input_signature"):
         return []
     elif (first := _first_trace(paths, templates, hoisted, context)) is not None:
         return [Fix(first, ONCE, paths)]
     else:
         options["reduce_retracing"] = True
         return [Fix(decorator(context.function, options), LATER, paths)]
-    return [Fix(decorator(context.function, options), "", paths)]
+    above = decorator(context.function, options)
+    cell = f"{above}\n{written.definition}" if written.words and above.startswith("@") else ""
+    return [Fix(above, written.place, paths, cell)]
 
 
-def _decides_by_sizes(function: Any) -> bool:
-    """Whether what `function` does may depend on sizes: left open they are None, which decides otherwise."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return code is not None and reads_sizes(code)
+def _sizes_of_parameters(context: FixContext) -> dict[str, tuple[int | None, ...]]:
+    """By parameter, the sizes of the tensor that it is; None where the calls so far do not share one."""
+    found = {}
+    for i, path in enumerate(context.paths):
+        parts = [context.key.parts[i], *[trace.key.parts[i] for trace in context.traces if i < len(trace.key.parts)]]
+        if path.isidentifier() and all(isinstance(part, TensorPart) for part in parts):
+            shared = functools.reduce(
+                lambda sizes, part: sizes and shapes.generalise(sizes, part.shape), parts[1:], parts[0].shape
+            )
+            if shared is not None:
+                found[path] = shared
+    return found
 
 
 def _is_of_sizes(change: Change) -> bool:

@@ -68,6 +68,22 @@ def test_kinks_are_left_out_and_sources_without_gradient_are_told():
     assert "it has no gradient (None)" in str(y)
 
 
+def test_a_gradient_that_is_zero_but_for_rounding_is_right_and_no_kink():
+    net = ll.nn.Sequential(ll.nn.Dense(3), ll.nn.BatchNorm(), ll.nn.Dense(1))
+    x = ll.constant(np.random.default_rng(0).normal(size=(6, 2)).astype("float32"))
+    report = ll.explain.check_gradient(lambda x: ll.mean(net(x, training=True) ** 2), x)
+    bias = next(record for record in report.records if record.name == "layers.0.bias")
+    assert report.ok, str(report)
+    assert bias.compared == 3
+    assert max(abs(bias.found), abs(bias.expected)) < 1e-9
+    assert all(record.kinks == 0 for record in report.records)
+
+
+def test_beside_a_kink_the_gradient_is_compared_on_its_own_side():
+    report = ll.explain.check_gradient(lambda x: ll.nn.relu(x) * 2.0, ll.constant([5e-5, -5e-5, 1e-5, 0.0]))
+    assert (report.ok, report.records[0].compared, report.records[0].kinks) == (True, 3, 1)
+
+
 def test_where_results_are_not_finite_there_are_no_differences():
     report = ll.explain.check_gradient(lambda x: ll.log(x) * 2.0, ll.constant([1.0, 0.0, float("nan")]))
     assert not report.ok
@@ -82,6 +98,7 @@ def test_where_results_are_not_finite_there_are_no_differences():
 def test_of_a_large_source_some_numbers_are_picked():
     (record,) = ll.explain.check_gradient(ll.tanh, ll.ones((40, 40)), limit=7).records
     assert record.compared == 7
+    assert "in 7 of 1600 numbers" in str(record)
 
 
 def test_without_anything_to_differentiate_it_says_so():

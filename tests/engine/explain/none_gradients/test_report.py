@@ -190,6 +190,33 @@ def test_integers_as_the_source() -> None:
     assert tape.gradient(y, n) is not None
 
 
+TABLE = ll.Variable(np.ones((5, 3), "float32"), name="table")
+
+
+@pytest.mark.parametrize("asked_before", [False, True], ids=["recorded", "used"])
+@pytest.mark.parametrize(
+    "uses",
+    [
+        lambda n: ll.gather(TABLE, n),
+        lambda n: TABLE[n],
+        lambda n: ll.nn.embedding(TABLE, n[:-1]),
+        lambda n: ll.nn.softmax_cross_entropy(TABLE[:2], n),
+        lambda n: ll.where(n > 1, TABLE[0, 0], 2.0),
+        ll.function(lambda n: ll.nn.embedding(TABLE, n[:-1])),
+        lambda n: ll.take_along_axis(TABLE[:2], n[:, None], 1),
+    ],
+)
+def test_no_cast_mends_integers_that_pick(uses, asked_before) -> None:
+    n = ll.constant([1, 2])
+    with ll.GradientTape() as tape:
+        y = ll.sum(uses(n))
+    if asked_before:
+        assert tape.gradient(y, n) is None
+    why = ll.explain.why_none(tape, y, n)
+    assert (why.cause, why.fix) == ("integer or boolean dtype", "")
+    assert "ask for what it picks from" in str(why)
+
+
 def test_integers_as_the_target() -> None:
     x = ll.constant([1.0, 2.0])
     with ll.GradientTape() as tape:
