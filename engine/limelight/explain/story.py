@@ -227,6 +227,8 @@ def _nan(story: Story) -> str:
 
 def _baked(story: Story) -> str:
     (value,) = story.contrasts
+    if not story.remedy:  # it has not changed
+        return f"{value.what} is {value.before}{at(story.where)}"
     said = f"{value.what} was {value.before} when {value.detail} was made and is {value.after} now"
     return f"{said}, which the trace does not see{at(story.where)}. Fix: {story.remedy}"
 
@@ -250,7 +252,7 @@ def _copy(story: Story) -> str:
 
 def _impurity(story: Story) -> str:
     (both,) = story.contrasts
-    return f"{story.causes[0]}: {both.before}, then {both.after}{at(story.where)}"
+    return f"{', '.join(story.causes)}: {both.before}, then {both.after}{at(story.where)}"
 
 
 FORMS: Final[Mapping[str, Callable[[Story], str]]] = {

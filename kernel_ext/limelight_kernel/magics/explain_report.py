@@ -39,18 +39,18 @@ class Explanation:
 
     @property
     def stories(self) -> tuple[Story, ...]:
-        """Of traces, the costliest first; then of values that have changed since, and of side effects."""
-        told = (*by_cost(self.retrace.stories), *self.baked.stories, *self.side_effects.stories)
+        """Of traces, the costliest first; of values that have changed since, of side effects, of other baked values."""
+        still = [record.to_story() for record in self.baked.records if not record.changed]
+        told = (*by_cost(self.retrace.stories), *self.baked.stories, *self.side_effects.stories, *still)
         return tuple([story.reworded(self._worded) for story in told])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is as it was, and what cannot be known."""
-        still = [f"{record}, and a constant of the trace." for record in self.baked.records if not record.changed]
+        """What there is none of, and what cannot be known."""
         unknown = [str(replace(self.baked, records=()))] if self.baked.unknown else []
         ran = self.side_effects if not self.side_effects.records else None
         quiet = [str(one) for one in (ran, None if self.baked.records or unknown else self.baked) if one is not None]
-        return tuple([self._worded(line) for text in (*still, *unknown, *quiet) for line in text.splitlines()])
+        return tuple([self._worded(line) for text in (*unknown, *quiet) for line in text.splitlines()])
 
     def to_dict(self) -> dict[str, str]:
         said = {"retrace": self.retrace, "side_effects": self.side_effects, "baked": self.baked}

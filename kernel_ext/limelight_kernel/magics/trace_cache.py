@@ -75,6 +75,7 @@ class TraceCacheMagic(LimelightMagic):
             %trace_cache --gain double(x=x)
 
         --diff 1 2 shows what distinguishes traces #1 and #2: their signatures, and the nodes of their graphs.
+        The size of a trace is what it keeps alive: the constants of its graph, and tensors that it has found outside.
         As %%trace_cache it runs a cell, reports the traces that it makes, and fails where they are too many:
 
             %%trace_cache double --max 1

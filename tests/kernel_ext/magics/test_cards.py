@@ -108,6 +108,16 @@ def test_the_fix_of_a_staged_cell_brings_its_body(notebook):
     assert any(cell.endswith("\nz = x + x") and cell.startswith("%%stage double -s ") for cell in cells)
 
 
+def test_side_effects_and_baked_values_have_cards_of_their_own_behind_the_traces(notebook):
+    notebook("seen = []; rate = 0.5\n@ll.function\ndef noisy(x):\n    seen.append(1)\n    return x * rate")
+    notebook("for n in (2, 3):\n    noisy(ll.ones((n,)))")
+    state = notebook("%explain noisy").value._view().state()
+    assert [story["kind"] for story in state["stories"]][2:] == ["side effect", "baked value"]
+    assert state["stories"][-1]["title"] == "`rate` is a constant of the trace"
+    assert state["stories"][-1]["fixes"] == []
+    assert state["notes"] == []
+
+
 def test_an_answer_keeps_its_record_and_has_the_forms_of_a_view(notebook):
     assert notebook("a = %trace_cache step --why\nlen(a.view.records)").value == 10
     assert notebook("%explain step --text").value.view.view.retrace.function == "step"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from limelight import events
+from limelight.core.device_counts import Tally
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.devices import SAMPLES, DevicesFold, History
 
@@ -95,3 +96,10 @@ def test_copies_that_were_missed_are_taken_from_the_engines_list_once():
     fold.take_copies(made)
     fold.take_copies(made)
     assert fold.state()["copied"] == 3
+
+
+def test_the_note_says_since_when_ops_are_counted():
+    fold = DevicesFold([("CPU:0", "CPU:0", 0, 0)])
+    assert "ops: not counted until this view was opened." in fold.state()["note"]
+    fold.take(Tally())
+    assert "ops: not counted until this view was opened." in fold.state()["note"]

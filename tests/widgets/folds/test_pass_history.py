@@ -100,3 +100,22 @@ def test_a_graph_that_no_pass_changed_and_a_huge_one_have_no_history(monkeypatch
     assert "history" not in GraphFold(plain).state()
     monkeypatch.setattr("limelight_widgets.folds.pass_history.MOST_NODES", 10)
     assert "history" not in GraphFold(models.vae()).state()
+
+
+def test_a_graph_of_more_than_2_000_ops_has_a_history():
+    assert "history" in GraphFold(models.unrolled(2_100)).state()
+
+
+def test_traces_that_are_too_large_to_compare_are_told_with_the_limit_and_what_to_write(monkeypatch):
+    @ll.function
+    def scale(x):
+        return x * 2.0 + 1.0
+
+    scale(ll.ones(2))
+    scale(ll.ones(3))
+    monkeypatch.setattr("limelight_widgets.folds.pass_history.MOST_COMPARED", 1)
+    monkeypatch.setattr("limelight_widgets.folds.graph.MOST_COMPARED", 1)
+    said = GraphFold(scale, diff=(0, 1)).state()["empty"]
+    sizes = [len(entry.graph.nodes) for entry in scale.trace_cache]
+    assert f"These traces have {sizes[0]} and {sizes[1]} ops, and traces of up to 1 ops are compared" in said
+    assert "%trace_cache scale --diff 1 2 tells" in said

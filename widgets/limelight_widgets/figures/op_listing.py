@@ -131,4 +131,13 @@ def _summary(state: State) -> list[str]:
     nodes = NodeColumns.of(state["graphs"][traced["graph"]])
     marks = Counter(mark for _, _, mark in nodes.noted("became").values())
     told = ", ".join(f"{count:,} {mark}" for mark, count in marks.items() if mark)
-    return [f"what the optimiser did to the {counted(len(nodes), 'op')} as traced: {told}"] if told else []
+    said = (
+        f"what the optimiser did to the {counted(len(nodes), 'op')} as traced: {told}{_arithmetic(state, len(nodes))}"
+    )
+    return [said] if told else []
+
+
+def _arithmetic(state: State, before: int) -> str:
+    """How many nodes that leaves; what takes the place of others has been added."""
+    removed, added = (sum(one[key] for one in state.get("passes", ())) for key in ("removed", "added"))
+    return f"; {before:,} − {removed:,} + {added:,} = {counted(before - removed + added, 'op')}" if removed else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from limelight_widgets.figures.static_forms import Table
 from limelight_widgets.folds.fold import State
-from limelight_widgets.folds.graph_outline import Row, outline
+from limelight_widgets.folds.graph_outline import Row, folded, outline
 from limelight_widgets.format import bytes_text, counted, shortened
 
 PART_WIDTH = 36
@@ -33,7 +33,7 @@ def outline_table(graph: State, more: Sequence[str] = ()) -> Table | None:
         ("part", "ops", size, "of"),
         cells,
         numbers,
-        sentences=[*_crossings(graph), *_fusions(graph), *said],
+        sentences=[*_folded(graph), *_crossings(graph), *_fusions(graph), *said],
         wrapped=frozenset({"of"}),
     )
 
@@ -50,6 +50,15 @@ def _ops(row: Row) -> str:
 
 def _bytes(count: int) -> str:
     return bytes_text(count) if count else ""
+
+
+def _folded(graph: State) -> list[str]:
+    """What is counted, but not named."""
+    count = folded(graph)
+    if not count:
+        return []
+    are = "is" if count == 1 else "are"
+    return [f"{count:,} of the ops {are} part of another's box and counted there: reads, constants, casts, reshapes"]
 
 
 def _fusions(graph: State) -> list[str]:

@@ -18,7 +18,7 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
 from limelight_widgets.folds.graph_names import NO_NAMES, Names, capture_names, output_names
 from limelight_widgets.folds.partial_graphs import partial_state
-from limelight_widgets.folds.pass_history import of_passes, of_traces
+from limelight_widgets.folds.pass_history import MOST_COMPARED, of_passes, of_traces
 from limelight_widgets.folds.user_functions import has_had_traces
 from limelight_widgets.folds.version_links import link
 from limelight_widgets.format import counted
@@ -212,13 +212,12 @@ class GraphFold:
         variants = [{"key": "traced", "graph": describer.graph(two.graph)}]
         history = of_traces(describer, one.graph, two.graph, (f"trace #{numbers[0]}", f"trace #{numbers[1]}"))
         if history is None:
-            return {
-                "variants": [],
-                "graphs": [],
-                "sources": [],
-                "rules": {},
-                "empty": "These traces are too large to compare.",
-            }
+            sizes = f"{len(one.graph.nodes):,} and {len(two.graph.nodes):,} ops"
+            refused = (
+                f"These traces have {sizes}, and traces of up to {MOST_COMPARED:,} ops are compared in a picture. "
+                f"%trace_cache {name} --diff {numbers[0]} {numbers[1]} tells how their arguments differ."
+            )
+            return {"variants": [], "graphs": [], "sources": [], "rules": {}, "empty": refused}
         said = {"which": "history", "label": f"trace #{numbers[0]} to #{numbers[1]}"}
         return {"variants": variants, "passes": [], "history": history} | said | describer.state()
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.node_columns import NodeColumns
 from limelight_widgets.folds.node_places import LANES
@@ -22,7 +24,8 @@ _ROOT = -1
 class Row:
     """A row: a lane, a group, or consecutive ops that are in no further group.
 
-    `index` is that of the group, or of the first op, -1 for a lane; `holds` names what is in it: ops, or parameters.
+    `index` is that of the group, or of the first op, -1 for a lane; `ops` counts those folded into these, too;
+    `holds` names what is in it: ops, or parameters.
     """
 
     depth: int
@@ -120,7 +123,7 @@ def _rows(
             loose.append(child)
             continue
         if loose:
-            yield Row(depth, "ops", loose[0], _named(graph, loose), ops=len(loose))
+            yield Row(depth, "ops", loose[0], _named(graph, loose), ops=_told_on(graph, loose))
             loose = []
         if child is not None:
             index = -2 - child
@@ -152,6 +155,17 @@ def _own_name(tag: str, path: str) -> str:
 def _member_class(graph: State, group: State) -> str:
     members = group.get("repeat", {}).get("members")
     return str(graph["groups"][members[0]].get("cls", "")) if members else ""
+
+
+def _told_on(graph: State, nodes: list[int]) -> int:
+    """How many ops the boxes of these nodes tell of: themselves, and what is folded into them."""
+    columns = NodeColumns.of(graph)
+    return int(np.count_nonzero(columns.flags(nodes)[columns.boxes]))
+
+
+def folded(graph: State) -> int:
+    """How many ops have no box of their own, and count with the one that uses them."""
+    return len(NodeColumns.of(graph).noted("folded_into"))
 
 
 def _named(graph: State, nodes: list[int]) -> str:

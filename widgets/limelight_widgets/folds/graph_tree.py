@@ -11,8 +11,8 @@ Each graph of a graph fold's state has, besides `inputs`, `nodes` and `outputs`:
     differentiated in its turn) | "line" | "block" (cut by number) | "step" (one round of a loop) | "repeat".
   - `title` is short ("blocks.2"), `label` says all in a line ("Adam: 52 variables, one rule", "blocks.0-3 x4").
   - `path` is the path of attributes, `cls` the module's class.
-  - `ops` counts nodes that are drawn, `size` all; `bytes` those that its nodes make, `saved` those of them that are
-    kept for the backward pass.
+  - `ops` counts nodes that its boxes tell of, `size` those that were made in it; `bytes` those that its nodes make,
+    `saved` those of them that are kept for the backward pass.
   - `tags` are the parameters that its own nodes use: "conv1.kernel f32[3,3,16,32]".
   - `at` and `defined` are [source, line]: where the module is called, and where its method `call` begins.
   - `repeat`: `{count, members, period, differs}` of a group whose members are equal. `members` are indices of groups in
@@ -319,10 +319,11 @@ def _crossings(
 
 
 def _sum_up(groups: Sequence[State], columns: NodeColumns, saved: dict[int, int]) -> None:
-    """Counts ops and bytes of each group, those inside included."""
+    """Counts ops and bytes of each group, those inside included; a folded op counts with the box that it is told on."""
     drawn = (columns.group >= 0) & ~columns.flags(columns.noted("folded_into"))
     sums = {what: np.zeros(len(groups), np.int64) for what in ("ops", "bytes", "saved")}
-    np.add.at(sums["ops"], columns.group[drawn], 1)
+    counted = columns.group[columns.boxes]
+    np.add.at(sums["ops"], counted[counted >= 0], 1)
     np.add.at(sums["bytes"], columns.group[drawn], columns.bytes[drawn])
     for what, of_group in sums.items():
         for group, total in zip(groups, of_group.tolist(), strict=True):

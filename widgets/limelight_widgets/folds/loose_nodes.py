@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.node_columns import NOBODY, NodeColumns
 
@@ -28,6 +30,7 @@ def gather(graph: State, columns: NodeColumns) -> None:
             continue
         name = LANES[lane]
         group = {"id": f"{lane}:({name})", "parent": -1, "kind": "scope", "title": name, "label": name}
-        group |= {"path": f"({name})", "lane": lane, "size": len(members), "ops": len(drawn), "bytes": 0, "saved": 0}
+        ops = int(np.count_nonzero(columns.flags(drawn)[columns.boxes]))
+        group |= {"path": f"({name})", "lane": lane, "size": len(members), "ops": ops, "bytes": 0, "saved": 0}
         columns.group[members] = len(graph["groups"])
         graph["groups"].append(group)

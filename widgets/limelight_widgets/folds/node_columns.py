@@ -108,6 +108,14 @@ class NodeColumns:
         result[list(nodes)] = True
         return result
 
+    @property
+    def boxes(self) -> Integers:
+        """For each node the one on whose box it is told: what it is folded into, or itself."""
+        result = np.arange(len(self))
+        into = self.noted("folded_into")
+        result[list(into)] = list(into.values())
+        return result
+
     def split(self, by: Sequence[Any]) -> None:
         """Has nodes of one kind that differ in `lane` be of kinds of their own, which have it."""
         names = list(dict.fromkeys(by))

@@ -22,8 +22,10 @@ from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer, attribute_text
 from limelight_widgets.folds.node_columns import Nodes
 
-MOST_NODES: Final = 1_500
-"""Of the traced graph, from which on there is no history: a picture of all that there ever was would be too large."""
+MOST_NODES: Final = 3_000
+"""Of the traced graph, above which there is no history of passes: it takes as long as all else that is described."""
+MOST_COMPARED: Final = 10_000
+"""Of each of two traces, above which there is no history from one to the other: to align them would take seconds."""
 MOST_CHANGES: Final = 200
 
 
@@ -105,7 +107,7 @@ def of_traces(describer: Describer, one: Any, two: Any, names: tuple[str, str]) 
 
     None for huge graphs.
     """
-    if max(len(one.nodes), len(two.nodes)) > MOST_NODES:
+    if max(len(one.nodes), len(two.nodes)) > MOST_COMPARED:
         return None
     lives = _Lives(one.nodes)
     places, others = [_place(node) for node in one.nodes], [_place(node) for node in two.nodes]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.sentence import Miss, duration
-from limelight.explain.story import Story
+from limelight.explain.story import SPELLED, Story
 from limelight.explain.subject import staged_functions
 from limelight.explain.tracing.baked import Value, baked
 from limelight.staging.function import Function
@@ -18,13 +20,17 @@ _NARROW: Final = 21
 
 
 class Group(NamedTuple):
-    """Traces with one cause: how many, what they took in all, and the latest of them."""
+    """Traces with one cause: how many, what they took in all, and the latest of them.
+
+    `others` are the changes elsewhere than in the latest: of another axis, which a fix frees, too.
+    """
 
     argument: str
     cause: str
     traces: int
     seconds: float
     latest: Miss
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,8 @@ class Retrace:
         for (argument, cause), members in groupby(rows, key=lambda row: row[:2]):
             misses = [miss for _, _, miss in members]
             seconds = sum(miss.seconds or 0.0 for miss in misses)
-            groups.append(Group(argument, cause, len(misses), seconds, max(misses, key=lambda m: m.made_at)))
+            latest = max(misses, key=lambda m: m.made_at)
+            groups.append(Group(argument, cause, len(misses), seconds, latest, _elsewhere(latest, misses)))
         return tuple(sorted(groups, key=lambda g: -g.seconds))
 
     def table(self) -> str:
@@ -121,6 +128,8 @@ def _story(group: Group) -> Story:
     story = group.latest.to_story()
     about = ", ".join([f"`{group.argument}`", group.cause] if group.argument else [group.cause])
     total = f"{group.traces} traces for this reason ({about}) cost {duration(group.seconds)} in all."
+    if group.others:
+        total += f" Others: {'; '.join(group.others[:SPELLED])}."
     repeated = group.traces > 1 and not group.latest.first
     return replace(story, seconds=group.seconds, count=group.traces if repeated else 1, total=total if repeated else "")
 
@@ -128,6 +137,17 @@ def _story(group: Group) -> Story:
 def _argument(miss: Miss) -> str:
     """The argument that a trace is put down to: that of the greatest change."""
     return next((change.path for change in miss.changes if change.cause is miss.cause), "")
+
+
+def _elsewhere(latest: Miss, misses: Sequence[Miss]) -> tuple[str, ...]:
+    """The changes of other traces that are not where the latest changed, one for each place."""
+    places: dict[str, str] = {}
+    for miss in (latest, *misses):
+        one = next((one for one in miss.differences if one.cause == miss.cause), None)
+        if one is not None and one.detail.startswith("axis "):
+            axes = ", ".join(re.findall(r"axis \d+", one.detail))
+            places.setdefault(axes, f"{one.before} -> {one.after} ({one.detail})")
+    return tuple(places.values())[1:]
 
 
 def _change(miss: Miss) -> str:

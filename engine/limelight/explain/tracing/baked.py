@@ -16,7 +16,6 @@ from limelight.explain.tracing.side_effects import SideEffect, not_known, side_e
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.function import Function
 from limelight.staging.key_parts import ObjectPart
-from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
 
 _SPELLED: Final = 4
@@ -44,20 +43,20 @@ class Value(NamedTuple):
     fix: str
 
     def __str__(self) -> str:
-        if self.changed:
-            return str(self.to_story())
-        return f"`{self.name}` ({self.where}) is {self.then}{source_line.at(self.line)}"
+        return str(self.to_story())
 
     def to_story(self) -> Story:
-        """The parts of the sentence, and of the card, of a value that has changed."""
+        """The parts of the sentence, and of the card; what to write instead where the value has changed."""
+        became = "has changed, and the trace still has the old value" if self.changed else "is a constant of the trace"
+        remedy = self.fix if self.changed else ""
         return Story(
             "baked value",
-            f"`{self.name}` has changed, and the trace still has the old value",
+            f"`{self.name}` {became}",
             (self.where, self.kind),
             contrasts=(Contrast(f"`{self.name}` ({self.where})", self.then, self.now, f"trace #{self.trace}"),),
             places=Place.of("line", self.line),
-            remedy=self.fix,
-            fixes=fixes_in(self.fix),
+            remedy=remedy,
+            fixes=fixes_in(remedy),
         )
 
 

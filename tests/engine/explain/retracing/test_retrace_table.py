@@ -133,3 +133,17 @@ def test_the_value_of_a_cell_is_the_sentence():
     assert repr(ll.explain.retrace(f)) == str(ll.explain.retrace(f))
     assert "`x` f32[2] -> f32[3]" in repr(ll.explain.retrace(f))
     assert repr(f.trace_cache) == "<trace cache: 2 traces, 1 hit>"
+
+
+def test_traces_for_other_axes_are_told_beside_the_newest():
+    @ll.function
+    def f(x):
+        return x + 1.0
+
+    for shape in ((4, 25), (4, 13), (2, 25)):
+        f(ll.ones(shape))
+    said = str(ll.explain.retrace(f))
+    assert "f32[4,25] -> f32[2,25] (axis 0: 4 -> 2)" in said
+    assert "Others: f32[4,25] -> f32[4,13] (axis 1: 25 -> 13)." in said
+    f(ll.ones((3, 25)))
+    assert str(ll.explain.retrace(f)).count("axis 0") == 1, "one axis is told once"

@@ -24,7 +24,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @typedef {object} Group
  * @property {string} label @property {string} [title] the label without its count @property {string} kind @property {number} parent @property {number} size
  * @property {Lane} [lane] @property {string} [path] of the module or scope: the same for a layer and its gradient
- * @property {number} [ops] that are drawn @property {number} [bytes] that its ops give @property {number} [saved] for the backward pass @property {string[]} [tags] the parameters that it uses
+ * @property {number} [ops] that its boxes tell of @property {number} [bytes] that its ops give @property {number} [saved] for the backward pass @property {string[]} [tags] the parameters that it uses
  * @property {{count: number, members?: number[], period?: number, differs?: string[]}} [repeat] what stands here once for
  *   many: groups, or slices of its own nodes @property {string} [cls] @property {[number, number]} [at] source and line of the call
  *
