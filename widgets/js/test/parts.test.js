@@ -241,6 +241,13 @@ test("a packed recording of steps is unpacked, and searched", async () => {
   assert.equal(following(steps, 1, hasBadNumbers), -1);
 });
 
+test("the line of a step comes to the middle of its pane, wherever the pane stands in the page", async () => {
+  const { centre } = await import("../src/players/steps.js");
+  const pane = { offsetTop: 90, clientHeight: 268, scrollTop: 0 };
+  const scrolled = (/** @type {number} */ offsetTop) => (centre(pane, { offsetTop, offsetHeight: 18 }), pane.scrollTop);
+  assert.deepEqual([275, 4, 1000].map(scrolled), [150, 0, 875]);
+});
+
 const plain = (tree) => (typeof tree === "string" ? tree : `${tree[0]}(${tree.slice(1).map(plain).join(" ")})`);
 
 test("rules as formulae", () => {

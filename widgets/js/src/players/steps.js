@@ -141,6 +141,15 @@ function shown(step) {
   return [column(step.kind === "run" ? "The op" : "The op of the gradient", make("code", {}, step.text)), column("Its value", ...value, ...(step.records.length ? [lines(step.records)] : []))];
 }
 
+/**
+ * Scrolls a pane, and nothing around it, so that one of its rows lies in its middle.
+ * @param {Pick<HTMLElement, "clientHeight" | "scrollTop">} pane one that is positioned: its rows' offsets are from its own top
+ * @param {Pick<HTMLElement, "offsetTop" | "offsetHeight">} row
+ */
+export function centre(pane, row) {
+  pane.scrollTop = Math.max(0, row.offsetTop - (pane.clientHeight - row.offsetHeight) / 2);
+}
+
 class Player {
   /** @param {Recording} recording */
   constructor(recording) {
@@ -154,6 +163,7 @@ class Player {
     this.range = make("input", { type: "range", min: 1, max: this.steps.length, value: 1, "aria-label": `Step of ${recording.name}`,
       title: "Arrow keys: a step; Home, End; T, P, R, B: to tracing, passes, run, backward; L: next line; N: next NaN; ] and [: to the next stop and the one before" });
     this.count = make("span", { class: "count", "aria-live": "polite" });
+    const most = Math.max(1, ...recording.sources.map(([, , text]) => text.length));
     this.source = make("pre", { class: "source" });
     this.detail = make("div", { class: "detail" });
     this.tabs = this.kinds.map((kind) => this.button(`${TITLES[kind]} ${this.steps.filter((s) => s.kind === kind).length}`, "", () => this.toKind(kind)));
@@ -167,10 +177,11 @@ class Player {
     if (this.stops.length) jumps.push(this.button("◀ stop", "To the stop before", () => this.toStop(-1)), this.button("stop ▶", "To the next stop", () => this.toStop(1)));
     this.element = make("div", { class: "player", role: "group", "aria-label": `${recording.name}, step by step` },
       make("div", { class: "bar" }, ...this.tabs), make("div", { class: "bar" }, ...jumps, this.range, this.count),
-      make("div", { class: "body" }, this.source, this.detail));
+      make("div", { class: "body", style: `--ll-lines: ${most}` }, this.source, this.detail));
     this.range.addEventListener("input", () => this.go(Number(this.range.value) - 1));
     this.range.addEventListener("keydown", (event) => this.key(event));
     this.go(this.stops[0] ?? 0);
+    new ResizeObserver(() => this.follow()).observe(this.source); // also when it first has a size: it is made before it is shown
   }
 
   /**
@@ -244,10 +255,12 @@ class Player {
     const row = step.line ? this.source.children[step.line - this.first] : null;
     if (!(row instanceof HTMLElement)) return;
     row.classList.add("on");
-    const top = row.offsetTop - this.source.offsetTop;
-    if (top < this.source.scrollTop || top + row.offsetHeight > this.source.scrollTop + this.source.clientHeight) {
-      this.source.scrollTop = top - this.source.clientHeight / 2;
-    }
+    this.follow();
+  }
+
+  follow() {
+    const row = this.source.querySelector(".on");
+    if (row instanceof HTMLElement) centre(this.source, row);
   }
 }
 
