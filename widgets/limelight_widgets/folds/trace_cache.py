@@ -125,8 +125,8 @@ class CacheFold:
 
     def answer(self, what_if: State) -> None:
         """Shows what a call would do that somebody has typed."""
-        self._what_if = what_if
         self._version += 1
+        self._what_if = what_if | {"asked": self._version}  # else the same answer twice looks like none
 
     def _clear(self, event: events.CacheCleared) -> bool:
         function = self._functions.get(event.function_id)
