@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
 
-import { bytes, counted, lineText, number, seconds, shortened } from "../src/format.js";
+import { bytes, counted, joinedArrows, lineText, number, seconds, shortened } from "../src/format.js";
 import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
@@ -56,6 +56,12 @@ test("numbers as people read them", () => {
   assert.deepEqual([0, 999, 1000, 12345, 999999, 1234567, -1234, -123].map(number), ["0", "999", "1,000", "12,345", "999,999", "1,234,567", "-1,234", "-123"]);
   assert.equal(shortened("a long name", 7), "a long…");
   assert.equal(lineText(["In[3]", 4, "x"]), "In[3]:4");
+});
+
+test("arrows stay with what they connect, but for those of annotations", () => {
+  const { arrows } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8")).format;
+  assert.ok(arrows.some(([given, text]) => given !== text));
+  for (const [given, text] of arrows) assert.equal(joinedArrows(given), text);
 });
 
 test("states from the wire, with numbers as floats", async () => {
