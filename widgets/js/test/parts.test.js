@@ -254,6 +254,18 @@ test("the line of a step comes to the middle of its pane, wherever the pane stan
   assert.deepEqual([275, 4, 1000].map(scrolled), [150, 0, 875]);
 });
 
+test("the heat maps of steps have the colours of a tensor's tile", async () => {
+  const { colour, key } = await import("../src/players/steps.js");
+  const python = readFileSync(new URL("../../limelight_widgets/figures/heat_map.py", import.meta.url), "utf8");
+  const anchors = (/** @type {string} */ name) => [...new RegExp(`^${name}.*= \\[(.*)\\]$`, "m").exec(python)[1].matchAll(/\(([^)]*)\)/g)].map(([, parts]) => `rgb(${parts})`);
+  const [one, both] = [{ spec: "f32[9]", low: 2, high: 5 }, { spec: "f32[9]", low: -1, high: 3 }];
+  assert.deepEqual([0, 1 / 3, 2 / 3, 1].map((share) => colour(one, share)), anchors("SEQUENTIAL"));
+  const [, , zero, , most] = anchors("DIVERGING");
+  assert.deepEqual([0.25, 1].map((share) => colour(both, share)), [zero, most], "of both signs zero is in the middle");
+  assert.deepEqual([0, 0.5, 1].map((share) => colour({ low: -2, high: 2 }, share)), [anchors("DIVERGING")[0], zero, most]);
+  assert.deepEqual([one, both, { ...one, spec: "bool[9]" }].map(key), ["dark < bright", "blue < 0 < orange", "dark False, bright True"]);
+});
+
 const plain = (tree) => (typeof tree === "string" ? tree : `${tree[0]}(${tree.slice(1).map(plain).join(" ")})`);
 
 test("rules as formulae", () => {

@@ -12,7 +12,10 @@ const KINDS = ["trace", "pass", "run", "backward", "error"];
 const TITLES = { trace: "Tracing", pass: "Passes", run: "Run", backward: "Backward", error: "Error" };
 const SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 /** @type {Record<string, string[]>} */
-const UNUSUAL = { "!": ["nan", "NaN"], "^": ["infinite", "infinity"], "~": ["infinite", "minus infinity"] };
+const UNUSUAL = { "!": ["nan", "NaN", "×"], "^": ["infinite", "infinity", "+"], "~": ["infinite", "minus infinity", "−"] };
+// The colours of a tensor's tile: see figures/heat_map.py.
+const SEQUENTIAL = [[27, 31, 75], [0, 114, 178], [60, 180, 165], [240, 228, 66]];
+const DIVERGING = [[0, 72, 130], [86, 180, 233], [244, 244, 240], [230, 159, 0], [168, 60, 0]];
 
 /**
  * An element with attributes and children; strings become text, never markup.
@@ -83,6 +86,7 @@ function tile(value) {
   if (value.nans) said.push(`${value.nans} NaN`);
   if (value.infinities) said.push(`${value.infinities} infinite`);
   if (value.sampled) said.push("sampled");
+  if (value.shades) said.push(key(value));
   const parts = [make("div", { class: "spec" }, value.spec)];
   if (value.numbers.length) parts.push(make("div", { class: "numbers" }, value.numbers.join("  ")));
   if (value.shades) parts.push(picture(value));
@@ -90,16 +94,37 @@ function tile(value) {
   return parts;
 }
 
+/** @param {Pick<Value, "low" | "high">} value */
+const hasBothSigns = ({ low, high }) => low !== null && high !== null && low < 0 && high > 0;
+
+/** What the colours say. @param {Pick<Value, "spec" | "low" | "high">} value */
+export function key(value) {
+  if (value.spec.startsWith("bool")) return "dark False, bright True";
+  return hasBothSigns(value) ? "blue < 0 < orange" : "dark < bright";
+}
+
+/**
+ * The colour of what lies at a share of the way from the least to the greatest; of both signs zero is in the middle.
+ * @param {Pick<Value, "low" | "high">} value @param {number} share
+ */
+export function colour(value, share) {
+  const [low, high] = [Number(value.low), Number(value.high)];
+  const most = Math.max(-low, high);
+  const anchors = hasBothSigns(value) ? DIVERGING : SEQUENTIAL;
+  const place = (hasBothSigns(value) ? (1 + (low / most) * (1 - share) + (high / most) * share) / 2 : share) * (anchors.length - 1);
+  const before = Math.min(Math.floor(place), anchors.length - 2);
+  return `rgb(${anchors[before].map((part, i) => Math.round(part + (anchors[before + 1][i] - part) * (place - before))).join(", ")})`;
+}
+
 /** @param {Value} value */
 function picture(value) {
   const grid = make("div", {
     class: "picture", role: "img", style: `grid-template-columns: repeat(${value.columns}, 1fr)`,
-    "aria-label": `${value.rows} by ${value.columns} samples, from ${figure(value.low)} (pale) to ${figure(value.high)}`,
+    "aria-label": `${value.rows} by ${value.columns} samples, from ${figure(value.low)} to ${figure(value.high)}, ${key(value)}`,
   });
   for (const shade of value.shades) {
-    const [kind, title] = UNUSUAL[shade] ?? [];
-    const cell = kind ? make("i", { class: kind, title }) : make("i", { style: `opacity: ${0.06 + 0.94 * (SHADES.indexOf(shade) / 63)}` });
-    grid.append(cell);
+    const [kind, title, sign] = UNUSUAL[shade] ?? [];
+    grid.append(kind ? make("i", { class: kind, title }, sign) : make("i", { style: `background: ${colour(value, SHADES.indexOf(shade) / 63)}` }));
   }
   return grid;
 }
