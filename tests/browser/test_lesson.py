@@ -60,7 +60,7 @@ def answers(lesson: Page, picture) -> None:
     expect(cache).to_contain_text("f32[29,64]")
     picture(cell(lesson, index("%trace_cache train_step")), "lesson-cache-light")
     picture(cell(lesson, index("%devices")), "lesson-devices-light")
-    expect(output(lesson, index("%trace_cache train_step --why"))).to_contain_text("axis 0: 32 -> 29")
+    expect(output(lesson, index("%trace_cache train_step --why"))).to_contain_text("axis 0: 32 → 29")
     expect(output(lesson, index("guesses = "))).to_contain_text("held-out digits are right")
     expect(output(lesson, index("%devices"))).to_contain_text("CPU:0 → CPU:1")
 

@@ -49,7 +49,7 @@ def test_the_lesson_runs_and_its_views_answer(open_notebook, lab_server, picture
     expect(branch).to_be_visible()
     picture(cell(page, index("%%stage collatz")), "lesson2-flow-light")
 
-    expect(output(page, index("%trace_cache power --diff"))).to_contain_text("axis 0: 2 -> 3")
+    expect(output(page, index("%trace_cache power --diff"))).to_contain_text("axis 0: 2 → 3")
     expect(output(page, index("with ll.GradientTape"))).to_contain_text("has no gradient for")
     set_theme(page, DARK)
     for beginning, name in (

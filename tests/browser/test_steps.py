@@ -40,6 +40,26 @@ def test_it_plays_by_keys_and_by_mouse(page_of_steps, chromium_context):
     expect(page.get_by_role("button", name="Step forward")).to_have_count(1)
 
 
+def test_the_line_is_in_sight_from_the_first_step_on(page_of_steps, chromium_context):
+    """In a pane that stands low in its page, and shows three lines at a time; the page itself stays where it is."""
+    page = chromium_context.new_page()
+    low = "document.addEventListener('DOMContentLoaded', () => { document.body.style.padding = '300px 0 2000px' })"
+    page.add_init_script(low)
+    page.goto(page_of_steps)
+    page.add_style_tag(content=".ll-steps .source { height: 54px !important; box-sizing: content-box }")
+    hidden = """() => {
+        const rectangle = (name) => document.querySelector(`.ll-steps ${name}`).getBoundingClientRect();
+        const [pane, row] = ['.source', '.source .on'].map(rectangle);
+        return Math.max(0, pane.top - row.top, row.bottom - pane.bottom);
+    }"""
+    seen = []
+    for _ in range(4):
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        seen.append((page.evaluate(hidden), page.evaluate("scrollY")))
+        page.evaluate("document.querySelector('.ll-steps [aria-label=\"To the next other line\"]').click()")
+    assert seen == [(0, 0)] * 4
+
+
 def test_it_opens_at_its_first_stop_and_goes_from_stop_to_stop(tmp_path, chromium_context):
     path = tmp_path / "stops.html"
     player = ll.widgets.steps(lambda x: ll.log(x) + ll.log(x * 2.0), ll.constant([0.0, 1.0]), stop_at="op:log,nan")

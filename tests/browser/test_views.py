@@ -240,6 +240,12 @@ def test_views_move_while_a_cell_is_running(open_cells, picture, tmp_path):
     expect(rows.first.locator("td").nth(2)).to_have_text(str(int(with_old) + 1))  # and the call of the first cell
     expect(rows.last.locator("td").nth(2)).to_have_text(str(int(with_new) - 1))  # one was traced
     expect(entries).to_contain_text("entries")
+    question = cache.get_by_role("textbox", name="What if")
+    question.fill("predict(batch(17))")
+    question.press("Enter")  # which JupyterLab keeps from forms in outputs
+    expect(cache.locator(".ll-what-if-answer")).to_contain_text("hit")
+    question.fill("predict(")
+    expect(cache.locator(".ll-what-if-answer")).to_be_empty()
     for name, view in [("cache", cache), ("devices", devices), ("tape", tape)]:
         picture(view, f"{name}-light")
     set_theme(page, DARK)

@@ -215,6 +215,7 @@ NUMBERS = {
     "bytes": [0, 1, 40, 999, 1000, 31_360, 99_940, 99_960, 999_400, 999_600, 1_000_000, 15**15, 3 * 10**18],
     "seconds": [None, 0.0, 4.2e-06, 0.0009994, 0.0009996, 0.0381, 0.9994, 0.9996, 12.0, 3600.7],
     "counted": [[1, "entry", "entries"], [0, "entry", "entries"], [1200, "op"], [1, "op"], [1_234_567, "byte"]],
+    "arrows": ["axis 0: 16 -> 5", "rank 0 -> 1: f32[2]", "(2, 3) -> (2, 4)", "def f(x) -> int:", "x -> y -> z", "a->b"],
     "shortened": [["a long name", 7], ["a long name", 11], ["a long name", 10], ["name", 1], ["name", 0], ["ab cd", 4]],
 }
 
@@ -241,6 +242,7 @@ def formatted():
         "bytes": [[number, formats.bytes_text(number)] for number in NUMBERS["bytes"]],
         "seconds": [[number, formats.seconds_text(number)] for number in NUMBERS["seconds"]],
         "counted": [[given, formats.counted(*given)] for given in counted],
+        "arrows": [[text, formats.joined_arrows(text)] for text in NUMBERS["arrows"]],
         "shortened": [[given, formats.shortened(*given)] for given in shortened],
     }
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+_BLANKS: Final = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")  # at which a line may break
+_ARROW: Final = re.compile(r"(?<!\)) -> | -> (?!\S*:)")
 
 
 def bytes_text(count: float) -> str:
@@ -49,7 +54,7 @@ def shortened(text: str, width: int) -> str:
     >>> shortened("a long name", 7)
     'a long…'
     """
-    line = " ".join(text[: 4 * width + 4].split())
+    line = _BLANKS.sub(" ", text[: 4 * width + 4]).strip()
     return line if len(line) <= width else line[: max(width - 1, 0)].rstrip() + "…"
 
 
@@ -65,3 +70,14 @@ def short_device(name: str | None) -> str:
 def _three_digits(number: float) -> str:
     digits = 0 if abs(number) >= 99.95 else 1
     return f"{number:.{digits}f}".removesuffix(".0")
+
+
+def joined_arrows(text: str) -> str:
+    """Prose with arrows that stay on one line with what they connect; that of an annotation is code.
+
+    >>> joined_arrows("axis 0: 16 -> 5") == "axis 0: 16\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}5"
+    True
+    >>> joined_arrows("def f(x) -> int:")
+    'def f(x) -> int:'
+    """
+    return _ARROW.sub("\u00a0→\u00a0", text)

@@ -67,6 +67,14 @@ def test_the_box_of_all_functions_takes_any_call(notebook):
     assert cache.state()["what_if"]["hit"]
 
 
+def test_the_same_question_again_has_another_answer_if_in_the_same_words(notebook):
+    """Else a page could not tell it from the answer that it has."""
+    cache = limelight_widgets.trace_cache(notebook("f").value)
+    answers = [cache._heard("would", {"view": "v", "call": "f(x)"}) or cache.state()["what_if"] for _ in range(2)]
+    assert answers[0] != answers[1]
+    assert answers[0]["stories"] == answers[1]["stories"]
+
+
 def test_unloading_takes_the_answers_away(notebook, monkeypatch):
     monkeypatch.setattr(what_if, "_answerers", what_if._answerers[-1:])  # other shells of this process have theirs
     assert what_if.is_answered()

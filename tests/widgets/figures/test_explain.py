@@ -77,6 +77,13 @@ def test_a_difference_names_both_traces_and_where_their_graphs_differ():
     assert str(story).splitlines()[1] == "argument `x` f32[2] -> f32[3] (axis 0)"
 
 
+def test_arrows_stay_with_what_they_connect_in_cards_and_in_tables():
+    found = Differences("f", (1, 2), (("x", "f32[2]", "f32[3]", "axis 0: 2 -> 3"),), (), (3, 4))
+    for html in (card_html(found.stories[0].to_dict()), found._repr_html_()):
+        assert "axis 0: 2\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}3" in html
+    assert "axis 0: 2 -> 3" in str(found)
+
+
 def test_an_answer_without_a_story_is_its_sentence():
     shown = explain_figure(ExplainFold((), "all is <well>").state())
     assert words(shown.html) == "all is <well>"

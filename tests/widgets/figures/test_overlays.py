@@ -51,6 +51,19 @@ def test_a_group_has_the_sum_of_what_is_in_it():
     assert sums[0]["g0"].share == 1.0
 
 
+def test_norms_are_told_where_there_are_gradients_and_leave_no_line_elsewhere():
+    @ll.function
+    def loss(w):
+        return (ll.exp(w) * 3.0).sum()
+
+    step = ll.function(ll.grad(loss))
+    w = ll.ones(8)
+    step(w)
+    svg = views.graph(step, costs=ll.explain.costs(step, w), overlay="grad").static().svg
+    assert "norm 23.1" in svg  # 3 e √8
+    assert ">–<" not in svg
+
+
 def test_other_traces_than_the_measured_one_are_not_measured(measured):
     roots, costs = measured
     roots(ll.ones(7))

@@ -191,6 +191,12 @@ def test_the_picture_is_a_png():
     assert pixels(png).tolist() == [[0, 1], [1, 0]]
 
 
+def test_the_colours_of_truth_values_are_named_for_these():
+    html = tensor_tile(ll.constant(np.arange(30) % 3 == 0)).html
+    assert "dark False, bright True" in html
+    assert "&lt;" not in html
+
+
 def test_equal_values_are_named_but_not_those_of_equal_magnitude():
     assert "all True" in tensor_tile(ll.constant(np.ones(30, "bool"))).html
     assert "all 1" not in tensor_tile(ll.constant(np.exp(1j * np.arange(30)))).html

@@ -54,3 +54,6 @@ function threeDigits(value) {
 export function sum(numbers) {
   return numbers.reduce((all, one) => all + one, 0);
 }
+
+/** Prose with arrows that stay on one line with what they connect; that of an annotation is code. @param {string} text */
+export const joinedArrows = (text) => text.replace(/(?<!\)) -> | -> (?!\S*:)/g, "\u00a0→\u00a0");

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { legend, OVERLAYS, told } from "../src/graph/overlays.js";
+import { written } from "../src/graph/labels.js";
+import { legend, OVERLAYS, told, toldLabel } from "../src/graph/overlays.js";
 
 const { overlays } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8"));
 
@@ -29,4 +30,19 @@ test("what was not measured says so, and how to measure it", () => {
   assert.match(legend(state, 0, "time"), /not measured.*%graph f\(\.\.\.\) --overlay time/);
   const box = { name: "n0", kind: "node", graph: 0, index: 0, parent: "" };
   assert.deepEqual(told(state, [box], "time").get("n0"), { text: "not measured", share: null });
+});
+
+test("norms have no powers of ten where three digits say as much, and no word where there is none", () => {
+  const said = (/** @type {any} */ norm) => {
+    const nodes = [{ op: "add", kind: "op", names: [], lane: "backward", cost: [0, 0, 0, norm] }];
+    const state = { title: "f", sources: [], graphs: [{ inputs: [], outputs: [], groups: [], nodes }] };
+    return told(state, [{ name: "n0", kind: "node", graph: 0, index: 0, parent: "" }], "grad").get("n0").text;
+  };
+  assert.deepEqual([26.412, 1, 0, 0.00345, 9999.9, 1e4, 1.5e-7, "inf", null].map(said), ["norm 26.4", "norm 1", "norm 0", "norm 0.00345", "norm 10000", "norm 1.00e+4", "norm 1.50e-7", "norm ∞", ""]);
+});
+
+test("a bar keeps its number while the picture gets smaller", () => {
+  const numbers = [1, 0.8, 0.6].map((scale) => written(toldLabel("norm 26.4", 80), scale));
+  assert.deepEqual(numbers.map(({ text, type }) => [text, Math.round(type)]), [["norm 26.4", 11], ["norm 26.4", 13], ["26.4", 18]]);
+  assert.equal(written(toldLabel("norm 26.4", 30), 0.6).type, 0, "none that is cut");
 });

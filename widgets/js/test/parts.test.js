@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "node:zlib";
 
-import { bytes, counted, lineText, number, seconds, shortened } from "../src/format.js";
+import { bytes, counted, joinedArrows, lineText, number, seconds, shortened } from "../src/format.js";
 import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
@@ -56,6 +56,12 @@ test("numbers as people read them", () => {
   assert.deepEqual([0, 999, 1000, 12345, 999999, 1234567, -1234, -123].map(number), ["0", "999", "1,000", "12,345", "999,999", "1,234,567", "-1,234", "-123"]);
   assert.equal(shortened("a long name", 7), "a long…");
   assert.equal(lineText(["In[3]", 4, "x"]), "In[3]:4");
+});
+
+test("arrows stay with what they connect, but for those of annotations", () => {
+  const { arrows } = JSON.parse(readFileSync(new URL("examples.json", import.meta.url), "utf8")).format;
+  assert.ok(arrows.some(([given, text]) => given !== text));
+  for (const [given, text] of arrows) assert.equal(joinedArrows(given), text);
 });
 
 test("states from the wire, with numbers as floats", async () => {
@@ -239,6 +245,25 @@ test("a packed recording of steps is unpacked, and searched", async () => {
   assert.equal(steps[1].value.shades, "0!");
   assert.equal(following(steps, -1, hasBadNumbers), 1);
   assert.equal(following(steps, 1, hasBadNumbers), -1);
+});
+
+test("the line of a step comes to the middle of its pane, wherever the pane stands in the page", async () => {
+  const { centre } = await import("../src/players/steps.js");
+  const pane = { offsetTop: 90, clientHeight: 268, scrollTop: 0 };
+  const scrolled = (/** @type {number} */ offsetTop) => (centre(pane, { offsetTop, offsetHeight: 18 }), pane.scrollTop);
+  assert.deepEqual([275, 4, 1000].map(scrolled), [150, 0, 875]);
+});
+
+test("the heat maps of steps have the colours of a tensor's tile", async () => {
+  const { colour, key } = await import("../src/players/steps.js");
+  const python = readFileSync(new URL("../../limelight_widgets/figures/heat_map.py", import.meta.url), "utf8");
+  const anchors = (/** @type {string} */ name) => [...new RegExp(`^${name}.*= \\[(.*)\\]$`, "m").exec(python)[1].matchAll(/\(([^)]*)\)/g)].map(([, parts]) => `rgb(${parts})`);
+  const [one, both] = [{ spec: "f32[9]", low: 2, high: 5 }, { spec: "f32[9]", low: -1, high: 3 }];
+  assert.deepEqual([0, 1 / 3, 2 / 3, 1].map((share) => colour(one, share)), anchors("SEQUENTIAL"));
+  const [, , zero, , most] = anchors("DIVERGING");
+  assert.deepEqual([0.25, 1].map((share) => colour(both, share)), [zero, most], "of both signs zero is in the middle");
+  assert.deepEqual([0, 0.5, 1].map((share) => colour({ low: -2, high: 2 }, share)), [anchors("DIVERGING")[0], zero, most]);
+  assert.deepEqual([one, both, { ...one, spec: "bool[9]" }].map(key), ["dark < bright", "blue < 0 < orange", "dark False, bright True"]);
 });
 
 const plain = (tree) => (typeof tree === "string" ? tree : `${tree[0]}(${tree.slice(1).map(plain).join(" ")})`);

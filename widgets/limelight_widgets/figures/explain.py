@@ -13,6 +13,7 @@ from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure, flush_left
 from limelight_widgets.folds.fold import State
+from limelight_widgets.format import joined_arrows
 
 _RULE = "var(--jp-border-color1, #8a8a8a)"
 _CARD = f"border: 1px solid {_RULE}; border-left-width: 4px; border-radius: 4px; margin: 6px 0; padding: 2px 12px"
@@ -56,7 +57,8 @@ def card_html(story: Mapping[str, Any]) -> str:
 
 def marked(text: str) -> str:
     """Text as HTML, with what stands between backticks as code."""
-    return _SPAN.sub(lambda span: f"<code>{span[1]}</code>", escape(text))
+    parts = enumerate(_SPAN.split(text))
+    return "".join(f"<code>{escape(part)}</code>" if i % 2 else escape(joined_arrows(part)) for i, part in parts)
 
 
 def _capital(text: str) -> str:

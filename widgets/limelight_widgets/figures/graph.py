@@ -143,12 +143,12 @@ def _box(box: Words, place: Rectangle, known: Told | None = None) -> str:
     )  # fmt: skip
     if known is not None and known.share is not None:
         outline += _bar(place, known.share)
-    if not box.detail:
-        return outline + svg.label(title, middle, place.y + 16, 12, anchor="middle")
-    first = svg.label(title, middle, place.y + 16, 12, anchor="middle", font_weight="bold")
-    second = svg.label(box.detail, middle, place.y + 30, 11, anchor="middle", fill=svg.QUIET)
-    third = svg.label(box.tags, middle, place.y + 44, 11, anchor="middle") if box.tags else ""
-    return outline + first + second + third
+    lines = [
+        *([svg.label(box.detail, middle, place.y + 30, 11, anchor="middle", fill=svg.QUIET)] if box.detail else []),
+        *([svg.label(box.tags, middle, place.y + (44 if box.detail else 30), 11, anchor="middle")] if box.tags else []),
+    ]
+    weight = "bold" if lines else None
+    return outline + svg.label(title, middle, place.y + 16, 12, anchor="middle", font_weight=weight) + "".join(lines)
 
 
 def _bar(place: Rectangle, share: float) -> str:

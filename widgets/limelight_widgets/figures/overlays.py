@@ -98,7 +98,7 @@ def members(graph: State, box: Box) -> list[int]:
 
 def _text(overlay: Overlay, value: float | int | str | None) -> str:
     if value is None:
-        return "–" if overlay == "grad" else NOT_MEASURED
+        return "" if overlay == "grad" else NOT_MEASURED
     if overlay == "time":
         return seconds_text(float(value))
     if overlay == "bytes":
@@ -109,17 +109,19 @@ def _text(overlay: Overlay, value: float | int | str | None) -> str:
 
 
 def norm_text(value: float) -> str:
-    """A norm to three digits.
+    """A norm to three digits, with a power of ten where they would be far from the point.
 
-    >>> norm_text(0.0), norm_text(12.345), norm_text(float("inf"))
-    ('norm 0', 'norm 1.23e+1', 'norm ∞')
+    >>> norm_text(0.0), norm_text(26.412), norm_text(1.5e-7), norm_text(float("inf"))
+    ('norm 0', 'norm 26.4', 'norm 1.50e-7', 'norm ∞')
     """
-    return "norm ∞" if not isfinite(value) else "norm 0" if value == 0 else f"norm {_exponential(value)}"
+    return f"norm {_figure(value) if isfinite(value) else '∞'}"
 
 
-def _exponential(value: float) -> str:
+def _figure(value: float) -> str:
+    if not value or 1e-3 <= value < 1e4:
+        return f"{float(f'{value:.2e}'):g}"
     digits, exponent = f"{value:.2e}".split("e")
-    return f"{digits}e{'-' if exponent[0] == '-' else '+'}{int(exponent[1:])}"
+    return f"{digits}e{exponent[0]}{int(exponent[1:])}"
 
 
 def _share(value: float | int | str | None, most: float) -> float | None:

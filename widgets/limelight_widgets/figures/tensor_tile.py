@@ -108,7 +108,8 @@ def _map_caption(values: np.ndarray[Any, Any], place: tuple[int | None, ...], dr
     index = ", ".join(":" if at is None else str(at) for at in place)
     what = "absolute values" if values.dtype.kind == "c" else "values"
     where = f" at [{index}]" if len(place) > place.count(None) else ""
-    colours = "blue < 0 < orange" if drawn.both_signs else "dark < bright"
+    one_sign = "dark False, bright True" if values.dtype.kind == "b" else "dark < bright"
+    colours = "blue < 0 < orange" if drawn.both_signs else one_sign
     rows, columns = drawn.block
     means = f", means of {rows} × {columns}" if rows * columns > 1 else ""
     return escape(f"{what}{where}{means}, {colours}")

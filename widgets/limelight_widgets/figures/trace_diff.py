@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from html import escape
 from typing import Any
@@ -12,7 +12,7 @@ from limelight.explain.retracing.key_diff import differing, show
 from limelight.explain.story import Contrast, Story
 from limelight_widgets.figures.static_forms import Table, html_table, text_table
 from limelight_widgets.folds.graph_json import attribute_text
-from limelight_widgets.format import counted
+from limelight_widgets.format import counted, joined_arrows
 
 MOST_NODES = 4_000  # of a graph that is compared node by node
 ROWS = 200
@@ -76,7 +76,9 @@ class Differences:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<h4>{heading}</h4>{html_table(table)}" for heading, table in self.tables()]
+        arguments = tuple((path, one, other, joined_arrows(what)) for path, one, other, what in self.arguments)
+        told = replace(self, arguments=arguments)
+        parts = [f"<h4>{heading}</h4>{html_table(table)}" for heading, table in told.tables()]
         return f"<p>{escape(self.sentence)}</p>{''.join(parts)}"
 
 

@@ -16,7 +16,7 @@ from limelight_widgets.folds.entry_uses import EntryUses
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
 from limelight_widgets.folds.user_functions import has_had_traces, is_user_function
-from limelight_widgets.format import short_device
+from limelight_widgets.format import joined_arrows, short_device
 
 MOST_ENTRIES = 500  # shown of one function; the newest
 MOST_GONE = 100  # functions that are no more, of which entries are shown; those that were traced last
@@ -125,8 +125,8 @@ class CacheFold:
 
     def answer(self, what_if: State) -> None:
         """Shows what a call would do that somebody has typed."""
-        self._what_if = what_if
         self._version += 1
+        self._what_if = what_if | {"asked": self._version}  # else the same answer twice looks like none
 
     def _clear(self, event: events.CacheCleared) -> bool:
         function = self._functions.get(event.function_id)
@@ -304,11 +304,6 @@ def tier_text(entry: Any) -> str:
     progress, gain = getattr(entry, "tier_progress", ""), getattr(entry, "gain", "")
     known = (progress, gain) if progress.startswith("kept on ") else (entry.tier, gain, progress)
     return ", ".join(filter(None, known))
-
-
-def joined_arrows(reason: str) -> str:
-    """`reason` with arrows that stay on one line with what they connect."""
-    return reason.replace(" -> ", "\u00a0→\u00a0")
 
 
 def _blank(index: int) -> State:

@@ -1,7 +1,7 @@
 // A card: one for each "why?", with the same parts, in the same order, as limelight_widgets/figures/explain.py writes.
 
 import { button, h } from "../dom.js";
-import { number } from "../format.js";
+import { joinedArrows, number } from "../format.js";
 import { cellOf, copied, insertable, insertBelow, showLine } from "./notebook.js";
 
 /**
@@ -147,5 +147,5 @@ export function folded(title, lines) {
 
 /** Text with what stands between backticks as code. @param {string} text */
 export function marked(text) {
-  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
+  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : joinedArrows(part)));
 }

@@ -25,6 +25,7 @@ const MEASURED = ["time", "nan", "grad"];
 const NOT_MEASURED = "not measured";
 const ELSEWHERE = "where its inputs are";
 const MOST_DEVICES = 2;
+const LINE = 20; // pixels that a line of two may grow to
 const BAR = 4; // pixels, at the foot of a box
 
 /** What an overlay tells on each box that stands for ops. @param {GraphState} state @param {Box[]} boxes @param {string} overlay @returns {Map<string, Told>} */
@@ -71,13 +72,16 @@ function sumOf(nodes, overlay) {
 
 /** @param {string} overlay @param {number | string | null} value */
 function textOf(overlay, value) {
-  if (value === null) return overlay === "grad" ? "–" : NOT_MEASURED;
+  if (value === null) return overlay === "grad" ? "" : NOT_MEASURED;
   const number = Number(value);
   if (overlay === "time") return seconds(number);
   if (overlay === "bytes") return bytes(number);
   if (overlay === "nan") return number ? `⚠ ${counted(number, "number")} not finite` : "✓ all finite";
-  return Number.isFinite(number) ? `norm ${number ? number.toExponential(2) : 0}` : "norm ∞";
+  return `norm ${Number.isFinite(number) ? figure(number) : "∞"}`;
 }
+
+/** Three digits, with a power of ten where they would be far from the point. @param {number} value */
+const figure = (value) => (!value || (value >= 1e-3 && value < 1e4) ? String(Number(value.toPrecision(3))) : value.toExponential(2));
 
 /** @param {number | string | null} value @param {number} most */
 function shareOf(value, most) {
@@ -92,6 +96,9 @@ export function shareElement(one, { width, height }) {
   const long = Math.max(one.share * (width - 6), one.share ? 1 : 0);
   return s("rect", { class: "ll-share", x: 3, y: height - BAR - 1, width: long, height: BAR, rx: 2, "aria-hidden": "true" });
 }
+
+/** The label of what is told, which has room to grow while the picture gets smaller: a bar has its number beside it. @param {string} text @param {number} width of the box */
+export const toldLabel = (text, width) => ({ size: 11, full: text, short: text.replace(/^norm /, ""), width: width - 4, height: LINE });
 
 /** Whether a box has a measure, but none was taken. @param {Told | undefined} one */
 export function isUnmeasured(one) {

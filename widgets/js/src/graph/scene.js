@@ -4,7 +4,7 @@ import { s } from "../dom.js";
 import { bytes, shortened } from "../format.js";
 import { GLYPHS, KINDS } from "./box-text.js";
 import { saved } from "./lanes.js";
-import { isUnmeasured, shareElement } from "./overlays.js";
+import { isUnmeasured, shareElement, toldLabel } from "./overlays.js";
 
 /**
  * @typedef {import("./nested-layout.js").Drawing} Drawing
@@ -193,7 +193,7 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
     label(labels, { class: "ll-name", x: width / 2, y: 16 }, { width: width - 4, height: height - 6, size: 12, full: name }),
-    detail && label(labels, { class: "ll-detail", x: width / 2, y: 30 }, { size: 11, full: detail }),
+    detail && label(labels, { class: "ll-detail", x: width / 2, y: 30 }, told ? toldLabel(detail, width) : { size: 11, full: detail }),
     tags && label(labels, { class: "ll-tags", x: width / 2, y: detail ? 44 : 30 }, { size: 11, full: tags }),
     s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),
     opens && opener(box.name, width, actions),

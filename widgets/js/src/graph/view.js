@@ -261,7 +261,7 @@ export class GraphView {
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
       const word = words.get(name);
-      if (word) words.set(name, { ...word, detail: text, full: `${word.full}, ${text}` });
+      if (word) words.set(name, { ...word, detail: text, full: [word.full, text].filter(Boolean).join(", ") });
     }
     const sizes = new Map([...words].map(([name, text]) => [name, sizeOf(text)]));
     const key = [graph, this.overlay, ...picture.boxes.map(({ name }) => name), ...picture.frames.map(({ name }) => name)].join(" ");

@@ -12,7 +12,10 @@ const KINDS = ["trace", "pass", "run", "backward", "error"];
 const TITLES = { trace: "Tracing", pass: "Passes", run: "Run", backward: "Backward", error: "Error" };
 const SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 /** @type {Record<string, string[]>} */
-const UNUSUAL = { "!": ["nan", "NaN"], "^": ["infinite", "infinity"], "~": ["infinite", "minus infinity"] };
+const UNUSUAL = { "!": ["nan", "NaN", "×"], "^": ["infinite", "infinity", "+"], "~": ["infinite", "minus infinity", "−"] };
+// The colours of a tensor's tile: see figures/heat_map.py.
+const SEQUENTIAL = [[27, 31, 75], [0, 114, 178], [60, 180, 165], [240, 228, 66]];
+const DIVERGING = [[0, 72, 130], [86, 180, 233], [244, 244, 240], [230, 159, 0], [168, 60, 0]];
 
 /**
  * An element with attributes and children; strings become text, never markup.
@@ -83,6 +86,7 @@ function tile(value) {
   if (value.nans) said.push(`${value.nans} NaN`);
   if (value.infinities) said.push(`${value.infinities} infinite`);
   if (value.sampled) said.push("sampled");
+  if (value.shades) said.push(key(value));
   const parts = [make("div", { class: "spec" }, value.spec)];
   if (value.numbers.length) parts.push(make("div", { class: "numbers" }, value.numbers.join("  ")));
   if (value.shades) parts.push(picture(value));
@@ -90,16 +94,37 @@ function tile(value) {
   return parts;
 }
 
+/** @param {Pick<Value, "low" | "high">} value */
+const hasBothSigns = ({ low, high }) => low !== null && high !== null && low < 0 && high > 0;
+
+/** What the colours say. @param {Pick<Value, "spec" | "low" | "high">} value */
+export function key(value) {
+  if (value.spec.startsWith("bool")) return "dark False, bright True";
+  return hasBothSigns(value) ? "blue < 0 < orange" : "dark < bright";
+}
+
+/**
+ * The colour of what lies at a share of the way from the least to the greatest; of both signs zero is in the middle.
+ * @param {Pick<Value, "low" | "high">} value @param {number} share
+ */
+export function colour(value, share) {
+  const [low, high] = [Number(value.low), Number(value.high)];
+  const most = Math.max(-low, high);
+  const anchors = hasBothSigns(value) ? DIVERGING : SEQUENTIAL;
+  const place = (hasBothSigns(value) ? (1 + (low / most) * (1 - share) + (high / most) * share) / 2 : share) * (anchors.length - 1);
+  const before = Math.min(Math.floor(place), anchors.length - 2);
+  return `rgb(${anchors[before].map((part, i) => Math.round(part + (anchors[before + 1][i] - part) * (place - before))).join(", ")})`;
+}
+
 /** @param {Value} value */
 function picture(value) {
   const grid = make("div", {
     class: "picture", role: "img", style: `grid-template-columns: repeat(${value.columns}, 1fr)`,
-    "aria-label": `${value.rows} by ${value.columns} samples, from ${figure(value.low)} (pale) to ${figure(value.high)}`,
+    "aria-label": `${value.rows} by ${value.columns} samples, from ${figure(value.low)} to ${figure(value.high)}, ${key(value)}`,
   });
   for (const shade of value.shades) {
-    const [kind, title] = UNUSUAL[shade] ?? [];
-    const cell = kind ? make("i", { class: kind, title }) : make("i", { style: `opacity: ${0.06 + 0.94 * (SHADES.indexOf(shade) / 63)}` });
-    grid.append(cell);
+    const [kind, title, sign] = UNUSUAL[shade] ?? [];
+    grid.append(kind ? make("i", { class: kind, title }, sign) : make("i", { style: `background: ${colour(value, SHADES.indexOf(shade) / 63)}` }));
   }
   return grid;
 }
@@ -141,6 +166,15 @@ function shown(step) {
   return [column(step.kind === "run" ? "The op" : "The op of the gradient", make("code", {}, step.text)), column("Its value", ...value, ...(step.records.length ? [lines(step.records)] : []))];
 }
 
+/**
+ * Scrolls a pane, and nothing around it, so that one of its rows lies in its middle.
+ * @param {Pick<HTMLElement, "clientHeight" | "scrollTop">} pane one that is positioned: its rows' offsets are from its own top
+ * @param {Pick<HTMLElement, "offsetTop" | "offsetHeight">} row
+ */
+export function centre(pane, row) {
+  pane.scrollTop = Math.max(0, row.offsetTop - (pane.clientHeight - row.offsetHeight) / 2);
+}
+
 class Player {
   /** @param {Recording} recording */
   constructor(recording) {
@@ -154,6 +188,7 @@ class Player {
     this.range = make("input", { type: "range", min: 1, max: this.steps.length, value: 1, "aria-label": `Step of ${recording.name}`,
       title: "Arrow keys: a step; Home, End; T, P, R, B: to tracing, passes, run, backward; L: next line; N: next NaN; ] and [: to the next stop and the one before" });
     this.count = make("span", { class: "count", "aria-live": "polite" });
+    const most = Math.max(1, ...recording.sources.map(([, , text]) => text.length));
     this.source = make("pre", { class: "source" });
     this.detail = make("div", { class: "detail" });
     this.tabs = this.kinds.map((kind) => this.button(`${TITLES[kind]} ${this.steps.filter((s) => s.kind === kind).length}`, "", () => this.toKind(kind)));
@@ -167,10 +202,11 @@ class Player {
     if (this.stops.length) jumps.push(this.button("◀ stop", "To the stop before", () => this.toStop(-1)), this.button("stop ▶", "To the next stop", () => this.toStop(1)));
     this.element = make("div", { class: "player", role: "group", "aria-label": `${recording.name}, step by step` },
       make("div", { class: "bar" }, ...this.tabs), make("div", { class: "bar" }, ...jumps, this.range, this.count),
-      make("div", { class: "body" }, this.source, this.detail));
+      make("div", { class: "body", style: `--ll-lines: ${most}` }, this.source, this.detail));
     this.range.addEventListener("input", () => this.go(Number(this.range.value) - 1));
     this.range.addEventListener("keydown", (event) => this.key(event));
     this.go(this.stops[0] ?? 0);
+    new ResizeObserver(() => this.follow()).observe(this.source); // also when it first has a size: it is made before it is shown
   }
 
   /**
@@ -244,10 +280,12 @@ class Player {
     const row = step.line ? this.source.children[step.line - this.first] : null;
     if (!(row instanceof HTMLElement)) return;
     row.classList.add("on");
-    const top = row.offsetTop - this.source.offsetTop;
-    if (top < this.source.scrollTop || top + row.offsetHeight > this.source.scrollTop + this.source.clientHeight) {
-      this.source.scrollTop = top - this.source.clientHeight / 2;
-    }
+    this.follow();
+  }
+
+  follow() {
+    const row = this.source.querySelector(".on");
+    if (row instanceof HTMLElement) centre(this.source, row);
   }
 }
 

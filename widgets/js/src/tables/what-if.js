@@ -16,13 +16,20 @@ export function whatIf(tell) {
   );
   const said = h("div", { class: "ll-what-if-answer", role: "status" });
   const form = h("form", { class: "ll-what-if-form" }, h("label", { class: "ll-quiet", "aria-hidden": "true" }, "What if?"), input, h("button", { type: "submit" }, "Ask"));
-  form.addEventListener("submit", (event) => {
+  const ask = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!input.value.trim()) return say(h("p", { class: "ll-quiet" }, "Write a call, as you would in a cell: f(x[:5], training=True)."));
     form.setAttribute("aria-busy", "true");
-    said.replaceChildren(h("p", { class: "ll-quiet" }, "…"));
+    say(h("p", { class: "ll-quiet" }, "…"));
     tell({ type: "would", call: input.value });
+  };
+  form.addEventListener("submit", ask);
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.stopPropagation();
+    ask(event); // no form is sent by Enter in a cell's output: JupyterLab prevents the line break that comes before
   });
+  input.addEventListener("input", () => say()); // what stands there is the answer to something else
   const say = (/** @type {HTMLElement[]} */ ...content) => said.replaceChildren(...content);
   let shown = "";
   return {

@@ -1,7 +1,7 @@
 // The trace-cache view: a table of entries for each function, the newest marked.
 
 import { button, h, s } from "../dom.js";
-import { bytes, counted, number, seconds, shortened, sum } from "../format.js";
+import { bytes, counted, joinedArrows, number, seconds, shortened, sum } from "../format.js";
 import { lent } from "../lent.js";
 import { merged } from "../tables/cache-rows.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
@@ -109,7 +109,7 @@ function roving(content, focused) {
 /** @param {{name: string, columns: string[], rows: string[][]}} table */
 function differences({ name, columns, rows }) {
   const head = h("tr", {}, ...columns.map((column) => h("th", { scope: "col" }, column)));
-  const body = rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", { class: "ll-arguments" }, h("code", {}, cell)))));
+  const body = rows.map((row) => h("tr", {}, ...row.map((cell, at) => h("td", { class: "ll-arguments" }, h("code", {}, columns[at] === "what" ? joinedArrows(cell) : cell)))));
   return h("table", { class: "ll-table" }, h("caption", {}, name), h("thead", {}, head), h("tbody", {}, ...body));
 }
 
