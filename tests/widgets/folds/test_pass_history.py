@@ -100,3 +100,28 @@ def test_a_graph_that_no_pass_changed_and_a_huge_one_have_no_history(monkeypatch
     assert "history" not in GraphFold(plain).state()
     monkeypatch.setattr("limelight_widgets.folds.pass_history.MOST_NODES", 10)
     assert "history" not in GraphFold(models.vae()).state()
+
+
+def test_rounds_stay_one_after_another_though_passes_move_what_all_of_them_read():
+    w, u, b = ll.Variable(ll.ones((4, 3))), ll.Variable(ll.eye(3)), ll.Variable(ll.zeros(3))
+
+    def cell(h, x):
+        return ll.tanh(x @ w + h @ u + b)
+
+    @ll.function
+    def step(seq):
+        with ll.GradientTape() as tape:
+            h = ll.zeros((2, 3))
+            for t in range(6):
+                h = cell(h, seq[t])
+            loss = ll.sum(h**2)
+        return tape.gradient(loss, [w, u, b])
+
+    step(ll.ones((6, 2, 4)))
+    state = GraphFold(step).state()
+    graph = state["graphs"][state["history"]["graph"]]
+    traced = state["graphs"][state["variants"][0]["graph"]]["nodes"]
+    forward = [node["op"] for node in graph["nodes"] if node["born"] == 0 and node["lane"] == "forward"]
+    assert forward == [node["op"] for node in traced if node["lane"] == "forward"]
+    rounds = [g["label"] for g in graph["groups"] if g["lane"] == "forward" and "repeat" in g]
+    assert rounds == ["cell ×5"]  # the first makes what all of them share
