@@ -38,6 +38,16 @@ def test_the_update_stands_in_the_last_of_several_bands():
     assert strips["update"][0].x > max(strip.x for strip in strips["forward"])
 
 
+def test_an_update_in_the_lane_of_the_gradient_stands_in_the_last_of_several_bands():
+    edges = [(k, k + 1) for k in range(8)]  # a chain of six, the gradient of the last, and an update of two
+    lanes, updates = [0] * 6 + [1] * 3, [False] * 7 + [True] * 2
+    partners = [-1] * 6 + [5, -1, -1]
+    layout = in_lanes([(60.0, 30.0)] * 9, edges, lanes, partners, updates, [False] * 9, 200.0, across=False)
+    bands = [strip.x for strip in layout.strips if strip.lane == "forward"]
+    assert len(bands) > 1
+    assert all(x > bands[-1] for x, _ in layout.centres[6:])
+
+
 def test_an_update_in_the_lane_of_the_gradient_makes_it_no_longer():
     def height(lanes):
         edges = [(k, k + 1) for k in range(len(lanes) - 1)]

@@ -145,7 +145,7 @@ def test_a_loop_without_modules_is_one(version):
 
 def test_two_optimisers_are_two_groups():
     updates = [label for lane, label in top(graph_of("gan")) if lane == "update"]
-    assert updates == ["Adam: 4 variables, one rule", "SGD: 4 variables, one rule"]
+    assert updates == ["Adam: 4 variables of generator, one rule", "SGD: 4 variables of discriminator, one rule"]
 
 
 def test_two_optimisers_of_one_class_are_told_apart_by_their_names():

@@ -195,3 +195,32 @@ def test_what_a_loop_counts_after_each_call_is_of_no_loss():
     step(x)
     found = lanes_of(step)
     assert found["forward"].count("exp") == 3  # the last comes after all calls
+
+
+RECURRENCE = """\
+def cell(h, x):
+    return ll.tanh(x @ w + h @ u + b)
+@ll.function
+def step(seq):
+    with ll.GradientTape() as tape:
+        h = ll.zeros((2, 3))
+        for t in range(6):
+            h = cell(h, seq[t])
+        loss = ll.sum(h ** 2)
+    return tape.gradient(loss, [w, u, b])
+"""
+
+
+def test_gradients_of_a_recurrence_are_of_their_own_round(monkeypatch):
+    w, u, b = ll.Variable(ll.ones((4, 3))), ll.Variable(ll.eye(3)), ll.Variable(ll.zeros(3))
+    step = traced(monkeypatch, "<recurrence>", RECURRENCE, w=w, u=u, b=b)
+    step(ll.ones((6, 2, 4)))
+    fold = GraphFold(step)
+    fold.describe_all()
+    state = fold.state()
+    for version in state["variants"][:2]:  # as traced, and optimised
+        groups = state["graphs"][version["graph"]]["groups"]
+        calls = [g for g in groups if g["lane"] == "backward" and g["label"].startswith("cell (call ")]
+        assert [g["label"] for g in calls] == [f"cell (call {k})" for k in range(6, 1, -1)]
+        assert len({g["size"] for g in calls[1:]}) == 1  # the last round adds to no later one
+        assert all("repeat" not in g for g in calls)

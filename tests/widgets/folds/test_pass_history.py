@@ -119,3 +119,28 @@ def test_traces_that_are_too_large_to_compare_are_told_with_the_limit_and_what_t
     sizes = [len(entry.graph.nodes) for entry in scale.trace_cache]
     assert f"These traces have {sizes[0]} and {sizes[1]} ops, and traces of up to 1 ops are compared" in said
     assert "%trace_cache scale --diff 1 2 tells" in said
+
+
+def test_rounds_stay_one_after_another_though_passes_move_what_all_of_them_read():
+    w, u, b = ll.Variable(ll.ones((4, 3))), ll.Variable(ll.eye(3)), ll.Variable(ll.zeros(3))
+
+    def cell(h, x):
+        return ll.tanh(x @ w + h @ u + b)
+
+    @ll.function
+    def step(seq):
+        with ll.GradientTape() as tape:
+            h = ll.zeros((2, 3))
+            for t in range(6):
+                h = cell(h, seq[t])
+            loss = ll.sum(h**2)
+        return tape.gradient(loss, [w, u, b])
+
+    step(ll.ones((6, 2, 4)))
+    state = GraphFold(step).state()
+    graph = state["graphs"][state["history"]["graph"]]
+    traced = state["graphs"][state["variants"][0]["graph"]]["nodes"]
+    forward = [node["op"] for node in graph["nodes"] if node["born"] == 0 and node["lane"] == "forward"]
+    assert forward == [node["op"] for node in traced if node["lane"] == "forward"]
+    rounds = [g["label"] for g in graph["groups"] if g["lane"] == "forward" and "repeat" in g]
+    assert rounds == ["cell ×5"]  # the first makes what all of them share

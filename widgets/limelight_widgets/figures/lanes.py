@@ -127,8 +127,9 @@ def in_lanes(
     ranks = _ranks_in_lanes([e for e, is_drawn in zip(edges, drawn, strict=True) if is_drawn], edges, lanes, partners,
                             updates, losses)  # fmt: skip
     parts, heights, starts = _arranged(sizes, edges, drawn, lanes, ranks, limit)
-    if len(starts) > 1 and 2 in lanes:
-        ranks = _update_last(ranks, edges, lanes)
+    late = [update or lane == 2 for update, lane in zip(updates, lanes, strict=True)]
+    if len(starts) > 1 and any(late):
+        ranks = _update_last(ranks, edges, late)
         parts, heights, starts = _arranged(sizes, edges, drawn, lanes, ranks, limit)
     if exceeds(_least(parts, heights, starts, across=across), most):
         return None
@@ -178,13 +179,13 @@ def _ends(count: int, edges: Sequence[Edge]) -> list[int]:
     return after
 
 
-def _update_last(ranks: Sequence[int], edges: Sequence[Edge], lanes: Sequence[int]) -> list[int]:
-    """The same ranks, but those of the update: in the last of several bands, not between two of them."""
-    after = _ends(len(ranks), [(a, b) for a, b in edges if lanes[a] == 2 == lanes[b]])
-    distinct = sorted({rank for rank, lane in zip(ranks, lanes, strict=True) if lane != 2})
+def _update_last(ranks: Sequence[int], edges: Sequence[Edge], late: Sequence[bool]) -> list[int]:
+    """The same ranks, but those of the update, `late`: in the last of several bands, in no earlier one."""
+    after = _ends(len(ranks), [(a, b) for a, b in edges if late[a] and late[b]])
+    distinct = sorted({rank for rank, moved in zip(ranks, late, strict=True) if not moved})
     place = {rank: i for i, rank in enumerate(distinct)}
     first = max(len(distinct) - 1 - max(after), 0)
-    return [first + after[box] if lanes[box] == 2 else place[rank] for box, rank in enumerate(ranks)]
+    return [first + after[box] if late[box] else place[rank] for box, rank in enumerate(ranks)]
 
 
 class _Part:

@@ -34,6 +34,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -189,7 +190,7 @@ def _receiver(tree: Hierarchy, group: Group) -> str:
 
 
 def _rules(tree: Hierarchy, group: Group) -> str:
-    """How many variables an optimiser updates, by how many rules."""
+    """How many variables an optimiser updates, by how many rules; where there are several, of which module."""
     updates, waiting = [], [group]
     while waiting:
         inside = [child.at for child in waiting.pop().children if child.is_group]
@@ -198,7 +199,18 @@ def _rules(tree: Hierarchy, group: Group) -> str:
     loose = [[tree.facts.signatures[node][0] for node in tree.nodes_of(k)] for k in updates]
     kinds = {tuple(filter(None, of_one)) for of_one in loose}  # equal where repeats hold updates to be
     rules = "one rule" if len(kinds) == 1 else f"{len(kinds)} rules"
-    return counted(len(updates), "variable") + (f", {rules}" if len(updates) > 1 else "")
+    several = len({one.segment.key for one in tree.groups if one.kind == "optimiser" and one.segment}) > 1
+    owner = _owner([tree.groups[k].title for k in updates]) if several else ""
+    return counted(len(updates), "variable") + owner + (f", {rules}" if len(updates) > 1 else "")
+
+
+def _owner(names: Sequence[str]) -> str:
+    """The module that all of these variables are of, as " of net.encoder"; "" for none."""
+    modules = [name.split(".")[:-1] for name in names]
+    common = [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*modules, strict=False))]
+    while common[-1:] == ["layers"]:  # of a sequence, which says nothing
+        common.pop()
+    return f" of {'.'.join(common)}" if common else ""
 
 
 def _repeat_title(tree: Hierarchy, group: Group) -> str:

@@ -28,7 +28,9 @@ def mirror_repeats(tree: GroupTree, repeated: Repeated) -> None:
         found = _rounds(tree, group, children)
         if found is not None:
             start, stop, rounds = found
-            tree.set_children(container, [*children[:start], repeated(container, rounds), *children[stop:]])
+            ahead, behind = children[:start], children[stop:]
+            tree.move([*ahead, *behind], container)  # what was in a repeat that is none any more
+            tree.set_children(container, [*ahead, repeated(container, rounds), *behind])
 
 
 def _without_repeats(tree: GroupTree, repeat: Group, children: Sequence[Child]) -> list[Child]:

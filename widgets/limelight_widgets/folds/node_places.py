@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
+from limelight_widgets.folds.gradient_origins import origins
 from limelight_widgets.folds.inner_gradients import differentiated
 from limelight_widgets.folds.source_excerpts import definition_line, line_title, own_stack
 
@@ -76,13 +77,14 @@ def places(nodes: Sequence[Any], ops: Sequence[str], inputs: Sequence[Sequence[i
     sites = _sites(stacks, ops) if any(outer) else ()
     chosen = lanes(called, outer, inputs, sites, writes)
     helpers = _HelperCalls(function)
+    origin = origins(outer, stacks, ops, inputs) if any(outer) else ()
     before: list[tuple[int, int, tuple[Segment, ...]]] = []  # the calls around nodes, from one to another
     moved = list(map(_ANYWHERE.__contains__, ops))
     for start, stop in _alike(stacks, scopes, chosen, moved, inner):
         if inner[start]:
             before += [(i, i + 1, helpers.of_inner_gradient(i, stacks[i], moved[i])) for i in range(start, stop)]
         elif chosen[start] == "backward":
-            before += [(i, i + 1, helpers.of_gradient(i, stacks[i], calls[i], inputs[i])) for i in range(start, stop)]
+            before += [(i, i + 1, helpers.of_gradient(i, stacks[i], calls[i], origin[i])) for i in range(start, stop)]
         else:
             before.append((start, stop, helpers.of(range(start, stop), stacks[start], moved[start], calls[start])))
     again = helpers.repeated()  # a function that calls a model once would only hide it
@@ -243,8 +245,7 @@ class _HelperCalls:
     """Which calls of the user's own functions, by the traced one, a node was written in, outermost first.
 
     A function that is called again, after ops that are not its own, is called a second time: rounds of a loop are told
-    apart, and can be found to be equal. Ops of a gradient know no callers: they belong to the call whose values they
-    read, or to that of the gradient that they read.
+    apart, and can be found to be equal. Ops of a gradient know no callers: they belong to the call of their op.
     """
 
     def __init__(self, function: str) -> None:
@@ -253,11 +254,8 @@ class _HelperCalls:
         self._now: list[tuple[Segment, Segment]] = []  # the last call: each function without its number, and with it
         self._outermost: tuple[tuple[Segment, ...], tuple[Segment, ...]] = ((), ())  # those of the last call
         self._known: dict[int, tuple[Any, tuple[Segment, ...]]] = {}  # by the identity of the stack
-        self._told: tuple[Any, Any] = (None, None)  # line and calls of the last node
         self._plain: dict[Any, tuple[Segment, ...]] = {}  # by the stack, or by the module's call that it is in
         self._last: dict[Any, tuple[Segment, ...]] = {}  # by the line, or that call
-        self._order: dict[Segment, int] = {}  # of the outermost calls
-        self._within: dict[tuple[Segment, Any], tuple[Segment, ...]] = {}  # by the outermost call, and the line
         self._of: dict[int, tuple[Segment, ...]] = {}  # by the node
         self._definitions: dict[str, dict[tuple[str, int], None]] = {}  # where functions of a name begin, as they come
         self._begins: dict[Any, tuple[str, int]] = {}  # the same by their lines
@@ -271,10 +269,6 @@ class _HelperCalls:
             result = self._last.get(begin, plain)
         else:
             result = self._last[begin] = self._numbered(plain)
-        if result and (begin is not self._told[0] or result is not self._told[1]):
-            self._order.setdefault(result[0], len(self._order))
-            self._within[result[0], begin] = result
-            self._told = begin, result
         self._of.update(dict.fromkeys(nodes, result))
         return result
 
@@ -340,16 +334,14 @@ class _HelperCalls:
             times[at[-1]] += number - 1
         return {name for name, number in times.items() if number > 1}
 
-    def of_gradient(self, node: int, stack: Any, call: Any, read: Sequence[int]) -> tuple[Segment, ...]:
-        """The calls around the op that a node of a gradient belongs to; `read` are the nodes that it reads from."""
+    def of_gradient(self, node: int, stack: Any, call: Any, origin: int) -> tuple[Segment, ...]:
+        """The calls around the op that a node of a gradient belongs to, `origin` if that is known."""
         if not stack:
             return ()
         begin = _begin(stack, call)
         known = self._last.get(begin, ())
-        if known and call is None:
-            near = [at[0] for one in read if (at := self._of.get(one)) and _name(at[0]) == _name(known[0])]
-            if near:  # an op reads what its own call or earlier ones have made
-                known = self._within.get((max(near, key=self._order.__getitem__), begin), known)
+        if call is None and known:
+            known = self._of.get(origin, known)
         self._of[node] = known
         if known:
             self._last[begin] = known

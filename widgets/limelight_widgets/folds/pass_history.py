@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from heapq import heapify, heappop, heappush
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -203,31 +202,23 @@ class _Union:
         return [value for value in dict.fromkeys(values) if value is not None]
 
     def _ordered(self, lives: Sequence[_Life]) -> list[_Life]:
-        """By their places, but after what they read; a circle, which no stop has, is cut."""
-        readers: dict[int, list[_Life]] = {}
-        waiting: dict[int, int] = {}
-        for life in lives:
-            sources = {id(of): of for value in self._reads(life) if (of := self._life.get(value)) not in (None, life)}
-            waiting[id(life)] = len(sources)
-            for source in sources:
-                readers.setdefault(source, []).append(life)
-        ready = [(life.order, k, life) for k, life in enumerate(lives) if not waiting[id(life)]]
-        heapify(ready)
+        """By their places, but what a node reads comes before it; a circle, which no stop has, is cut."""
         found: list[_Life] = []
-        seen: set[int] = set()
-        rest = sorted(lives, key=lambda life: life.order, reverse=True)
-        while len(found) < len(lives):
-            while not ready and id(rest[-1]) in seen:
-                rest.pop()
-            life = heappop(ready)[2] if ready else rest.pop()
-            if id(life) in seen:
+        begun: set[int] = set()
+        done: set[int] = set()
+        waiting = sorted(lives, key=lambda life: life.order, reverse=True)
+        while waiting:
+            life = waiting[-1]
+            if id(life) not in begun:
+                begun.add(id(life))
+                sources = {id(of): of for value in self._reads(life) if (of := self._life.get(value)) is not None}
+                left = [of for of in sources.values() if id(of) not in begun]
+                waiting += sorted(left, key=lambda of: of.order, reverse=True)
                 continue
-            seen.add(id(life))
-            found.append(life)
-            for reader in readers.get(id(life), ()):
-                waiting[id(reader)] -= 1
-                if not waiting[id(reader)]:
-                    heappush(ready, (reader.order, len(found) + len(ready), reader))
+            waiting.pop()
+            if id(life) not in done:
+                done.add(id(life))
+                found.append(life)
         return found
 
     def _node(self, life: _Life, place: Mapping[int, int]) -> Any:

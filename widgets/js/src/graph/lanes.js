@@ -93,9 +93,10 @@ export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, a
   const drawn = edges.map(([a, b]) => updates[a] === updates[b]);
   const found = ranksInLanes(edges.filter((_, e) => drawn[e]), edges, lanes, partners, updates, losses);
   const once = arranged(sizes, edges, drawn, lanes, found, limit);
-  const late = once.starts.length > 1 && lanes.includes(2);
-  const ranks = late ? updateLast(found, edges, lanes) : found;
-  const { parts, heights, starts } = late ? arranged(sizes, edges, drawn, lanes, ranks, limit) : once;
+  const late = updates.map((update, box) => update || lanes[box] === 2);
+  const again = once.starts.length > 1 && late.includes(true);
+  const ranks = again ? updateLast(found, edges, late) : found;
+  const { parts, heights, starts } = again ? arranged(sizes, edges, drawn, lanes, ranks, limit) : once;
   if (exceeds(least(parts, heights, starts, across), most)) return null;
   for (const { drawing } of parts) {
     drawing.order();
@@ -147,15 +148,15 @@ function ends(count, edges) {
 }
 
 /**
- * The same ranks, but those of the update: in the last of several bands, not between two of them.
- * @param {number[]} ranks @param {[number, number][]} edges @param {number[]} lanes
+ * The same ranks, but those of the update: in the last of several bands, in no earlier one.
+ * @param {number[]} ranks @param {[number, number][]} edges @param {boolean[]} late whether each box is of the update
  */
-function updateLast(ranks, edges, lanes) {
-  const after = ends(ranks.length, edges.filter(([a, b]) => lanes[a] === 2 && lanes[b] === 2));
-  const distinct = [...new Set(ranks.filter((_, box) => lanes[box] !== 2))].sort((a, b) => a - b);
+function updateLast(ranks, edges, late) {
+  const after = ends(ranks.length, edges.filter(([a, b]) => late[a] && late[b]));
+  const distinct = [...new Set(ranks.filter((_, box) => !late[box]))].sort((a, b) => a - b);
   const place = new Map(distinct.map((rank, i) => [rank, i]));
   const first = Math.max(distinct.length - 1 - Math.max(...after), 0);
-  return ranks.map((rank, box) => (lanes[box] === 2 ? first + after[box] : place.get(rank) ?? 0));
+  return ranks.map((rank, box) => (late[box] ? first + after[box] : place.get(rank) ?? 0));
 }
 
 /** The boxes of one lane, drawn by themselves. */

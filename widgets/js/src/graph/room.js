@@ -11,6 +11,7 @@ const TALLEST = [720, 0.8]; // pixels that the view grows to by itself, and the 
 const AROUND = 84; // pixels of a view's bar and foot, above and below the picture, but for the last of their padding
 const LEAST_SHOWN = 400; // pixels of height that a picture may have, however little of it a scrolled page shows at once
 const DRAWER = [520, 0.45]; // pixels of width up to which the code comes over a share of a picture's height, as in the style sheet
+const FEW_OPS = 32; // of a graph that is looked at in a low room first
 const READ = 0.95; // the least scale at which all that is written can be read
 
 /** Whether code is below a picture, not beside it. @param {GraphView} view */
@@ -49,9 +50,21 @@ export function isSized({ body, height }) {
   return Boolean(body) && body?.style.blockSize !== height;
 }
 
+/** The height that the style sheet keeps a view to, below a cell on a low screen. @param {GraphView} view */
+export function keptTo({ body }) {
+  return (body && parseFloat(getComputedStyle(body).maxBlockSize)) || Infinity;
+}
+
+/** The height below a cell on a low screen, if a graph is so small that it may open there as a whole; else Infinity. @param {GraphView} view */
+export function lowRoom(view) {
+  const few = (view.state?.graphs[view.graph]?.nodes.length ?? 0) <= FEW_OPS;
+  return few && !isSized(view) ? keptTo(view) : Infinity;
+}
+
 /** The height that the view may take, in its own pixels. @param {GraphView} view */
 export function tallest(view) {
   if (view.body && isSized(view)) return view.body.clientHeight;
+  if (view.low < Infinity) return view.low;
   if (view.high) return TALLEST[0];
   const enlarged = Math.round(100 * (view.camera?.enlarged() ?? 1)) / 100; // widths of part of a pixel would make it another room, and all be found out again
   return Math.floor(Math.min(TALLEST[0], (TALLEST[1] * window.innerHeight) / enlarged, shownAtOnce(view, enlarged)));

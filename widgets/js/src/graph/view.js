@@ -16,7 +16,7 @@ import { Layouts } from "./layout.js";
 import { openable, shaped } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
-import { BELOW, isNarrow, isSized, needsMore, roomOf, rooms, tallest } from "./room.js";
+import { BELOW, isNarrow, isSized, keptTo, lowRoom, needsMore, roomOf, rooms, tallest } from "./room.js";
 import { arrowMarker, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
@@ -41,8 +41,6 @@ import { placeOf, positionsOf, sizeOf, wordsIn } from "./box-text.js";
 const PLACED = 250; // milliseconds within which the page gives a new view its place, if it shows it at all
 const LARGE = 300; // boxes and edges from which on a picture is not drawn anew for every step of a movement
 const TITLES = 0.55; // the least scale of all that was opened: titles can be read, and "Fit" shows the whole
-const SQUEEZED = 1.6; // times the height that it has below a cell on a low screen, which graphs of few ops keep to
-const FEW_OPS = 32;
 
 export class GraphView {
   /** @param {HTMLElement} root @param {() => Promise<import("./layout.js").Draw>} worker @param {AbortSignal} signal */
@@ -77,6 +75,7 @@ export class GraphView {
     this.sight = null;
     this.looked = ""; // the room for which that was
     this.high = false; // whether it is higher than the window: so it can be read
+    this.low = Infinity; // the height that is left below a cell on a low screen, where all of it can be read there
     /** the height that the view has given itself, "" for that of the style sheet */
     this.height = "";
     /** @type {(lines: {label: string, line: number}[]) => void} told which lines are lit */
@@ -332,8 +331,12 @@ export class GraphView {
       this.looked = roomOf(this);
       return inTurns(sights(state, graph, ...rooms(this)), () => turn !== this.looking);
     };
-    this.high = false;
+    [this.high, this.low] = [false, lowRoom(this)];
     let sight = await again();
+    if (sight && this.low < Infinity && (sight.folded || sight.scale < 1)) {
+      this.low = Infinity; // a graph that does not fit there as a whole takes the height that it can be read in
+      sight = await again();
+    }
     if (sight && needsMore(this, sight.scale)) {
       this.high = true;
       sight = await again();
@@ -558,9 +561,7 @@ export class GraphView {
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
     const height = this.drawing.height * Math.min(scale, byWidth) + 2 * MARGIN;
     const wanted = Math.ceil(Math.max(height + around, height / share));
-    const low = parseFloat(getComputedStyle(body).maxBlockSize); // below a cell, on a low screen
-    const few = (this.state?.graphs[this.graph]?.nodes.length ?? 0) <= FEW_OPS;
-    if (wanted > low * (few ? SQUEEZED : 1)) body.classList.add("ll-tall");
+    if (wanted > keptTo(this)) body.classList.add("ll-tall");
     const most = tallest(this);
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
     body.style.blockSize = `${Math.min(wanted, most)}px`;
