@@ -63,14 +63,17 @@ def test_graphs_follow_the_trace_that_is_chosen_in_the_cache(open_cells, picture
     expect(devices).to_contain_text("%devices --live")
     timeline.press("End")
     expect(timeline).to_be_focused()
-    expect(devices.locator(".ll-asked")).to_contain_text("now: ")
-    expect(devices.locator(".ll-asked")).not_to_contain_text("now: 0 B")
+    expect(devices.locator(".ll-asked").first).to_contain_text("now: ")
+    expect(devices.locator(".ll-asked").first).not_to_contain_text("now: 0 B")
     picture(devices, "devices-timeline-light")
     tape = output(page, 4).locator(".ll-tape-view")
     cell = tape.get_by_text("encoder/hidden_layer/kernel f32[784,100]").first
     shapes = "rows => rows.flatMap(row => [...row.children].slice(4, 6))"
     cut = f"rows => ({shapes})(rows).filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
     assert tape.locator(".ll-rows > .ll-grid").evaluate_all(cut) == []
+    beyond = """rows => rows.map((row) => row.lastChild.getBoundingClientRect().right
+        - row.closest('.ll-tape').getBoundingClientRect().right)"""
+    assert all(pixels <= 0 for pixels in tape.locator(".ll-rows > .ll-grid").evaluate_all(beyond)), "rules are in sight"
     cell.click()
     expect(tape.locator(".ll-row-detail math mover").first).to_be_visible()
     picture(tape, "tape-formula-light")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from limelight_widgets.figures.static_forms import HTML_WIDTH
 from limelight_widgets.figures.table_picture import LEAST_WIDTH_WITH_NOTES, Column, drawn_table, table_of
 
 
@@ -27,3 +28,19 @@ def test_a_column_with_nothing_in_it_takes_no_room() -> None:
     one = Column("line", ["", "In[2]:1"])
     assert "In[2]:1" in drawn_table("Live", "2 buffers", [tensors, one])
     assert list(table_of([tensors, one]).columns) == ["tensor", "line"]
+
+
+def test_long_cells_go_on_in_further_lines_instead_of_making_the_picture_small() -> None:
+    """The type of a picture that is wider than a page is smaller there."""
+    rules = ["x̄ = " + "ȳ over the axes that were added " * 3, "x̄ = ȳ"]
+    inputs = ["blocks.1.mlp.layers.0.kernel f32[128,128], " * 3 + "f32[8,32,128]", "f32[2]"]
+    columns = [
+        Column("op", ["softmax_cross_entropy", "add"]), Column("saved", ["1 MB", "8 B"], True, [1.0, 0.1]),
+        Column("inputs", inputs, wraps=True), Column("output", ["f32[8,32,128]"] * 2),
+        Column("rule", rules, wraps=True),
+    ]  # fmt: skip
+    picture = drawn_table("Gradient tape", "2 entries", columns)
+    assert width(picture) <= HTML_WIDTH
+    said = " ".join(re.findall(r"<text[^>]*>([^<]*)<", picture))
+    assert "…" not in said
+    assert all(word in said for word in {*rules[0].split(), *inputs[0].split()})

@@ -11,7 +11,7 @@ import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
 import { line, momentAt } from "../src/tables/sparkline.js";
 import { merged } from "../src/tables/cache-rows.js";
-import { extend, filtered } from "../src/tables/tape-rows.js";
+import { extend, filtered, oneLine } from "../src/tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../src/tables/virtual-list.js";
 import { unpack } from "../src/wire.js";
 
@@ -162,6 +162,12 @@ test("filtering rows by all of their words", () => {
   assert.deepEqual(indices("in[3]:4"), [0]);
   assert.deepEqual(indices("x @"), [0]);
   assert.deepEqual(indices("relu"), []);
+});
+
+test("a rule has a line of its own where it would be cut beside the rest", () => {
+  const widths = [32, 120, 330, 180]; // of number, op, inputs, output
+  assert.ok(oneLine([...widths, 140], 1060));
+  assert.ok(!oneLine([...widths, 340], 1060));
 });
 
 test("of 10,000 rows only those in view are drawn", () => {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.static_forms import Figure, Table, figure
+from limelight_widgets.figures.static_forms import HTML_WIDTH, Figure, Table, figure
 from limelight_widgets.format import shortened
 
 ROW = 22.0
@@ -20,6 +20,7 @@ CHARACTER = 7.0
 NOTE_CHARACTER = 6.6
 GAP = 18.0
 WIDEST = 44  # characters of a column
+NARROWEST = 16  # of one that goes on in further lines where the picture would be wider than a page
 MOST_ROWS = 24
 MOST_TABLE_ROWS = 200  # of the table below the picture
 MOST_NOTE_LINES = 5
@@ -30,7 +31,7 @@ LEAST_WIDTH_WITH_NOTES = 760.0
 class Column:
     """A column of text; flush right when it holds numbers; with a bar behind the text if it has `shares` (0 to 1).
 
-    In plain text, cells of one that `wraps` go on in further lines where they are too long, instead of being cut.
+    Cells of one that `wraps` go on in further lines where they are too long, instead of being cut.
     """
 
     name: str
@@ -41,8 +42,17 @@ class Column:
     wraps: bool = False
 
     def width(self) -> float:
-        longest = max([len(self.name), *(len(cell) for cell in self.cells)])
-        return max(CHARACTER * min(longest, self.widest), 90.0 if self.shares is not None else 0.0)
+        return max(CHARACTER * self.characters, 90.0 if self.shares is not None else 0.0)
+
+    @property
+    def characters(self) -> int:
+        return min(max([len(self.name), *(len(cell) for cell in self.cells)]), self.widest)
+
+    def lines(self, row: int) -> list[str]:
+        cell = self.cells[row]
+        if len(cell) <= self.widest or not self.wraps:
+            return [shortened(cell, self.widest)]
+        return textwrap.wrap(cell, self.widest, break_on_hyphens=False)
 
 
 def drawn_table(
@@ -60,18 +70,19 @@ def drawn_table(
 
     A column that has nothing in any row is left out.
     """
-    columns = _with_content(columns)
+    columns = _fitted(_with_content(columns))
     count = min(len(columns[0].cells), MOST_ROWS)
     total = len(columns[0].cells) + hidden
-    width = sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
+    width = _width(columns)
     beside = 7.4 * (len(heading) + len(summary) + 4) + 2 * MARGIN  # else the summary stands below, in as many lines
     width = max(width, min(beside, LEAST_WIDTH_WITH_NOTES), LEAST_WIDTH_WITH_NOTES if notes else 0.0)
     below = _wrapped(summary, width) if beside > width else []
     wrapped = [_wrapped(note, width) for note in notes[:count]] or [[] for _ in range(count)]
     head = HEAD + LINE * len(below)
-    tops = [head + ROW]
-    for lines in wrapped:
-        tops.append(tops[-1] + ROW + LINE * len(lines) + (6.0 if lines else 0.0))
+    feet, tops = [], [head + ROW]
+    for row, lines in enumerate(wrapped):
+        feet.append(tops[-1] + ROW + LINE * (max(len(column.lines(row)) for column in columns) - 1))
+        tops.append(feet[-1] + LINE * len(lines) + (6.0 if lines else 0.0))
     body = [_head(heading, "" if below else summary, width, head + ROW)]
     body += [
         svg.label(line, MARGIN, 22 + LINE * (i + 1), 12, fill=svg.QUIET, font_family=svg.SANS)
@@ -83,8 +94,8 @@ def drawn_table(
     for column in columns:
         body += _column(column, left, tops[:-1], head)
         left += column.width() + GAP
-    for lines, top in zip(wrapped, tops, strict=False):
-        body += [_quiet(line, top + ROW + LINE * (i + 1) - 5) for i, line in enumerate(lines)]
+    for lines, foot in zip(wrapped, feet, strict=True):
+        body += [_quiet(line, foot + LINE * (i + 1) - 5) for i, line in enumerate(lines)]
     if total > count:
         body.append(_quiet(f"… {total - count:,} more rows", tops[-1] + 15))
     height = tops[-1] + (ROW if total > count else 0.0) + MARGIN / 2
@@ -93,6 +104,22 @@ def drawn_table(
 
 def _with_content(columns: Sequence[Column]) -> Sequence[Column]:
     return [column for column in columns if any(column.cells)] or columns
+
+
+def _width(columns: Sequence[Column]) -> float:
+    return sum(column.width() + GAP for column in columns) - GAP + 2 * MARGIN + INDENT
+
+
+def _fitted(columns: Sequence[Column]) -> list[Column]:
+    """The columns, of which those that wrap are narrower where the picture would shrink in a page, its type with it."""
+    fitted = list(columns)
+    while _width(fitted) > HTML_WIDTH:
+        wide = [i for i, column in enumerate(fitted) if column.wraps and column.characters > NARROWEST]
+        if not wide:
+            break
+        widest = max(wide, key=lambda i: fitted[i].characters)
+        fitted[widest] = replace(fitted[widest], widest=fitted[widest].characters - 1)
+    return fitted
 
 
 def _wrapped(note: str, width: float) -> list[str]:
@@ -121,7 +148,9 @@ def _column(column: Column, left: float, tops: Sequence[float], head: float) -> 
     for i, top in enumerate(tops):
         if column.shares is not None:
             parts.append(_bar(left, top, width, column.shares[i]))
-        parts.append(svg.label(shortened(column.cells[i], column.widest), x, top + 15, 11.5, anchor=anchor))
+        parts += [
+            svg.label(line, x, top + 15 + LINE * k, 11.5, anchor=anchor) for k, line in enumerate(column.lines(i))
+        ]
     return parts
 
 

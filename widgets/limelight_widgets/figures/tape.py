@@ -26,7 +26,7 @@ def tape_figure(state: State) -> Figure:
         Column("inputs", [", ".join(row[3]) for row in rows], wraps=True),
         Column("output", [", ".join(row[4]) for row in rows], wraps=True),
         Column("saved", [bytes_text(row[5]) for row in rows], True, shares([row[5] for row in rows])),
-        Column("rule", [row[6] for row in rows], widest=60),
+        Column("rule", [row[6] for row in rows], widest=60, wraps=True),
     ]
     return table_figure("Gradient tape", summary, columns, state["entries"], state["hint"])
 

@@ -23,3 +23,8 @@ export function filtered(rows, query) {
     return words.every((word) => text.includes(word));
   });
 }
+
+const REST = 64 + 86 + 76 + 16; // pixels of line and saved bytes, of gaps, and of what scrolls
+
+/** Whether the columns have room beside one another, the rule as the last. @param {number[]} widths @param {number} room in pixels */
+export const oneLine = (widths, room) => widths.reduce((all, width) => all + width, REST) <= room;

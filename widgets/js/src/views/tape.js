@@ -5,12 +5,13 @@ import { bytes, counted, lineText, number } from "../format.js";
 import { lent } from "../lent.js";
 import { mathTree } from "../maths.js";
 import { SELECT, atLine, selected } from "../selection.js";
-import { extend, filtered } from "../tables/tape-rows.js";
+import { extend, filtered, oneLine } from "../tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../tables/virtual-list.js";
 import { bar, emptyState, lineCell, widget } from "../tables/table-view.js";
 
 const CHARACTER = 7.8; // pixels: of a digit, with some room
 const ROW = 26; // pixels; the style sheet says the same
+const RULE = 20; // more where the rule is below
 const LEAST = 80; // pixels of a column of shapes
 const COLUMNS = ["#", "op", "line", "saved", "inputs", "output", "gradient rule"]; // shapes may be long: bytes come first
 
@@ -46,19 +47,23 @@ class TapeTable {
     this.window.addEventListener("keydown", (event) => this.onKey(event));
     this.search.addEventListener("input", () => this.filter());
     root.addEventListener(SELECT, (event) => this.bringToSight(/** @type {CustomEvent} */ (event).detail));
-    new ResizeObserver(() => this.drawRows()).observe(this.window);
+    /** @type {number[]} of the columns, as wide as they would be */
+    this.widths = [];
+    this.rowSize = ROW;
+    new ResizeObserver(() => this.arrange()).observe(root);
   }
 
   /** @param {any} state */
   show(state) {
-    const follows = this.window.scrollTop + this.window.clientHeight >= this.spacer.clientHeight - ROW;
+    const follows = this.window.scrollTop + this.window.clientHeight >= this.spacer.clientHeight - this.rowSize;
     const grew = this.state && state.rows.length > this.state.rows.length;
     this.state = state;
     this.most = state.rows.reduce((/** @type {number} */ most, /** @type {Row} */ row) => Math.max(most, row[5]), 1);
     const widest = (/** @type {number} */ at) => widthOf(state.rows.map((/** @type {Row} */ row) => row[at]));
-    const op = Math.min(Math.max(widest(1), 70), 190);
+    const op = Math.min(Math.max(widest(1) * 1.1, 70), 210); // bold
     const [inputs, output] = [3, 4].map((at) => Math.max(widest(at), LEAST));
     const index = (String(state.entries).length + 2) * CHARACTER; // and the sign of what is chosen
+    this.widths = [index, op, inputs, output, widest(6)];
     for (const [name, width] of Object.entries({ number: index, op, inputs, output })) this.grid.style.setProperty(`--ll-longest-${name}`, `${width}px`);
     const saved = `${bytes(state.saved)} ${state.released ? "released" : "kept alive"}`;
     const hidden = state.hidden ? `, ${number(state.hidden)} not listed` : "";
@@ -69,15 +74,25 @@ class TapeTable {
     );
     this.empty.say(state.empty);
     this.hint.textContent = state.hint;
-    this.filter();
+    this.arrange();
     if (follows && grew) this.window.scrollTop = this.spacer.clientHeight;
   }
 
+  /** Sets rules below their rows where they would be cut beside them. */
+  arrange() {
+    if (!this.state || !this.grid.clientWidth) return this.filter();
+    const isBeside = oneLine(this.widths, this.grid.clientWidth);
+    this.grid.classList.toggle("ll-two-lines", !isBeside);
+    this.rowSize = isBeside ? ROW : ROW + RULE;
+    this.filter();
+  }
+
   filter() {
+    if (!this.state) return;
     const query = this.search.value;
     this.rows = filtered(this.state.rows, query);
     this.status.textContent = query.trim() ? counted(this.rows.length, "match", "matches") : "";
-    this.spacer.style.blockSize = `${this.rows.length * ROW}px`;
+    this.spacer.style.blockSize = `${this.rows.length * this.rowSize}px`;
     this.grid.setAttribute("aria-rowcount", String(this.rows.length + 1));
     if (this.at !== null && this.at >= this.rows.length) this.at = null;
     this.drawRows();
@@ -85,8 +100,8 @@ class TapeTable {
   }
 
   drawRows() {
-    const [first, last] = range(this.window.scrollTop, this.window.clientHeight, ROW, this.rows.length);
-    this.rowsElement.style.transform = `translateY(${first * ROW}px)`;
+    const [first, last] = range(this.window.scrollTop, this.window.clientHeight, this.rowSize, this.rows.length);
+    this.rowsElement.style.transform = `translateY(${first * this.rowSize}px)`;
     this.rowsElement.replaceChildren(...this.rows.slice(first, last).map((row, i) => this.row(row, first + i)));
   }
 
@@ -116,7 +131,7 @@ class TapeTable {
     this.at = index;
     const [, op, line, inputs, outputs] = this.rows[index];
     selected(this.grid, { op, line: line && [line[0], line[1]], tensor: [...inputs, ...outputs].map(nameOf).find(Boolean) ?? "" });
-    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
+    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, this.rowSize);
     this.drawRows();
     this.drawDetail();
   }
@@ -126,7 +141,7 @@ class TapeTable {
     const ofLine = this.rows.findIndex((row) => line && atLine(row[2]) === atLine(line) && row[1] === op);
     const index = ofLine >= 0 ? ofLine : this.rows.findIndex((row) => line && atLine(row[2]) === atLine(line));
     if (index < 0) return;
-    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, ROW);
+    this.window.scrollTop = scrolledTo(index, this.window.scrollTop, this.window.clientHeight, this.rowSize);
     this.drawRows();
   }
 
@@ -147,7 +162,7 @@ class TapeTable {
   onKey(event) {
     if (event.key === "/") this.search.focus();
     else {
-      const page = Math.max(Math.floor(this.window.clientHeight / ROW) - 1, 1);
+      const page = Math.max(Math.floor(this.window.clientHeight / this.rowSize) - 1, 1);
       const next = moved(event.key, this.at ?? -1, page, this.rows.length);
       if (next === null || !this.rows.length) return;
       this.choose(next);
