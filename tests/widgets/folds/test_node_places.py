@@ -224,3 +224,27 @@ def test_gradients_of_a_recurrence_are_of_their_own_round(monkeypatch):
         assert [g["label"] for g in calls] == [f"cell (call {k})" for k in range(6, 1, -1)]
         assert len({g["size"] for g in calls[1:]}) == 1  # the last round adds to no later one
         assert all("repeat" not in g for g in calls)
+
+
+RUNGE_KUTTA = """\
+def slope(y):
+    return ll.tanh(y @ a)
+@ll.function
+def step(y):
+    for _ in range(8):
+        p = slope(y); q = slope(y + 0.1 * p); r = slope(y + 0.1 * q); s = slope(y + 0.2 * r)
+        y = y + 0.1 * (p + q + r + s)
+    return y
+"""
+
+
+def test_calls_that_a_round_repeats_are_within_the_rounds(monkeypatch):
+    step = traced(monkeypatch, "<runge-kutta>", RUNGE_KUTTA, a=ll.Variable(ll.eye(3)))
+    step(ll.ones((2, 3)))
+    fold = GraphFold(step)
+    fold.describe_all()
+    groups = fold.state()["graphs"][0]["groups"]
+    (rounds,) = [group for group in groups if group["parent"] < 0]
+    assert rounds["repeat"]["count"] == 8
+    inside = [g["repeat"]["count"] for g in groups if g["parent"] in rounds["repeat"]["members"] and "repeat" in g]
+    assert inside == [3] * 8

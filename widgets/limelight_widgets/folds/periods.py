@@ -40,6 +40,8 @@ def runs(
 ) -> list[Run]:
     """The repeated stretches of a sequence, leftmost and shortest period first; they do not overlap.
 
+    One that ends within the first period of a longer one that begins with it is a part of that one's pattern.
+
     Args:
         symbols: the sequence.
         worth: whether a run is to be taken.
@@ -51,6 +53,8 @@ def runs(
 
     >>> runs("xabababy", lambda run: run.count > 1)
     [Run(start=1, period=2, count=3)]
+    >>> runs("aabaabaab", lambda run: run.count > 1)
+    [Run(start=0, period=3, count=3)]
     """
     following = _next_equal(symbols)
     promising = _promising(symbols, following, shortest) if len(symbols) >= _LONG else range(len(symbols))
@@ -105,20 +109,21 @@ def _best_at(
     mismatch: dict[int, int],
     worth: Callable[[Run], bool],
 ) -> Run | None:
+    best: Run | None = None
     later = following[position]
     for _ in range(CANDIDATES):
         if later < 0:
-            return None
+            break
         period = later - position
         end = mismatch.get(period, -1)
         if end < position:
             end = mismatch[period] = _first_mismatch(symbols, position, period)
         if end - position >= period:  # nearly everywhere it is not: no run is made then
             run = Run(position, period, (end - position) // period + 1)
-            if worth(run):
-                return run
+            if worth(run) and (best is None or best.stop <= position + period):
+                best = run
         later = following[later]
-    return None
+    return best
 
 
 def _first_mismatch(symbols: Sequence[Hashable], position: int, period: int) -> int:

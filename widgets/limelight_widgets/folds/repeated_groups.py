@@ -177,10 +177,12 @@ class _Repeats:
         title = f"{number + 1} of {count}: {above.title.partition(' (call ')[0]}"
         group = Group(self._tree.distinct(f"{above.id}/{number}"), "step", title, repeat, above.lane)
         group.first, group.children = self._tree.first_of(children[0]), children
+        at = len(self._tree.groups)
         self._tree.groups.append(group)
-        self._tree.move(children, len(self._tree.groups) - 1)
-        self._hashes[len(self._tree.groups) - 1] = self._hash(len(self._tree.groups) - 1)
-        return Child(True, len(self._tree.groups) - 1)
+        self._tree.move(children, at)
+        self._fold_children(at)  # what is repeated within a round
+        self._hashes[at] = self._hash(at)
+        return Child(True, at)
 
     def _hash(self, container: int) -> int:
         """What is equal for groups that are equal."""
