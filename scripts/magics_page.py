@@ -58,7 +58,8 @@ def _described(method: Any) -> tuple[str, ...]:
         for block in re.findall(r"(?:^    .+\n?)+", written, flags=re.MULTILINE)
     )
     plain = _told(written, "From Python: ")
-    told = [f"{begins}{told}" for begins in ("As a callable: ", "In place: ") if (told := _told(written, begins))]
+    paragraphs = ("As a callable: ", "In place: ", "Sizes: ")
+    told = [f"{begins}{told}" for begins in paragraphs if (told := _told(written, begins))]
     return summary, examples, f"From Python: `{plain}`" if plain else "", *told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call
 from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
+from limelight_kernel.staged.staged_cell import StagedCell
 
 LEVELS = ("trace", "pass", "passes", "run", "backward")
 NO_STEPS = {
@@ -98,7 +100,20 @@ class StepsMagic(LimelightMagic):
         function = self.session.function(text or None, "%steps")
         if function is None:
             return None
+        _check_needs_nothing(function, text or function.name)
         return answer_about_call(self.session, f"{text or function.name}()", record, "%steps")
 
     def names(self) -> Iterable[str]:
         return self.session.function_names()
+
+
+def _check_needs_nothing(function: Any, name: str) -> None:
+    """Raises UsageError for a function that has arguments to be given: a name alone is a call without any."""
+    if isinstance(function, StagedCell):
+        return
+    signature = inspect.signature(function.python_function)
+    try:
+        signature.bind()
+    except TypeError as error:
+        given = ", ".join(signature.parameters)
+        raise UsageError(f"%steps: `{name}` is {error}; write a call, as in %steps {name}({given})") from None

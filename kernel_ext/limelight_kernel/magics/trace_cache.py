@@ -75,11 +75,12 @@ class TraceCacheMagic(LimelightMagic):
             %trace_cache --gain double(x=x)
 
         --diff 1 2 shows what distinguishes traces #1 and #2: their signatures, and the nodes of their graphs.
-        The size of a trace is what it keeps alive: the constants of its graph, and tensors that it has found outside.
         As %%trace_cache it runs a cell, reports the traces that it makes, and fails where they are too many:
 
             %%trace_cache double --max 1
             double(x=x + 1)
+
+        Sizes: that of a trace is what it keeps alive, the constants of its graph and tensors that it has found outside.
 
         From Python: limelight_widgets.trace_cache(double), limelight.explain.retrace(double), double.explain(x=x[:1]),
         limelight.explain.gain(double, x=x)

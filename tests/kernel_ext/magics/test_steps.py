@@ -76,6 +76,14 @@ def test_what_cannot_be_recorded_is_said_in_one_line(notebook, cell, says):
     assert says in str(ran.error)
 
 
+def test_a_name_whose_function_needs_arguments_is_a_usage_error(notebook):
+    notebook("@ll.function\ndef gan(real, rate=0.1):\n    return real * rate")
+    for line in ("%steps", "%steps gan"):
+        said = notebook(line, fails=True).err
+        assert said.startswith("UsageError: %steps: `gan` is missing a required argument: 'real'; write a call, as in")
+        assert said.endswith("%steps gan(real, rate)\n")
+
+
 def test_nothing_is_staged_yet(notebook):
     assert "No function is staged yet" in repr(notebook("%steps").value)
 

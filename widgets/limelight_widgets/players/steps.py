@@ -74,6 +74,7 @@ def packed(recording: Recording, stops: Sequence[int] = ()) -> dict[str, Any]:
     number = {file: i for i, file in enumerate(sources)}
     steps = [_step(one, number, sources) for one in recording.steps]
     head = {"name": recording.name, "cut": recording.is_cut, "stops": list(stops)}
+    head["counts"] = {kind: recording.counted(kind) for kind, _ in recording.totals}
     return {**head, "sources": list(sources.values()), "steps": steps}
 
 

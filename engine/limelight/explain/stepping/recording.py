@@ -15,6 +15,7 @@ from limelight.explain.gradient_graph import chosen_inputs, with_gradient
 from limelight.explain.norms import norm, widened
 from limelight.explain.sandboxed_run import begin, inputs_of
 from limelight.explain.stepping.breakpoints import stops
+from limelight.explain.stepping.levels import listed
 from limelight.explain.stepping.line_watch import LineWatch, Visit, shortened
 from limelight.explain.stepping.portrait import Portrait, portrait
 from limelight.explain.stepping.step_marks import EventMarks, Mark
@@ -82,7 +83,8 @@ class Step(NamedTuple):
 class Recording:
     """The steps of one call. `is_cut`: there were more than were asked for; they have been left out.
 
-    `str()` lists them all, `of(kind)` are those of one kind.
+    `totals` says how many there were of each kind that was cut, 0 where that is not known. `str()` lists all steps, but
+    one level of a recursion alone; `of(kind)` are those of one kind.
 
     >>> import limelight as ll
     >>> recorded = ll.explain.steps(lambda x: x + x, ll.constant([1.0, 2.0]))
@@ -93,10 +95,18 @@ class Recording:
     name: str
     steps: tuple[Step, ...]
     is_cut: bool = False
+    totals: tuple[tuple[Kind, int], ...] = ()
 
     def of(self, kind: Kind) -> tuple[Step, ...]:
         """The steps of one kind."""
         return tuple([one for one in self.steps if one.kind == kind])
+
+    def counted(self, kind: Kind) -> str:
+        """How many steps of a kind there are, in words where more have been left out: "the first 1,000 of 1,529"."""
+        count, totals = len(self.of(kind)), dict(self.totals)
+        if kind not in totals:
+            return f"{count:,}"
+        return f"the first {count:,} of {totals[kind]:,}" if totals[kind] else f"the first {count:,}"
 
     def stops(self, wanted: str) -> tuple[int, ...]:
         """The numbers, from 0, of the steps at "line:7", "op:matmul", "nan", "shape", "copy", "retrace" or "error".
@@ -123,10 +133,10 @@ class Recording:
         return len(self.steps)
 
     def __str__(self) -> str:
-        counts = [f"{n} {kind}" for kind in (*KINDS, "error") if (n := len(self.of(kind)))]
+        counts = [f"{self.counted(kind)} {kind}" for kind in (*KINDS, "error") if self.of(kind)]
         cut = "; the rest was left out" if self.is_cut else ""
         many = "1 step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
-        return "\n".join([f"`{self.name}` in {many}: {', '.join(counts)}{cut}", *map(str, self.steps)])
+        return "\n".join([f"`{self.name}` in {many}: {', '.join(counts)}{cut}", *listed(self.steps)])
 
     __repr__ = __str__
 
@@ -174,14 +184,14 @@ def steps(F: Callable[..., Any], *args: Any, gradient_of: Any = None, most: int 
     if entry is not None:
         recorder.optimise(entry.function.optimised.records)
         recorder.run(entry, call, gradient_of, function.summed_outputs(entry))
-    return Recording(function.name, tuple(recorder.steps), recorder.is_cut)
+    return Recording(function.name, tuple(recorder.steps), bool(recorder.totals), tuple(recorder.totals.items()))
 
 
 @dataclass
 class _Recorder:
     most: int
     steps: list[Step] = field(default_factory=list)
-    is_cut: bool = False
+    totals: dict[Kind, int] = field(default_factory=dict)  # of the kinds that were cut, 0 where it is not known
     _again: tuple[Mark, ...] = ()  # whether the call itself would trace again, and why
 
     def trace(self, function: Function, call: Call) -> ConcreteFunction | None:
@@ -206,7 +216,8 @@ class _Recorder:
 
     def _traced(self, watch: LineWatch, entry: ConcreteFunction) -> ConcreteFunction:
         self._visits(watch.visits, entry.graph)
-        self.is_cut = self.is_cut or watch.is_cut
+        if watch.is_cut:
+            self.totals["trace"] = 0
         return entry
 
     def _visits(self, visits: Sequence[Visit], graph: Graph | None) -> None:
@@ -239,7 +250,7 @@ class _Recorder:
             try:
                 for _ in begin(graph, inputs, ran):
                     if ran.is_full:
-                        self.is_cut = True
+                        self.totals |= {"run": 0, "backward": 0}
                         break
             except Exception as error:  # noqa: BLE001  # as above
                 self._failed(error, None)
@@ -276,7 +287,8 @@ class _Ran:
         if node.op == "constant":
             return
         if not self._left[kind]:
-            self._recorder.is_cut = True
+            totals = self._recorder.totals
+            totals[kind] = totals.get(kind, self._recorder.most) + 1
             return
         self._left[kind] -= 1
         line = node.stack[0] if node.stack else None

@@ -151,7 +151,21 @@ def test_more_steps_than_asked_for_are_left_out():
     assert recording.is_cut
     assert len(recording.of("trace")) == 10
     assert len(recording.of("run")) == 10
-    assert "the rest was left out" in str(recording)
+    assert "the first 10 trace, 1 pass, the first 10 of 50 run; the rest was left out" in str(recording)
+
+
+def test_a_recursion_lists_one_level():
+    @ll.function
+    def deep(n, s):
+        if n == 0:
+            return s
+        return deep(n - 1, s * 1.5)
+
+    recording = ll.explain.steps(deep, 9, ll.ones(()))
+    assert len(recording.of("trace")) == 2 * 9 + 2
+    said = str(recording)
+    assert said.count("return deep(n - 1, s * 1.5)") == 1
+    assert said.count("and 8 more levels of the same") == 3, "of lines, of products and of calls"
 
 
 def test_what_is_no_function_is_refused():

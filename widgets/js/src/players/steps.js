@@ -5,7 +5,7 @@
  *   numbers: string[], rows: number, columns: number, shades: string, sampled: boolean}} Value */
 /** @typedef {{kind: string, file: number | null, line: number, text: string, sees: [string, string][], records: string[],
  *   depth: number, value: Value | null}} Step */
-/** @typedef {{name: string, sources: [string, number, string[]][], steps: any[][], stops?: number[]}} Recording */
+/** @typedef {{name: string, sources: [string, number, string[]][], steps: any[][], stops?: number[], counts?: Record<string, string>}} Recording how many steps there are of a kind that was cut, in words */
 
 const KINDS = ["trace", "pass", "run", "backward", "error"];
 /** @type {Record<string, string>} */
@@ -191,7 +191,7 @@ class Player {
     const most = Math.max(1, ...recording.sources.map(([, , text]) => text.length));
     this.source = make("pre", { class: "source" });
     this.detail = make("div", { class: "detail" });
-    this.tabs = this.kinds.map((kind) => this.button(`${TITLES[kind]} ${this.steps.filter((s) => s.kind === kind).length}`, "", () => this.toKind(kind)));
+    this.tabs = this.kinds.map((kind) => this.button(`${TITLES[kind]} ${recording.counts?.[kind] ?? this.steps.filter((s) => s.kind === kind).length}`, "", () => this.toKind(kind)));
     const jumps = [
       this.button("|◀", "First step", () => this.go(0)), this.button("◀", "Step back", () => this.go(this.at - 1)),
       this.button("▶", "Step forward", () => this.go(this.at + 1)), this.button("▶|", "Last step", () => this.go(this.steps.length - 1)),
