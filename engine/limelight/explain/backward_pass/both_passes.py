@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from limelight.core import dispatch
@@ -18,6 +18,7 @@ from limelight.explain.subject import staged_for
 from limelight.explain.without_effects import private, restored
 from limelight.graph.effects import effects_of_graph
 from limelight.graph.ir import Graph, Node, Value
+from limelight.optimise.dead_code import pruned
 
 GRADIENT: Final = "gradient/"
 """The name scope of the ops of the gradient."""
@@ -60,6 +61,13 @@ class BothPasses:
                 gradients.update(node.outputs)
                 found.add(node)
         return found
+
+    def forward(self) -> BothPasses:
+        """The call alone, on the same inputs: for who needs its results many times."""
+        graph, names = self.graph, self.graph.input_names
+        outputs = graph.outputs[: self.results]
+        alone = Graph(graph.name, graph.inputs, graph.nodes, outputs, input_names=names, n_captures=graph.n_captures)
+        return replace(self, graph=pruned(alone))
 
     def input_name(self, place: int) -> str:
         """How the user calls an input: a variable of a module by its path, `net.conv1.kernel`."""

@@ -162,7 +162,7 @@ def check_gradient(
     fine = eps <= np.finfo(np.float64).eps
     size = float(np.nan_to_num(sum(np.abs(widened(outputs[i])).sum() for i in floats), posinf=0.0))
     step, tolerance = (_STEP, tolerance) if fine else (_COARSE_STEP, max(tolerance, 2e-2))
-    check = _Check(passes, base, floats, step, tolerance, eps, size)
+    check = _Check(passes, passes.forward(), base, floats, step, tolerance, eps, size)
     records = [check.source(one, outputs, limit) for one in sources]
     return GradientErrors(passes.name, tuple(records), check.tolerance)
 
@@ -175,6 +175,7 @@ def _array(passes: BothPasses, place: int) -> Any:
 @dataclass(frozen=True)
 class _Check:
     passes: BothPasses
+    forward: BothPasses
     base: dict[int, Any]
     floats: list[int]
     step: float
@@ -213,7 +214,7 @@ class _Check:
     def value(self, source: int, place: tuple[int, ...], by: float) -> float:
         array = self.base[source].copy()
         array[place] += by
-        outputs = self.passes.outputs({**self.base, source: array})
+        outputs = self.forward.outputs({**self.base, source: array})
         return float(sum(np.asarray(outputs[i], np.float64).sum() for i in self.floats))
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import limelight as ll
 from limelight.errors import ArgumentError
+from limelight.explain.backward_pass.both_passes import both_passes
 
 SMOOTH = (ll.tanh, ll.sin, ll.exp, ll.sigmoid, lambda x: x * x, lambda x: ll.sum(x) * x, lambda x: x / (1.0 + x * x))
 
@@ -106,3 +107,10 @@ def test_without_anything_to_differentiate_it_says_so():
         ll.explain.check_gradient(lambda n: n + 1, ll.constant(1))
     with pytest.raises(ArgumentError, match="needs a function"):
         ll.explain.check_gradient(3)
+
+
+def test_differences_run_the_call_without_its_gradient():
+    passes = both_passes("check_gradient", lambda x: ll.tanh(x) * 2.0, True, (ll.constant([1.0, 2.0]),), {})
+    forward = passes.forward()
+    assert passes.gradient_nodes().isdisjoint(forward.graph.nodes)
+    assert np.array_equal(forward.outputs()[0], passes.outputs()[0])
