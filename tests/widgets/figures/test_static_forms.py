@@ -156,12 +156,12 @@ def test_lambdas_are_told_apart_by_where_they_begin():
 
 def test_the_code_of_a_fix_is_not_broken_in_plain_text():
     @ll.function
-    def step_of_a_long_name(batch_of_tokens):
-        return batch_of_tokens + 1
+    def step(ids):
+        return ids + 1
 
     for shape in ((4, 25), (4, 13), (2, 25)):
-        step_of_a_long_name(ll.ones(shape, dtype="int32"))
-    lines = cache_figure(CacheFold((step_of_a_long_name,), only=True).state()).text.splitlines()
+        step(ll.ones(shape, dtype="int32"))
+    lines = cache_figure(CacheFold((step,), only=True).state()).text.splitlines()
     for sizes in ("4, None", "None, None"):
         code = f'@ll.function(input_signature=[ll.TensorSpec(({sizes}), "int32")])'
         assert any(line.endswith(code) for line in lines)
