@@ -113,13 +113,17 @@ def annotate(
 
 
 def annotate_refused(cell: Cell, traced: Graph | None, refused: int) -> tuple[Line, ...]:
-    """The lines of a cell that was refused at one of them; those above it have the ops that were traced."""
+    """The lines of a cell that was refused at one of them; those above it made the ops that were traced, or none."""
     own, inside = _innermost(traced, cell.filename), _inside(traced, cell.filename)
+    marks = {number: (STAGED, "") for number in own if own[number]}
+    for statement in statements(cell.tree.body, set()) if traced is not None else ():
+        if max(statement.lines, default=refused) < refused:
+            _fill(marks, statement, cell)
     return tuple(
         Line(
             number,
             text,
-            REFUSED if number == refused else STAGED if own[number] else "",
+            REFUSED if number == refused else marks.get(number, ("", ""))[0],
             own[number],
             remarks=("the notebook is as it was before this run",) if number == refused else (),
             inside=inside[number],

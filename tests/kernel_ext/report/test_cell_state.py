@@ -41,6 +41,16 @@ def test_both_forms_show_it(ran):
     assert "no op of the graph: a change in place, which each run makes again" in static.html
 
 
+def test_lines_above_the_refused_one_that_ran_without_an_op_are_marked(run):
+    run("%load_ext limelight")
+    run("import limelight as ll\nx = ll.ones(2)")
+    shown = run("%%stage --text half\nq = x * 2.0\nprint('hello')\nr = q.numpy()\nprint('never')", fails=True).text
+    rows = {row.split()[0]: row for row in shown.splitlines() if row.strip()}
+    assert "● staged" in rows["2"]
+    assert "○ trace-time only print('hello')" in " ".join(rows["3"].split())
+    assert rows["5"].split() == ["5", "print('never')"]
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

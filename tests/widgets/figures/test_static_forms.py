@@ -140,3 +140,29 @@ def test_no_shape_is_cut_in_plain_text():
     text = tape_figure(state).text
     assert all(spec in text for spec in (*inputs, *output))
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_lambdas_are_told_apart_by_where_they_begin():
+    functions = [
+        ll.function(lambda x: x + 1.0),
+        ll.function(lambda x: x * 2.0),
+    ]
+    for function in functions:
+        function(ll.ones(2))
+    text = cache_figure(CacheFold(tuple(functions), only=True).state()).text
+    places = re.findall(r"<lambda> \((test_static_forms\.py:\d+)\) #1: ", " ".join(text.split()))
+    assert len(set(places)) == 2
+
+
+def test_the_code_of_a_fix_is_not_broken_in_plain_text():
+    @ll.function
+    def step(ids):
+        return ids + 1
+
+    for shape in ((4, 25), (4, 13), (2, 25)):
+        step(ll.ones(shape, dtype="int32"))
+    lines = cache_figure(CacheFold((step,), only=True).state()).text.splitlines()
+    for sizes in ("4, None", "None, None"):
+        code = f'@ll.function(input_signature=[ll.TensorSpec(({sizes}), "int32")])'
+        assert any(line.endswith(code) for line in lines)
+    assert max(map(len, lines)) <= 80

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from limelight_widgets.figures import svg
@@ -21,6 +22,7 @@ TEXT_ROWS = 40
 HTML_WIDTH = 900
 LEAST_SHARE = 0.8
 """Of its width, to which a picture shrinks in a narrow page: type of 11.5 pixels has 9 then; beyond it scrolls."""
+_GLUE = "\ue000"  # for a blank at which no line ends
 _SCROLLING = '<figure style="overflow-x:auto">'
 MOST_BYTES = 200_000
 CELL_WIDTH = 160
@@ -102,7 +104,23 @@ def _text(heading: str, summary: str, table: Table | None) -> str:
 
 
 def _wrapped(sentence: str) -> str:
-    return textwrap.fill(sentence, TEXT_WIDTH)
+    head, fix, code = sentence.partition("Fix: ")
+    if "(" not in code:
+        return textwrap.fill(sentence, TEXT_WIDTH)
+    said = textwrap.fill(head + fix + _whole_calls(code), TEXT_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return said.replace(_GLUE, " ")
+
+
+def _whole_calls(text: str) -> str:
+    """Text whose calls have no blank at which a line could end: they are code that somebody will copy."""
+    glued, depth = [], 0
+    for before, character in pairwise(f" {text}"):
+        if character == "(" and (depth or before.isalnum()):
+            depth += 1
+        elif character == ")" and depth:
+            depth -= 1
+        glued.append(_GLUE if character == " " and depth else character)
+    return text if depth else "".join(glued)
 
 
 def text_table(table: Table) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from limelight_widgets.figures.static_forms import Figure, figure
@@ -21,7 +23,8 @@ def cache_figure(state: State) -> Figure:
     hidden = sum(function["hidden"] for function in functions)
     summary = f"{counted(len(entries) + hidden, 'trace')}, {counted(sum(f['hits'] for f in functions), 'hit')}"
     several = len(functions) > 1
-    numbers = [f"{f['name']} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
+    called = _told_apart(functions)
+    numbers = [f"{called[f['id']]} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
     columns = [
         Column("trace", numbers),
         Column("arguments", [e["arguments"] for _, e in entries], wraps=True),
@@ -38,6 +41,13 @@ def cache_figure(state: State) -> Figure:
     table = table_of([*columns, Column("why it was traced", reasons)], hidden)
     in_text = replace(table_of(columns, hidden), sentences=sentences)
     return figure(heading, summary, picture, table, in_text)
+
+
+def _told_apart(functions: Sequence[State]) -> dict[int, str]:
+    """The name of each function, with the place where it begins where several are called so: lambdas are."""
+    alike = Counter(function["name"] for function in functions)
+    places = {f["id"]: f" ({f['defined']})" if alike[f["name"]] > 1 and f["defined"] else "" for f in functions}
+    return {function["id"]: function["name"] + places[function["id"]] for function in functions}
 
 
 def _size(nbytes: int | None) -> str:

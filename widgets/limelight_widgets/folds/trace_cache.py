@@ -12,6 +12,7 @@ from limelight.explain.subject import called_by
 from limelight.staging.function import alive as staged_functions
 from limelight.staging.function import with_id
 from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
+from limelight.user_code.source_line import Source
 from limelight_widgets.folds.entry_uses import EntryUses
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.source_excerpts import line_state
@@ -208,6 +209,7 @@ class CacheFold:
         known = self._functions.setdefault(function.id, _new(function.name))
         known["stale"] = False
         known["example"] = _call_of(function)
+        known["defined"] = _defined(function)
         known["cleared"] |= has_had_traces(function)
         before: dict[int, State] = known["entries"]
         fresh = {
@@ -241,6 +243,7 @@ class CacheFold:
             "id": function_id,
             "name": function["name"],
             "example": function["example"],
+            "defined": function["defined"],
             "entries": [
                 dict(entry) if self._changed.get((function_id, entry["index"]), 1) > mark else entry["index"]
                 for entry in kept
@@ -251,7 +254,24 @@ class CacheFold:
 
 
 def _new(name: str) -> State:
-    return {"name": name, "entries": {}, "stale": False, "cleared": False, "example": f"{name}()", "version": 0}
+    return {
+        "name": name,
+        "entries": {},
+        "stale": False,
+        "cleared": False,
+        "example": f"{name}()",
+        "defined": "",
+        "version": 0,
+    }
+
+
+def _defined(function: Any) -> str:
+    """Where a function begins, which tells lambdas apart; "" where that is not known."""
+    code = getattr(getattr(function, "python_function", None), "__code__", None)
+    if code is None:
+        return ""
+    place = Source(code.co_filename, code.co_firstlineno, code.co_name)
+    return f"{place.label}:{place.line}"
 
 
 def _call_of(function: Any) -> str:
