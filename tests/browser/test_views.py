@@ -190,6 +190,16 @@ def test_both_versions_of_the_graph(open_cells):
     expect(view.get_by_role("status")).to_have_text("1 of 1 match")
 
 
+def is_asked(cache) -> None:
+    """Enter asks, which JupyterLab keeps from forms in outputs; another question takes the answer away."""
+    question = cache.get_by_role("textbox", name="What if")
+    question.fill("predict(batch(17))")
+    question.press("Enter")
+    expect(cache.locator(".ll-what-if-answer")).to_contain_text("hit")
+    question.fill("predict(")
+    expect(cache.locator(".ll-what-if-answer")).to_be_empty()
+
+
 def test_views_move_while_a_cell_is_running(open_cells, picture, tmp_path):
     """The cell runs until the page was seen moving, however long a busy machine takes for that."""
     seen_old, seen_new = tmp_path / "seen_old", tmp_path / "seen_new"
@@ -240,12 +250,7 @@ def test_views_move_while_a_cell_is_running(open_cells, picture, tmp_path):
     expect(rows.first.locator("td").nth(2)).to_have_text(str(int(with_old) + 1))  # and the call of the first cell
     expect(rows.last.locator("td").nth(2)).to_have_text(str(int(with_new) - 1))  # one was traced
     expect(entries).to_contain_text("entries")
-    question = cache.get_by_role("textbox", name="What if")
-    question.fill("predict(batch(17))")
-    question.press("Enter")  # which JupyterLab keeps from forms in outputs
-    expect(cache.locator(".ll-what-if-answer")).to_contain_text("hit")
-    question.fill("predict(")
-    expect(cache.locator(".ll-what-if-answer")).to_be_empty()
+    is_asked(cache)
     for name, view in [("cache", cache), ("devices", devices), ("tape", tape)]:
         picture(view, f"{name}-light")
     set_theme(page, DARK)
