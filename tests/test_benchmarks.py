@@ -18,7 +18,7 @@ import pytest
 
 import limelight as ll
 from limelight import events
-from limelight.core import devices
+from limelight.core import devices, name_scopes
 from limelight.executors.loops import native_loops
 
 ROOT = Path(__file__).parents[1]
@@ -190,6 +190,7 @@ def test_a_variable_as_an_operand_is_read_once_by_a_tape(a):
 def test_a_gradient_in_a_trace_takes_calls_in_proportion(body, inline, staged, monkeypatch):
     """Python functions for each op, in times of those that its trace takes: `inline` is a tape in the trace."""
     monkeypatch.setattr(devices, "_in_use", False)  # tapes note more where another test has used another device
+    monkeypatch.setattr(name_scopes, "named_scopes", [])  # or a name scope
     arguments = [ll.constant(np.eye(3, dtype=np.float32))] * 2
 
     def calls(n: int, derived: Callable[..., Any]) -> int:
