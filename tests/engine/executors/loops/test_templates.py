@@ -105,6 +105,7 @@ def test_later_graphs_have_the_patterns_of_earlier_ones() -> None:
     assert templates._known == kept
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.RetracingWarning")  # each round stages its functions anew
 def test_templates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "MOST_KEPT", 4)
     templates.forget()
