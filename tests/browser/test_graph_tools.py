@@ -124,7 +124,7 @@ def is_saved(page: Page, view: Locator) -> None:
     svg = saved("svg").decode()
     assert svg == saved("svg").decode()
     assert "<title>Graph of" in svg
-    assert "0: Conv<" in svg
+    assert "6: Dense<" in svg
     assert "var(" not in svg
     png = saved("png")
     assert png[:8] == b"\x89PNG\r\n\x1a\n"

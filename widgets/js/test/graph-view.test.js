@@ -85,7 +85,7 @@ test("below a cell on a low screen a small graph opens as it can be read there, 
     return drawing.height;
   };
   assert.ok(await opens(6) <= 256);
-  assert.ok(await opens(30) > 256);
+  assert.ok(await opens(40) > 256);
 });
 
 test("what failed leaves room for what is said of it", () => {

@@ -12,7 +12,7 @@ const AROUND = 84; // pixels of a view's bar and foot, above and below the pictu
 const LEAST_SHOWN = 400; // pixels of height that a picture may have, however little of it a scrolled page shows at once
 const DRAWER = [520, 0.45]; // pixels of width up to which the code comes over a share of a picture's height, as in the style sheet
 const FEW_OPS = 32; // of a graph that is looked at in a low room first
-const READ = 0.95; // the least scale at which all that is written can be read
+export const READ = 0.95; // the least scale at which all that is written can be read
 
 /** Whether code is below a picture, not beside it. @param {GraphView} view */
 export function isNarrow({ body }) {

@@ -16,7 +16,7 @@ import { Layouts } from "./layout.js";
 import { openable, shaped } from "./open-all.js";
 import { Outline } from "./outline.js";
 import { around, places, stepsTo } from "./box-paths.js";
-import { BELOW, isNarrow, isSized, keptTo, lowRoom, needsMore, roomOf, rooms, tallest } from "./room.js";
+import { BELOW, isNarrow, isSized, keptTo, lowRoom, needsMore, READ, roomOf, rooms, tallest } from "./room.js";
 import { arrowMarker, scene } from "./scene.js";
 import { SearchResults } from "./search-results.js";
 import { SidePanes } from "./side-panes.js";
@@ -333,8 +333,8 @@ export class GraphView {
     };
     [this.high, this.low] = [false, lowRoom(this)];
     let sight = await again();
-    if (sight && this.low < Infinity && (sight.folded || sight.scale < 1)) {
-      this.low = Infinity; // a graph that does not fit there as a whole takes the height that it can be read in
+    if (sight && this.low < Infinity && sight.scale < READ) {
+      this.low = Infinity; // a graph that cannot be read there takes the height that it can be read in
       sight = await again();
     }
     if (sight && needsMore(this, sight.scale)) {
