@@ -210,7 +210,7 @@ def _alone() -> Iterator[None]:
     yield
     if events._listeners != listeners:
         gc.collect()  # a view that nobody holds listens until then
-    left: list[Any] = [one for one in dispatch.active if one not in interpreters]
+    left: list[Any] = [_where(one) for one in _still_active(dispatch.active, interpreters)]
     left += [f"{setting.name} = {value!r}" for setting, old in values.items() if (value := setting.get()) != old]
     left += _listening(events, listeners)
     left += [f"{handled.__name__}, which is being handled"] if (handled := sys.exc_info()[0]) is not was_handled else []
