@@ -251,7 +251,11 @@ def test_a_dead_plan_leaves_nothing_behind() -> None:
 def test_short_plans_that_read_alike_share_their_code_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     compile_one = plan._compiled
-    note = lambda text: compiled.append(text) or compile_one(text)  # noqa: E731
+
+    def note(text):
+        compiled.append(text)
+        return compile_one(text)
+
     monkeypatch.setattr(plan, "_compiled_once", functools.cache(note))
     runs = []
     for factor in (2.0, 3.0):

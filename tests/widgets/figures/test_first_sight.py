@@ -168,7 +168,11 @@ def test_what_nobody_can_follow_is_not_laid_out(monkeypatch):
     state = GraphFold(tangle).state()
     drawn = []
     draw = of_first_sight.draw_within
-    tell = lambda picture, *given: drawn.append(picture) or draw(picture, *given)  # noqa: E731
+
+    def tell(picture, *given):
+        drawn.append(picture)
+        return draw(picture, *given)
+
     monkeypatch.setattr(of_first_sight, "draw_within", tell)
     sight = first_sight(state, 0, (860.0, 640.0))
     assert drawn

@@ -84,12 +84,13 @@ class _Reads:
     def _axis(self, node: ast.Attribute) -> tuple[str, int] | None:
         """The parameter and the axis of `x.shape[0]`."""
         read = self._parents[node]
-        whole = isinstance(read, ast.Subscript) and read.value is node and isinstance(node.value, ast.Name)
-        if not whole or node.attr != "shape" or node.value.id not in self._sizes:  # type: ignore[attr-defined]  # a Name
+        if not isinstance(read, ast.Subscript) or read.value is not node or not isinstance(node.value, ast.Name):
             return None
-        name = node.value.id  # type: ignore[attr-defined]  # the same
+        name = node.value.id
+        if node.attr != "shape" or name not in self._sizes:
+            return None
         try:
-            axis = ast.literal_eval(read.slice)  # type: ignore[attr-defined]  # a Subscript
+            axis = ast.literal_eval(read.slice)
         except ValueError:
             return None
         rank = len(self._sizes[name])
