@@ -17,6 +17,7 @@ function group() {
       assert.ok(at >= 0, "what follows is there");
       children.splice(at, 0, element);
       element.parentNode = this;
+      return element;
     },
   };
 }
@@ -31,9 +32,9 @@ function row(count) {
   };
   const parts = Array.from({ length: count }, (_, k) => ({ place: { x: 10 * k, y: 0, width: 8, height: 8 }, make: make(k) }));
   const [boxes, sight] = [group(), { x: 0, y: 0, width: 400, height: 100 }];
-  let marks = 0;
-  const shown = new InSight(() => ({ ...sight }), () => (marks += 1));
-  return { shown, parts, boxes, sight, made, there: () => boxes.children.map(({ k }) => k), marks: () => marks };
+  const marked = [];
+  const shown = new InSight(() => ({ ...sight }), (come) => marked.push(...come.map(({ k }) => k)));
+  return { shown, parts, boxes, sight, made, marked, there: () => boxes.children.map(({ k }) => k) };
 }
 
 globalThis.document ??= { activeElement: null };
@@ -46,10 +47,10 @@ test("all of a small picture is there, wherever it is seen", () => {
 });
 
 test("of a large picture there is what is in sight, in its order, and a little around", async () => {
-  const { shown, parts, boxes, sight, there, made, marks } = row(3000);
+  const { shown, parts, boxes, sight, there, made, marked } = row(3000);
   await shown.take([{ group: boxes, parts }]);
   assert.ok(there().length > 40 && there().length < 70);
-  assert.ok(marks() > 0);
+  assert.deepEqual(marked.toSorted((a, b) => a - b), there());
   for (const x of [12000, 0, 500, 29000, 300, 15000]) {
     sight.x = x;
     const moved = shown.follow();
@@ -62,6 +63,25 @@ test("of a large picture there is what is in sight, in its order, and a little a
     assert.ok(all.length < 100, "what is far away has gone");
   }
   assert.equal(made.length, new Set(made).size, "nothing is made twice");
+});
+
+test("what has come is marked once, not with each movement all that is there", async () => {
+  const { shown, parts, boxes, sight, there, marked } = row(3000);
+  await shown.take([{ group: boxes, parts }]);
+  for (sight.x = 0; sight.x < 2000; sight.x += 10) await shown.follow(true);
+  assert.equal(marked.length, new Set(marked).size);
+  assert.deepEqual(marked.toSorted((a, b) => a - b), there());
+});
+
+test("under way nothing comes while all that is seen is there, then what is around it as well", async () => {
+  const { shown, parts, boxes, sight, there } = row(3000);
+  await shown.take([{ group: boxes, parts }]);
+  const before = there();
+  for (sight.x = 0; sight.x <= 100; sight.x += 10) await shown.follow(true);
+  assert.deepEqual(there(), before);
+  await shown.follow(true); // 110: there is more to be seen
+  assert.ok(there().length > before.length + 8);
+  assert.ok(there().at(-1) * 10 >= 110 + 400 + 90);
 });
 
 test("under way nothing goes, and what has the focus stays", async () => {

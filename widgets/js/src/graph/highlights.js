@@ -20,28 +20,28 @@ export class Highlights {
     this.draw();
   }
 
-  /** Marks what is in the picture by now. */
-  draw() {
+  /** Marks what is in the picture by now, or what has come. @param {Iterable<Element>} [elements] */
+  draw(elements = this.stage.querySelectorAll(".ll-box, .ll-frame, .ll-edge")) {
+    for (const element of elements) this.mark(/** @type {SVGElement} */ (element));
+    this.stage.classList.toggle("ll-dimmed", this.lit.size > 0 || this.found.size > 0);
+    const stops = this.boxes('[tabindex="0"]');
+    const stop = stops.find((box) => box.dataset.box === this.chosen) ?? stops[0] ?? this.boxes()[0];
+    for (const box of [...stops, ...(stop ? [stop] : [])]) set(box, "tabindex", box === stop ? "0" : "-1");
+  }
+
+  /** @param {SVGElement} element a box, the outline of a frame, or an edge */
+  mark(element) {
     const { chosen, lit, found, mirrored } = this;
-    const boxes = this.boxes();
-    const stop = boxes.some((box) => box.dataset.box === chosen) ? chosen : boxes[0]?.dataset.box;
-    for (const box of boxes) {
-      const name = box.dataset.box ?? "";
-      box.classList.toggle("ll-chosen", name === chosen);
-      box.classList.toggle("ll-lit", lit.has(name));
-      box.classList.toggle("ll-found", found.has(name));
-      box.classList.toggle("ll-mirrored", mirrored.has(name));
-      set(box, "tabindex", name === stop ? "0" : "-1");
-      set(box, "aria-pressed", String(name === chosen));
-    }
-    for (const frame of this.stage.querySelectorAll(".ll-frame")) {
-      frame.classList.toggle("ll-chosen", /** @type {SVGElement} */ (frame).dataset.frame === chosen);
-    }
-    this.stage.classList.toggle("ll-dimmed", lit.size > 0 || found.size > 0);
-    for (const edge of this.stage.querySelectorAll(".ll-edge")) {
-      const { source, target } = /** @type {SVGElement} */ (edge).dataset;
-      edge.classList.toggle("ll-near", chosen !== null && (source === chosen || target === chosen));
-    }
+    const { dataset, classList } = element;
+    const { box: name, source, target } = dataset;
+    if (source !== undefined) classList.toggle("ll-near", chosen !== null && (source === chosen || target === chosen));
+    else classList.toggle("ll-chosen", (name ?? dataset.frame) === chosen);
+    if (name === undefined) return;
+    classList.toggle("ll-lit", lit.has(name));
+    classList.toggle("ll-found", found.has(name));
+    classList.toggle("ll-mirrored", mirrored.has(name));
+    set(element, "aria-pressed", String(name === chosen));
+    if (name === chosen) set(element, "tabindex", "0");
   }
 
   /** Lights other boxes that belong to one. @param {string[]} names */
@@ -54,12 +54,12 @@ export class Highlights {
 
   /** Puts the focus on the box that the Tab key leads to. */
   focus() {
-    this.boxes().find((box) => box.getAttribute("tabindex") === "0")?.focus({ preventScroll: true });
+    this.boxes('[tabindex="0"]')[0]?.focus({ preventScroll: true });
   }
 
-  /** @returns {SVGElement[]} */
-  boxes() {
-    return /** @type {SVGElement[]} */ ([...this.stage.querySelectorAll(".ll-box")]);
+  /** @param {string} [which] of the boxes @returns {SVGElement[]} */
+  boxes(which = "") {
+    return /** @type {SVGElement[]} */ ([...this.stage.querySelectorAll(`.ll-box${which}`)]);
   }
 }
 

@@ -15,19 +15,23 @@ const MOST_AT_ONCE = 250; // parts of another that are made in one go
 const AROUND = 0.25; // of the view on each side, so that a movement does not lead into the void
 
 export class InSight {
-  /** @param {() => Rectangle} sight the part of the picture that is seen @param {() => void} marked told when parts have come */
-  constructor(sight, marked) {
+  /** @param {() => Rectangle} sight the part of the picture that is seen @param {(come: SVGElement[]) => void} mark told which parts have come */
+  constructor(sight, mark) {
     this.sight = sight;
-    this.marked = marked;
+    this.mark = mark;
     /** @type {Parts[]} those first that say most */
     this.all = [];
+    /** @type {SVGElement[]} what has come and is not marked yet */
+    this.come = [];
+    /** @type {Rectangle | null} where all is there, null for nowhere */
+    this.covered = null;
     this.few = true;
     this.turn = 0;
   }
 
   /** Has another picture, at its place by now. @param {Parts[]} all */
   take(all) {
-    this.all = all;
+    [this.all, this.covered] = [all, null];
     this.few = sum(all.map(({ parts }) => parts.length)) <= FEW;
     return this.follow();
   }
@@ -40,25 +44,25 @@ export class InSight {
 
   /**
    * Has there what is in sight, and soon what is around that; the rest goes.
-   * @param {boolean} [moving] whether the picture is under way: then nothing goes
+   * @param {boolean} [moving] whether the picture is under way: then nothing goes, and nothing comes while there is all that is seen
    * @returns {Promise<void>} until all has come, or the picture has moved again
    */
   async follow(moving = false) {
-    const turn = (this.turn += 1);
     const seen = this.sight();
+    if (moving && this.covered && holds(this.covered, seen)) return;
+    const turn = (this.turn += 1);
+    this.covered = null;
     if (!this.few && !moving) this.drop(grown(seen, 2 * AROUND));
     const first = this.coming(this.few ? null : seen);
     let made = 0;
     while ((this.few || made < MOST_AT_ONCE) && !first.next().done) made += 1;
-    if (made) this.marked();
+    this.marked();
     if (this.few) return;
     if (made) await turnOfThePage();
     const breathe = breather();
-    made = 0;
     for (const steps of [first, this.coming(grown(seen, AROUND))]) {
       if (turn !== this.turn) return;
       for (const _ of steps) {
-        made += 1;
         const pause = breathe();
         if (!pause) continue;
         this.marked();
@@ -66,7 +70,8 @@ export class InSight {
         if (turn !== this.turn) return;
       }
     }
-    if (made) this.marked();
+    this.marked();
+    this.covered = grown(seen, AROUND);
   }
 
   /** Has all there, as to save the picture; until the next movement. */
@@ -76,13 +81,18 @@ export class InSight {
     this.marked();
   }
 
+  /** Has what came marked, each once: to mark all that is there takes longer than a frame. */
+  marked() {
+    this.mark(this.come.splice(0));
+  }
+
   /** Makes one after another of what is in a region and not there yet. @param {Rectangle | null} region null for everywhere */
   *coming(region) {
     for (const { group, parts } of this.all) {
       const after = following(parts);
       for (const [k, part] of parts.entries()) {
         if (isThere(part) || (region && !meet(part.place, region))) continue;
-        group.insertBefore((part.element ??= part.make()), after[k]);
+        this.come.push(group.insertBefore((part.element ??= part.make()), after[k]));
         yield;
       }
     }
@@ -117,6 +127,12 @@ function following(parts) {
 /** @param {Rectangle} place @param {number} by of its size, on each side @returns {Rectangle} */
 function grown({ x, y, width, height }, by) {
   return { x: x - by * width, y: y - by * height, width: (1 + 2 * by) * width, height: (1 + 2 * by) * height };
+}
+
+/** Whether one place lies within another. @param {Rectangle} outer @param {Rectangle} inner */
+function holds(outer, inner) {
+  const ends = inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
+  return outer.x <= inner.x && outer.y <= inner.y && ends;
 }
 
 /** @param {Rectangle} a @param {Rectangle} b */

@@ -65,6 +65,10 @@ export class PassSlider {
     this.stop = 0;
     /** @type {History | null} */
     this.history = null;
+    /** @type {Map<string, number[]>} of each box of the picture the nodes in it */
+    this.inside = new Map();
+    /** @type {Set<string>} the pairs of boxes between which a value goes at the stop */
+    this.alive = new Set();
     this.range = /** @type {HTMLInputElement} */ (h("input", { type: "range", min: 0, value: 0, "aria-label": "Stop" }));
     this.range.addEventListener("input", () => this.go(Number(this.range.value)));
     this.range.addEventListener("keydown", (event) => this.onKey(event));
@@ -130,15 +134,21 @@ export class PassSlider {
     this.changes.replaceChildren(...this.rows(graph, history.stops[stop]));
     this.text.textContent = this.text.hidden ? "" : textDiff(graph, stop).join("\n");
     const boxes = view.picture.boxes.filter((box) => box.graph === history.graph && (box.kind === "node" || box.kind === "group"));
-    const inside = new Map(boxes.map((box) => [box.name, nodesOf(graph, box)]));
-    for (const element of /** @type {NodeListOf<SVGElement>} */ (view.stage.querySelectorAll(".ll-box"))) {
-      const nodes = inside.get(element.dataset.box ?? "");
-      if (nodes) mark(element, nodes.map((index) => fateOf(graph.nodes[index], stop)), view.drawing.boxes.get(element.dataset.box ?? "")?.height ?? 0);
-    }
-    const alive = this.edgesAt(graph, inside);
-    for (const edge of /** @type {NodeListOf<SVGElement>} */ (view.stage.querySelectorAll(".ll-edge"))) {
-      const { source = "", target = "" } = edge.dataset;
-      edge.classList.toggle("ll-not-now", inside.has(source) && inside.has(target) && !alive.has(`${source} ${target}`));
+    this.inside = new Map(boxes.map((box) => [box.name, nodesOf(graph, box)]));
+    this.alive = this.edgesAt(graph, this.inside);
+    this.mark(view.stage.querySelectorAll(".ll-box, .ll-edge"));
+  }
+
+  /** Marks some of them, as those that have come. @param {Iterable<Element>} elements */
+  mark(elements) {
+    const { view, history, stop, inside, alive } = this;
+    if (!this.shown || !history || !view.state) return;
+    const { nodes } = view.state.graphs[history.graph];
+    for (const element of /** @type {Iterable<SVGElement>} */ (elements)) {
+      const { box = "", source = "", target = "" } = element.dataset;
+      const fates = inside.get(box)?.map((index) => fateOf(nodes[index], stop));
+      if (fates) mark(element, fates, view.drawing.boxes.get(box)?.height ?? 0);
+      if (source) element.classList.toggle("ll-not-now", inside.has(source) && inside.has(target) && !alive.has(`${source} ${target}`));
     }
   }
 

@@ -95,7 +95,7 @@ export class GraphView {
     this.labels = new Labels(this.stage);
     this.offscreen = new OffscreenCounts(this.camera);
     const { camera, highlights } = this;
-    this.shown = new InSight(() => camera.sight(), () => (highlights.draw(), this.slider?.draw()));
+    this.shown = new InSight(() => camera.sight(), (come) => (highlights.draw(come), this.slider?.mark(come)));
     camera.onMove = (moving) => {
       this.labels?.draw(camera.drawn.scale);
       this.offscreen?.update(() => this.drawing.boxes.values());
@@ -288,6 +288,7 @@ export class GraphView {
     this.side?.draw(state, this.variant, graph);
     this.drawCount(state, graph);
     this.settle(anchor, before);
+    this.slider?.draw();
     const drawn = shown.take(parts);
     if (focused) this.highlights?.focus();
     this.outline?.restoreFocus();
