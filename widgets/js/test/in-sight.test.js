@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { EdgeLine } from "../src/graph/edge-line.js";
 import { InSight } from "../src/graph/in-sight.js";
 import { Labels } from "../src/graph/labels.js";
+import { curve } from "../src/graph/nested-layout.js";
 
 /** A group whose children are kept as a page would. */
 function group() {
@@ -34,7 +36,7 @@ function row(count) {
   const [boxes, sight] = [group(), { x: 0, y: 0, width: 400, height: 100 }];
   const marked = [];
   const shown = new InSight(() => ({ ...sight }), (come) => marked.push(...come.map(({ k }) => k)));
-  return { shown, parts, boxes, sight, made, marked, there: () => boxes.children.map(({ k }) => k) };
+  return { shown, parts, boxes, sight, made, make, marked, there: () => boxes.children.map(({ k }) => k) };
 }
 
 globalThis.document ??= { activeElement: null };
@@ -82,6 +84,51 @@ test("under way nothing comes while all that is seen is there, then what is arou
   await shown.follow(true); // 110: there is more to be seen
   assert.ok(there().length > before.length + 8);
   assert.ok(there().at(-1) * 10 >= 110 + 400 + 90);
+});
+
+/** Edges from one box to each of many, all along one line until they turn off. */
+function bundled(count) {
+  const { shown, boxes, sight, there, make } = row(count);
+  const parts = Array.from({ length: count }, (_, k) => {
+    const path = curve([[0, 0], [10, 50], [10 * k + 10, 50], [10 * k + 20, 0]], true);
+    return { place: { x: 0, y: 0, width: 10 * k + 20, height: 50 }, make: make(k), line: new EdgeLine(path, ["source", `target ${k}`], "") };
+  });
+  return { shown, parts, group: boxes, sight, there };
+}
+
+test("of edges that lie on one another as far as they are seen one is there", async () => {
+  const { shown, parts, group: edges, sight, there } = bundled(3000);
+  sight.x = 10;
+  await shown.take([{ group: edges, parts }]);
+  assert.ok(there().length >= 40 && there().length < 60, String(there().length)); // those that turn off here, and one that goes on
+  sight.x = 20_000;
+  await shown.follow();
+  assert.ok(there().length < 80, String(there().length)); // not those that end before
+  assert.ok(there().every((k) => 10 * k > 19_700));
+  shown.whole();
+  assert.equal(there().length, 3000);
+});
+
+test("of the chosen box all edges are there", async () => {
+  const { shown, parts, group: edges, there } = bundled(3000);
+  await shown.take([{ group: edges, parts }]);
+  assert.ok(!there().includes(2500));
+  shown.chosen = "target 2500";
+  await shown.follow();
+  assert.ok(there().includes(2500));
+});
+
+test("edges that are drawn in another way are told apart", () => {
+  const region = { x: 0, y: 0, width: 10, height: 10 };
+  const [path, other] = ["M0,0 L100,0", "M0,20 L100,20"];
+  const look = (at, stroke) => new EdgeLine(at, [], stroke).within(region);
+  assert.notEqual(look(path, "dashed"), look(path, "plain"));
+  assert.equal(look(other, "plain"), "");
+});
+
+test("the path of an edge has no points on straight ways", () => {
+  assert.equal(curve([[0, 0], [5, 0], [9, 0], [9, 4], [9, 8], [20, 12]], true), "M0,0 L9,0 L9,8 C14.5,8 14.5,12 20,12");
+  assert.equal(curve([[0, 0], [9, 0], [5, 0]], true), "M0,0 L9,0 L5,0"); // it turns back
 });
 
 test("under way nothing goes, and what has the focus stays", async () => {

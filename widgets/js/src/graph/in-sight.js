@@ -3,10 +3,13 @@
 
 import { sum } from "../format.js";
 import { breather, turnOfThePage } from "../turns.js";
+import { grown, holds, meet } from "./rectangles.js";
 
 /**
  * @typedef {import("./nested-layout.js").Rectangle} Rectangle
- * @typedef {{place: Rectangle, make: () => SVGElement, element?: SVGElement}} Part a box, or an edge
+ * @typedef {object} Part a box, or an edge
+ * @property {Rectangle} place @property {() => SVGElement} make @property {SVGElement} [element]
+ * @property {import("./edge-line.js").EdgeLine} [line] of an edge
  * @typedef {{group: SVGElement, parts: Part[]}} Parts and where they go, in their order
  */
 
@@ -25,6 +28,8 @@ export class InSight {
     this.come = [];
     /** @type {Rectangle | null} where all is there, null for nowhere */
     this.covered = null;
+    /** @type {string | null} a box whose edges are all there, whatever lies on them */
+    this.chosen = null;
     this.few = true;
     this.turn = 0;
   }
@@ -90,8 +95,10 @@ export class InSight {
   *coming(region) {
     for (const { group, parts } of this.all) {
       const after = following(parts);
+      const isSeen = region ? this.seenOnce(region) : () => true;
+      for (const part of parts) if (isThere(part)) isSeen(part);
       for (const [k, part] of parts.entries()) {
-        if (isThere(part) || (region && !meet(part.place, region))) continue;
+        if (isThere(part) || !isSeen(part)) continue;
         this.come.push(group.insertBefore((part.element ??= part.make()), after[k]));
         yield;
       }
@@ -100,9 +107,27 @@ export class InSight {
 
   /** @param {Rectangle} region beyond which nothing stays, but for what has the focus */
   drop(region) {
+    const isSeen = this.seenOnce(region);
     for (const part of this.all.flatMap(({ parts }) => parts)) {
-      if (isThere(part) && !meet(part.place, region) && part.element !== document.activeElement) part.element?.remove();
+      if (isThere(part) && !isSeen(part) && part.element !== document.activeElement) part.element?.remove();
     }
+  }
+
+  /**
+   * Whether a part is seen in a region, and no other one before it that looks the same there: hundreds of edges may lie on
+   * one another, and each takes its time to be painted.
+   * @param {Rectangle} region @returns {(part: Part) => boolean}
+   */
+  seenOnce(region) {
+    const drawn = new Set();
+    return ({ place, line }) => {
+      if (!meet(place, region)) return false;
+      if (!line) return true;
+      const look = line.within(region);
+      const isNew = Boolean(look) && !drawn.has(look);
+      drawn.add(look);
+      return isNew || (Boolean(look) && line.ends.includes(this.chosen ?? ""));
+    };
   }
 }
 
@@ -122,20 +147,4 @@ function following(parts) {
     if (isThere(parts[k])) next = parts[k].element ?? null;
   }
   return after;
-}
-
-/** @param {Rectangle} place @param {number} by of its size, on each side @returns {Rectangle} */
-function grown({ x, y, width, height }, by) {
-  return { x: x - by * width, y: y - by * height, width: (1 + 2 * by) * width, height: (1 + 2 * by) * height };
-}
-
-/** Whether one place lies within another. @param {Rectangle} outer @param {Rectangle} inner */
-function holds(outer, inner) {
-  const ends = inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
-  return outer.x <= inner.x && outer.y <= inner.y && ends;
-}
-
-/** @param {Rectangle} a @param {Rectangle} b */
-function meet(a, b) {
-  return a.x <= b.x + b.width && b.x <= a.x + a.width && a.y <= b.y + b.height && b.y <= a.y + a.height;
 }

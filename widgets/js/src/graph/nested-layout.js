@@ -258,15 +258,25 @@ function bridge(from, to, across) {
 }
 
 /** @param {Point[]} points @param {boolean} [across] @returns {string} a path that runs along the picture at every point */
-export function curve([[x, y], ...rest], across = false) {
+export function curve(points, across = false) {
+  let [[x, y]] = points;
   let path = `M${x},${y}`;
-  for (const [nextX, nextY] of rest) {
+  for (const [nextX, nextY] of straightened(points).slice(1)) {
     const [halfX, halfY] = [(x + nextX) / 2, (y + nextY) / 2];
-    const level = across ? x === nextX : y === nextY; // round the end of a band
-    if (level) path += ` L${nextX},${nextY}`;
+    if (x === nextX || y === nextY) path += ` L${nextX},${nextY}`;
     else if (across) path += ` C${halfX},${y} ${halfX},${nextY} ${nextX},${nextY}`;
     else path += ` C${x},${halfY} ${nextX},${halfY} ${nextX},${nextY}`;
     [x, y] = [nextX, nextY];
   }
   return path;
+}
+
+/** Without points between two others on one level: a long edge has two for each rank that it passes. @param {Point[]} points */
+function straightened(points) {
+  return points.filter(([x, y], k) => {
+    const [before, after] = [points[k - 1], points[k + 1]];
+    if (!before || !after) return true;
+    const between = (before[0] - x) * (x - after[0]) >= 0 && (before[1] - y) * (y - after[1]) >= 0;
+    return !between || !((before[0] === x && x === after[0]) || (before[1] === y && y === after[1]));
+  });
 }

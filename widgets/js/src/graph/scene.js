@@ -3,6 +3,7 @@
 import { s } from "../dom.js";
 import { bytes, shortened } from "../format.js";
 import { GLYPHS, KINDS } from "./box-text.js";
+import { EdgeLine } from "./edge-line.js";
 import { saved } from "./lanes.js";
 import { isUnmeasured, shareElement, toldLabel } from "./overlays.js";
 
@@ -76,7 +77,8 @@ function edgeParts(picture, drawing) {
     const [path, from, to] = [drawing.edges.get(key), drawing.boxes.get(source), drawing.boxes.get(target)];
     if (!path || !from || !to) return [];
     const across = lane(source) !== lane(target) || (drawing.strips && updates.has(target) && !updates.has(source));
-    return [{ place: around(from, to), make: () => edgeElement(path, edge, Boolean(across)) }];
+    const stroke = strokeOf(edge, Boolean(across));
+    return [{ place: around(from, to), make: () => edgeElement(path, edge, stroke), line: new EdgeLine(path, [source, target], stroke.join()) }];
   });
 }
 
@@ -166,14 +168,18 @@ function frameTitle({ name, label: said, fused }, { x, y, width }, actions, labe
   );
 }
 
-/** @param {string} path @param {import("./visible-boxes.js").Edge} edge @param {boolean} across whether it leads into another lane */
-function edgeElement(path, { source, target, count, again, bytes: carried }, across) {
-  const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
-  const width = carried ? Math.min(1.2 + Math.log10(1 + carried / 1000) * 0.8, 5) : null;
+/** The classes of an edge, and its width where it carries bytes. @param {import("./visible-boxes.js").Edge} edge @param {boolean} across whether it leads into another lane */
+function strokeOf({ count, again, bytes: carried }, across) {
+  const width = carried ? Math.min(1.2 + Math.log10(1 + carried / 1000) * 0.8, 5).toFixed(1) : "";
   const of = { "ll-several": count > 1 && !carried, "ll-again": again, "ll-across": across };
   const classes = Object.entries(of).filter(([, has]) => has).map(([name]) => ` ${name}`);
-  const style = width && { "stroke-width": `${width.toFixed(1)}px` };
-  return s("path", { class: `ll-edge${classes.join("")}`, d: path, style, dataset: { source, target } }, said && s("title", {}, said));
+  return [classes.join(""), width];
+}
+
+/** @param {string} path @param {import("./visible-boxes.js").Edge} edge @param {string[]} stroke */
+function edgeElement(path, { source, target, count, again, bytes: carried }, [classes, width]) {
+  const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
+  return s("path", { class: `ll-edge${classes}`, d: path, style: width && { "stroke-width": `${width}px` }, dataset: { source, target } }, said && s("title", {}, said));
 }
 
 /** @param {Box} box @param {Words} words @param {import("./overlays.js").Told | undefined} told @param {Rectangle} place @param {Actions} actions @param {Labels} labels */

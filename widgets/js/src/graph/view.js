@@ -465,6 +465,10 @@ export class GraphView {
     const chosen = box?.name ?? frame?.name ?? null;
     highlights.set(chosen, lit.map(({ name }) => name), this.results.boxes(), this.mirrored(chosen));
     this.outline?.choose(chosen);
+    if (this.shown && this.shown.chosen !== chosen) {
+      this.shown.chosen = chosen;
+      this.shown.follow(); // all its edges, also those that lie on others
+    }
     if (this.line) this.say(`${counted(lit.length, "box", "boxes")} from this line`);
     const links = {
       chooseLine: (/** @type {string} */ key) => this.chooseLine(key),
