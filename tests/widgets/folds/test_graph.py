@@ -8,12 +8,12 @@ import weakref
 import pytest
 
 import limelight as ll
-from limelight import events
+from limelight import events, nn
 from limelight_widgets.figures import visible_boxes
 from limelight_widgets.figures.box_text import words
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.visible_boxes import visible
-from limelight_widgets.folds.graph import LARGE, GraphFold
+from limelight_widgets.folds.graph import LARGE, MIDDLE, GraphFold
 
 
 def traced(function_id=-7, entry=0):
@@ -210,3 +210,68 @@ def test_of_a_large_graph_the_other_version_is_described_when_somebody_asks(monk
     gone.describe_all()
     assert "waiting" not in gone.state()
     assert [one["key"] for one in gone.state()["variants"]] == ["optimised"]
+
+
+@pytest.fixture
+def middling():
+    """A training step of as many ops as are not described in both versions at once."""
+    net = nn.Sequential(*(nn.Dense(4, activation="tanh") for _ in range(60)))
+    x = ll.ones((2, 4))
+    net(x)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            loss = ll.sum(net(x) * 1.0)
+        return tape.gradient(loss, net.trainable_variables)
+
+    step(x)
+    assert MIDDLE < len(step.trace_cache[-1].graph.nodes) < LARGE
+    return step
+
+
+def test_the_version_that_is_shown_comes_first_and_the_rest_says_what_it_follows_on(middling):
+    fold = GraphFold(middling)
+    part, mark = fold.shown(), fold.since(0)[1]
+    assert [one["key"] for one in part["variants"]] == ["optimised"]
+    assert part["soon"]
+    assert "history" not in part
+    fold.describe_all()
+    whole, later = fold.since(mark)
+    assert later != mark
+    assert [one["key"] for one in whole["variants"]] == ["traced", "optimised"]
+    assert whole["history"]
+    assert "soon" not in whole
+    assert "waiting" not in whole
+    assert whole["completes"] == part["described"] != whole["described"]
+
+
+def test_what_anybody_may_read_is_whole(middling):
+    assert [one["key"] for one in GraphFold(middling).state()["variants"]] == ["traced", "optimised"]
+    assert "history" in GraphFold(middling, begin={"stop": 1}).shown()
+    assert "history" in GraphFold(middling, "traced").shown()  # it says on its boxes what became of them
+
+
+def test_a_newer_trace_does_not_complete_the_last_one(middling):
+    fold = GraphFold(middling)
+    fold.shown()
+    middling(ll.ones((3, 4)))
+    fold.describe_all()
+    assert fold.apply(traced(function_id=middling.id, entry=1))
+    assert "completes" not in fold.shown()
+
+
+def test_the_forms_before_the_rest_has_come_say_what_the_passes_did(middling):
+    """How many ops had which fate is known once both versions are."""
+    part, whole = GraphFold(middling).shown(), GraphFold(middling).state()
+    one, other = [graph_figure(state, "optimised") for state in (part, whole)]
+    assert one.svg == other.svg
+    before, after = [figure.text.split("what the optimiser did to the ") for figure in (one, other)]
+    assert before[0] == after[0]
+    ops = len(middling.trace_cache[-1].graph.nodes)
+    said = " ".join(before[1].split())
+    assert said.startswith(f"{ops} ops as traced: ")
+    assert "pruned" in after[1]
+    assert said.rpartition("; ")[2] == " ".join(after[1].split()).rpartition("; ")[2]
+    for one in part["passes"]:
+        assert (f"{one['name']} −{one['removed']}" in said) == bool(one["removed"])

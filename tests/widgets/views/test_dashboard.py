@@ -193,6 +193,7 @@ def test_a_trace_that_runs_is_seen_to_grow(double):
 def test_the_other_version_of_a_large_graph_is_described_when_it_is_asked_for(double, monkeypatch):
     from limelight_widgets.folds import graph as folds
 
+    monkeypatch.setattr(folds, "MIDDLE", 0)
     monkeypatch.setattr(folds, "LARGE", 0)
     double(ll.ones((13,)))
     view = limelight_widgets.dashboard()

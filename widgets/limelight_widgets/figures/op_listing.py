@@ -124,17 +124,24 @@ def _changed(state: State, nodes: Sequence[State]) -> list[str]:
 
 
 def _summary(state: State) -> list[str]:
-    """How many nodes of the traced graph had which fate."""
+    """How many nodes of the traced graph had which fate; where it is not described, how many each pass took and gave."""
     traced = next((v for v in state["variants"] if v["key"] == "traced"), None)
-    if traced is None or len(state["variants"]) < 2:
+    if traced is not None and len(state["variants"]) > 1:
+        nodes = NodeColumns.of(state["graphs"][traced["graph"]])
+        marks = Counter(mark for _, _, mark in nodes.noted("became").values())
+        before, told = len(nodes), [f"{count:,} {mark}" for mark, count in marks.items() if mark]
+    elif state.get("waiting") == "traced" and state.get("passes"):
+        before = state["passes"][0]["before"]
+        told = [f"{one['name']}{_difference(one)}" for one in state["passes"] if _difference(one)]
+    else:
         return []
-    nodes = NodeColumns.of(state["graphs"][traced["graph"]])
-    marks = Counter(mark for _, _, mark in nodes.noted("became").values())
-    told = ", ".join(f"{count:,} {mark}" for mark, count in marks.items() if mark)
-    said = (
-        f"what the optimiser did to the {counted(len(nodes), 'op')} as traced: {told}{_arithmetic(state, len(nodes))}"
-    )
-    return [said] if told else []
+    did = f"what the optimiser did to the {counted(before, 'op')} as traced: {', '.join(told)}"
+    return [did + _arithmetic(state, before)] if told else []
+
+
+def _difference(one: State) -> str:
+    """What a pass took away and added, nothing where it did neither."""
+    return (f" −{one['removed']:,}" if one["removed"] else "") + (f" +{one['added']:,}" if one["added"] else "")
 
 
 def _arithmetic(state: State, before: int) -> str:

@@ -25,8 +25,10 @@ from limelight_widgets.format import counted
 
 Which = Literal["traced", "optimised"]
 
+MIDDLE: Final = 500
+"""Ops of a traced graph from which on the version that is shown comes first: the page asks for the rest once it has drawn."""
 LARGE: Final = 5_000
-"""Ops of a traced graph from which on the other version, and what links both, are described when somebody asks."""
+"""From which on the other version, and what links both, are described when the reader asks."""
 
 
 class GraphFold:
@@ -74,7 +76,7 @@ class GraphFold:
         self._version = 1
         self._stale = False
         self._opened = False  # whether there was something to show
-        self._whole = costs is not None  # whether large graphs are described in both versions
+        self._whole = costs is not None or "stop" in (begin or ())  # whether large graphs are described in both versions
         self._grown = 0  # nodes of a trace that runs, as it was shown
         self.seconds = 0.0  # that it took to describe the last state
         self._known: Known = (0, 0, "", 0)
@@ -132,7 +134,7 @@ class GraphFold:
             self._version += 1
 
     def describe_all(self) -> None:
-        """Describes both versions of a large graph from now on: somebody asks for the other one."""
+        """Describes both versions of a large graph from now on: somebody asks for the other one, or for what links both."""
         if not self._whole:
             self._whole, self._stale = True, True
             self._version += 1
@@ -151,6 +153,8 @@ class GraphFold:
         return f"{self._function_id}:{self._version}"
 
     def state(self) -> State:
+        if self._state.get("soon"):
+            self.describe_all()
         told = self.shown()
         for graph in told["graphs"]:
             graph["nodes"].fill()
@@ -165,7 +169,7 @@ class GraphFold:
             self.seconds = time.perf_counter() - start
         elif self._stale and self._whole and self._function is not None and "waiting" in self._state:
             self._state = {
-                key: value for key, value in self._state.items() if key != "waiting"
+                key: value for key, value in self._state.items() if key not in {"waiting", "soon"}
             }  # nobody has it any more
         self._stale = False
         self._state["revision"] = self._mark
@@ -230,16 +234,25 @@ class GraphFold:
     def _of_entry(self, function: Any, entry: Any) -> State:
         """What is described of a trace, once: a cell may have another number since, or have been run again."""
         key = (entry.index, id(entry.graph), id(_optimised(entry)[0]), self._whole)
-        if self._described[0] != key:
+        before, part = self._described
+        if before != key:
             known = hasattr(function, "output_names")  # by a staged cell
             outputs = function.output_names(entry) if known else output_names(getattr(entry, "output_paths", ()))
             names = Names(outputs, capture_names(function, entry))
-            self._described = key, self._versions(entry, names) | {"described": self._mark}
+            same = before is not None and before[:-1] == key[:-1]
+            completes = {"completes": part["described"]} if same else {}
+            self._described = key, self._versions(entry, names) | {"described": self._mark} | completes
         return self._described[1]
 
     def _versions(self, entry: Any, names: Names) -> State:
-        large = len(entry.graph.nodes) > LARGE and not self._whole
-        return _variant(entry, self._which, names) if large else _variants(entry, names)
+        """Both versions, or the one that is shown; `soon`: the page shall ask for the rest by itself.
+
+        The traced version says on its boxes what became of them, so it needs the other one.
+        """
+        ops = len(entry.graph.nodes)
+        if self._whole or ops <= (MIDDLE if self._which == "optimised" else LARGE):
+            return _variants(entry, names)
+        return _variant(entry, self._which, names) | ({"soon": True} if ops <= LARGE else {})
 
     def _with_costs(self, entry: Any, described: State) -> State:
         """What is described of a trace, with what a measured call of it said of its nodes."""

@@ -93,6 +93,7 @@ class View:
         self._pages: set[str] = set()  # that have ever looked
         self._handed_out = False
         self._told: State | None = None  # what the static forms in its output show
+        self._drawn: dict[str, str] = {}  # those forms
         self._is_part = False
         self._interval = INTERVAL
 
@@ -215,10 +216,12 @@ class View:
     def _tell_forms(self, again: bool = False) -> None:
         if self._told is None:
             return  # it is shown inside something else, whose forms are not of now
-        state = self._shown()
+        state, before = self._shown(), self._drawn
         if state == self._told and not again:
             return
         forms, widget = self._forms(state), self._made
+        if forms == before and not again:  # more is known, none of which they show
+            return
         if widget is None:
             static_outputs.display(forms, self._display_id, update=True)
         elif widget.comm is not None:
@@ -231,7 +234,8 @@ class View:
     def _forms(self, state: State) -> dict[str, str]:
         self._told = state
         with collector_paused():  # a large state takes the collector longer than the figure
-            return self._figure(state).bundle()
+            self._drawn = self._figure(state).bundle()
+        return self._drawn
 
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError

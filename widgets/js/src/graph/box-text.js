@@ -15,6 +15,8 @@ import { callLabel } from "./visible-boxes.js";
  * @property {string} title @property {string} which @property {string} [empty]
  * @property {string} [label] which trace it is @property {string} [newer] which is newer
  * @property {string} [described] the same in states with the same graphs @property {string} [signature]
+ * @property {string} [completes] the state of the shown version alone that it follows on @property {boolean} [soon] whether such a one is
+ *   to be followed by the whole as soon as it is drawn
  * @property {{key: string, graph: number}[]} variants @property {string} [waiting] a version that the kernel describes when asked @property {Graph[]} graphs
  * @property {{label: string, first: number, text: string[]}[]} sources
  * @property {Record<string, string>} rules

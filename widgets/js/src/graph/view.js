@@ -137,7 +137,9 @@ export class GraphView {
   show(state) {
     if (state === this.given || (this.given && state.revision !== undefined && state.revision === this.given.revision)) return; // it was sent again
     if (this.given?.failed && !state.failed) this.side?.show("code"); // of an error the details were shown
+    const part = this.given?.described;
     this.given = state;
+    if (this.state && state.completes !== undefined && state.completes === part) return this.complete(state);
     const first = this.state === null;
     if (this.state && state.described !== undefined && state.described === this.state.described) {
       if (this.wanted && !state.waiting) this.say(`the function has gone, and with it its ${this.wanted} graph`);
@@ -146,8 +148,7 @@ export class GraphView {
     }
     if (this.state?.running) this.variant = ""; // a trace that runs has but one
     const line = this.state && this.line ? placeOfKey(this.state, this.line) : null;
-    if (state.history) state = { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] };
-    this.state = state;
+    this.state = state = withHistory(state);
     this.slider?.take(state.history, true);
     if (first && state.overlay) this.overlay = state.overlay;
     const begin = first ? state.begin : undefined;
@@ -170,7 +171,34 @@ export class GraphView {
           this.choose(`n${state.failed.node}`);
         }
         if (begin) arrive(this, begin);
+        if (state.soon) this.onWhole();
       });
+  }
+
+  /** The version that is shown has come with the other one, and with what links both: what is on the page stays. @param {GraphState} state */
+  complete(state) {
+    this.state = state = withHistory(state);
+    this.slider?.take(state.history, true);
+    const { wanted, sight, graph } = this;
+    this.wanted = "";
+    if (wanted) return this.switchTo(wanted);
+    if (!sight) {
+      this.looking += 1; // for the part
+      return this.redraw();
+    }
+    this.picture = this.pictureOf(state, graph, sight);
+    this.sight = { ...sight, picture: this.picture };
+    this.drawHead(state);
+    this.drawCount(state, graph);
+    this.side?.draw(state, this.variant, graph);
+    this.highlight();
+  }
+
+  /** What is visible of a sight, with what the reader opened and closed. @param {GraphState} state @param {number} graph @param {import("./first-sight.js").Sight} sight */
+  pictureOf(state, graph, sight) {
+    const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
+    const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
+    return visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved);
   }
 
   /** Waits a little for a place on the page: without one its size is a guess, and what is found out for that is lost. */
@@ -253,9 +281,7 @@ export class GraphView {
     if (graph < 0) return;
     const sight = this.sight ?? (await this.look(state, graph));
     if (!sight) return;
-    const atFirst = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => sight.open?.has(name) ?? byDefault;
-    const isOpen = (/** @type {string} */ name, /** @type {boolean} */ byDefault) => this.opened.get(name) ?? atFirst(name, byDefault);
-    const picture = this.opened.size ? visible(state.graphs, graph, isOpen, sight.folded, sight.dissolved) : sight.picture;
+    const picture = this.opened.size ? this.pictureOf(state, graph, sight) : sight.picture;
     const words = wordsIn(state, picture, sight.manner);
     const overlaid = this.overlay ? told(state, picture.boxes, this.overlay) : new Map();
     for (const [name, { text }] of overlaid) {
@@ -609,6 +635,11 @@ export class GraphView {
     this.status.classList.toggle("ll-hidden", beside);
     if (beside || !this.bar.search.value) this.bar.matches.textContent = beside ? text : "";
   }
+}
+
+/** A state with its history among what can be shown. @param {GraphState} state @returns {GraphState} */
+function withHistory(state) {
+  return state.history ? { ...state, variants: [...state.variants, { key: "history", graph: state.history.graph }] } : state;
 }
 
 /** How many values the nodes before one give. @param {import("./visible-boxes.js").Graph} graph @param {number} before */
