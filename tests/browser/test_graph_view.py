@@ -39,6 +39,15 @@ def unalike(x):
     return x
 unalike(x)
 %graph unalike"""
+TRAINING = """\
+net = ll.nn.Sequential(*(ll.nn.Dense(4, activation="tanh") for _ in range(60)))
+@ll.function
+def training(x):
+    with ll.GradientTape() as tape:
+        loss = ll.sum(net(x) * 1.0)
+    return tape.gradient(loss, net.trainable_variables)
+training(x)
+%graph training"""
 NARROW = {"width": 900, "height": 900}
 
 
@@ -116,6 +125,23 @@ def test_of_a_large_picture_the_page_has_what_is_in_sight(open_cells, picture) -
     page.keyboard.press("ArrowDown")  # to a box that had gone
     expect(view.locator(".ll-box.ll-chosen:focus")).to_be_visible()
     assert counted(view)[1] < total
+
+
+def test_the_rest_of_a_graph_comes_once_the_version_that_is_shown_is_drawn(open_cells) -> None:
+    """Nothing on the page moves for it, and what was opened or chosen stays so."""
+    page = open_cells(SETUP, TRAINING)
+    run_all(page)
+    view = view_of(page, 1)
+    becomes(view.get_by_role("button", name="Show it from version to version").count, 1)
+    chosen = view.locator(".ll-box").nth(3)
+    name = chosen.get_attribute("data-box")
+    chosen.click()
+    expect(view.locator(".ll-chosen")).to_have_attribute("data-box", str(name))
+    view.get_by_role("button", name="Show it from version to version").click()
+    expect(view.get_by_role("slider", name="Stop")).to_be_visible()
+    view.get_by_role("button", name="Show the traced graph").click()
+    expect(view.locator(".ll-box").first).to_be_visible()
+    expect(view.locator(".ll-side")).to_contain_text("→")
 
 
 def test_opening_fits_and_fusion_is_drawn(open_cells, picture) -> None:

@@ -10,7 +10,7 @@ import { GraphView } from "../src/graph/view.js";
 function unseen() {
   const view = Object.create(GraphView.prototype);
   const nothing = { given: null, state: null, variant: "", wanted: "", overlay: "", line: null };
-  return Object.assign(view, nothing, { forget() {}, say() {}, drawHead() {}, placed: () => new Promise(() => {}) });
+  return Object.assign(view, nothing, { forget() {}, say() {}, drawHead() {}, placed: () => new Promise(() => {}), onWhole() {} });
 }
 
 test("a trace that runs is seen as it is traced, and once it is whole as was asked for", () => {
@@ -24,6 +24,33 @@ test("a trace that runs is seen as it is traced, and once it is whole as was ask
   view.variant = "traced"; // the reader's choice
   view.show({ ...whole });
   assert.equal(view.variant, "traced");
+});
+
+test("what follows on the version that is shown leaves all as the reader has it", () => {
+  const view = Object.assign(unseen(), { looking: 0, opened: new Map([["g0", true]]), chosen: "n1", forgotten: 0 });
+  Object.assign(view, { forget() { view.forgotten += 1; }, drawCount() {}, highlight() {}, pictureOf: () => "whole" });
+  const common = { title: "f", which: "optimised", sources: [], rules: {} };
+  view.show({ ...common, graphs: ["b"], variants: [{ key: "optimised", graph: 0 }], described: "1:1", waiting: "traced", soon: true });
+  view.sight = { picture: "part", scale: 1 };
+  const history = { graph: 2, stops: [] };
+  const whole = { ...common, graphs: ["a", "b", "c"], variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }], described: "1:2", completes: "1:1", history };
+  view.show(whole);
+  assert.deepEqual([view.variant, view.chosen, view.opened.get("g0"), view.graph], ["optimised", "n1", true, 1]);
+  assert.deepEqual(view.sight, { picture: "whole", scale: 1 });
+  assert.deepEqual(view.state.variants.map(({ key }) => key), ["traced", "optimised", "history"]);
+  assert.equal(view.forgotten, 1); // of the first
+  view.show({ ...whole, described: "1:4", completes: "1:3" }); // of another trace
+  assert.equal(view.forgotten, 2);
+});
+
+test("a version that the reader waits for is shown once it has come", () => {
+  const shown = [];
+  const view = Object.assign(unseen(), { switchTo: (key) => shown.push(key) });
+  const common = { title: "f", which: "optimised", graphs: ["b"], sources: [], rules: {} };
+  view.show({ ...common, variants: [{ key: "optimised", graph: 0 }], described: "1:1", waiting: "traced" });
+  view.ask("traced");
+  view.show({ ...common, variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }], described: "1:2", completes: "1:1" });
+  assert.deepEqual(shown, ["traced"]);
 });
 
 /** As much of an element as a count has. */
