@@ -132,7 +132,7 @@ def test_the_rest_of_a_graph_comes_once_the_version_that_is_shown_is_drawn(open_
     page = open_cells(SETUP, TRAINING)
     run_all(page)
     view = view_of(page, 1)
-    becomes(view.get_by_role("button", name="Show it from version to version").count, 1)
+    expect(view.get_by_role("button", name="Show it from version to version")).to_be_visible()
     chosen = view.locator(".ll-box").nth(3)
     name = chosen.get_attribute("data-box")
     chosen.click()
