@@ -142,16 +142,21 @@ def test_no_shape_is_cut_in_plain_text():
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_lambdas_are_told_apart_by_where_they_begin():
+def test_lambdas_are_told_apart_by_where_they_begin_and_those_of_one_line_by_numbers():
     functions = [
         ll.function(lambda x: x + 1.0),
-        ll.function(lambda x: x * 2.0),
+        *[ll.function(one) for one in (lambda x: x * 2.0, lambda x: x * 3.0)],
+        ll.function(lambda x: x, name="other"),
     ]
     for function in functions:
         function(ll.ones(2))
     text = cache_figure(CacheFold(tuple(functions), only=True).state()).text
-    places = re.findall(r"<lambda> \((test_static_forms\.py:\d+)\) #1: ", " ".join(text.split()))
-    assert len(set(places)) == 2
+    assert text.startswith("Trace caches of 4 functions")
+    said = " ".join(text.split())
+    places = re.findall(r"<lambda> \((test_static_forms\.py:\d+(?:, no\. 2)?)\) #1: ", said)
+    assert len(set(places)) == 3
+    assert places[2] == f"{places[1]}, no. 2"
+    assert "other #1: " in said
 
 
 def test_the_code_of_a_fix_is_not_broken_in_plain_text():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import weakref
+from collections import Counter
 from typing import Any, Final, Literal, get_args
 
 from limelight import events
@@ -182,7 +183,20 @@ class CacheFold:
         state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
         state |= {"order": list(self._functions)} if mark else {}
         state |= {"sort": self._sort, "chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
-        return state | {"pace": self._uses.pace()}
+        return state | {"pace": self._uses.pace(), "places": self._places()}
+
+    def _places(self) -> dict[str, str]:
+        """Behind the name of each function, by its id, where it begins, if several are called so: lambdas are."""
+        alike = Counter(function["name"] for function in self._functions.values())
+        met: Counter[tuple[str, str]] = Counter()
+        places = {}
+        for function_id, function in self._functions.items():
+            if alike[function["name"]] > 1:
+                site = function["name"], function["defined"]
+                met[site] += 1
+                words = filter(None, (function["defined"], f"no. {met[site]}" if met[site] > 1 else ""))
+                places[str(function_id)] = f" ({', '.join(words)})" if function["defined"] or met[site] > 1 else ""
+        return places
 
     def _sentence(self) -> str:
         if self._only:
@@ -243,7 +257,6 @@ class CacheFold:
             "id": function_id,
             "name": function["name"],
             "example": function["example"],
-            "defined": function["defined"],
             "entries": [
                 dict(entry) if self._changed.get((function_id, entry["index"]), 1) > mark else entry["index"]
                 for entry in kept

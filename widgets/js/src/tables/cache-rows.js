@@ -16,3 +16,6 @@ export function merged(state, change) {
   });
   return functions.includes(undefined) ? null : { ...change, functions };
 }
+
+/** A function's name, and its place where several are called so. @param {{id: number, name: string}} cached @param {Record<string, string>} [places] */
+export const called = ({ id, name }, places) => name + (places?.[id] ?? "");
