@@ -159,15 +159,20 @@ def test_lambdas_are_told_apart_by_where_they_begin_and_those_of_one_line_by_num
     assert "other #1: " in said
 
 
-def test_the_code_of_a_fix_is_not_broken_in_plain_text():
-    @ll.function
-    def step(ids):
-        return ids + 1
-
-    for shape in ((4, 25), (4, 13), (2, 25)):
-        step(ll.ones(shape, dtype="int32"))
-    lines = cache_figure(CacheFold((step,), only=True).state()).text.splitlines()
-    for sizes in ("4, None", "None, None"):
-        code = f'@ll.function(input_signature=[ll.TensorSpec(({sizes}), "int32")])'
-        assert any(line.endswith(code) for line in lines)
+@pytest.mark.parametrize("ahead", range(0, 160, 7))
+@pytest.mark.parametrize(
+    "code",
+    [
+        '@ll.function(input_signature=[ll.TensorSpec((4, None), "int32")])',
+        "step(ll.constant([1, 2, 3]), training=False)",
+        "steps[0](x, y=-1)",
+        "make_(a, b)(c, d)",
+    ],
+)
+def test_the_code_of_a_fix_is_not_broken_in_plain_text_wherever_it_begins(code, ahead):
+    sentence = f"{' word' * (ahead // 5)}{'x' * (ahead % 5)}: too many sizes. Fix: {code} above the def"
+    table = Table(("trace",), [("#1",)], sentences=[sentence])
+    lines = figure("Trace cache", "1 trace", None, table).text.splitlines()
+    assert any(code in line for line in lines)
     assert max(map(len, lines)) <= 80
+    assert " ".join(lines[-4:]).endswith("above the def")
