@@ -18,6 +18,7 @@ from limelight_widgets.figures.static_forms import Table, figure, html_table, te
 from limelight_widgets.figures.table_picture import Column, table_figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
+from limelight_widgets.figures.trace_diff import Differences
 from limelight_widgets.folds.devices import DevicesFold
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold
@@ -167,6 +168,7 @@ def test_lambdas_are_told_apart_by_where_they_begin_and_those_of_one_line_by_num
         "step(ll.constant([1, 2, 3]), training=False)",
         "steps[0](x, y=-1)",
         "make_(a, b)(c, d)",
+        'step(x, device="gpu-of-this-machine")',
     ],
 )
 def test_the_code_of_a_fix_is_not_broken_in_plain_text_wherever_it_begins(code, ahead):
@@ -176,3 +178,17 @@ def test_the_code_of_a_fix_is_not_broken_in_plain_text_wherever_it_begins(code, 
     assert any(code in line for line in lines)
     assert max(map(len, lines)) <= 80
     assert " ".join(lines[-4:]).endswith("above the def")
+
+
+@pytest.mark.parametrize(("hidden", "said"), [(1, "… 1 more op"), (1200, "… 1,200 more ops"), (0, "")])
+def test_what_is_left_out_is_counted_in_words(hidden, said):
+    table = Table(("op",), [("add",)], hidden=hidden, unit="op")
+    for form in (text_table(table), html_table(table)):
+        assert re.findall(r"… [\d,]+ more ops?", form) == ([said] if said else [])
+
+
+def test_ops_in_which_two_traces_differ_are_counted_where_they_are_not_listed():
+    rows = tuple([("1", "add", "f32[2]", "f32[3]")] * 230)
+    told = Differences("f", (1, 2), (), rows, (300, 300))
+    assert "… 30 more ops" in told._repr_html_()
+    assert "… 190 more ops" in str(told)  # of 40 in plain text

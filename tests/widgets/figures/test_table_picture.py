@@ -54,3 +54,11 @@ def test_a_cell_that_goes_on_and_on_is_cut() -> None:
     assert float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)', picture)[0]) < 300
     assert "layer0.kernel" in picture
     assert " …<" in picture
+
+
+def test_a_note_stands_below_all_lines_of_its_row() -> None:
+    long = Column("inputs", ["blocks.1.kernel f32[128,128], " * 5, "f32[2]"], widest=30, wraps=True)
+    picture = drawn_table("Trace cache", "2 traces", [Column("trace", ["#1", "#2"]), long], ["why one", "why two"])
+    placed = {text: float(y) for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)<', picture)}
+    lines = [y for text, y in placed.items() if "kernel" in text]
+    assert placed["#1"] < max(lines) < placed["why one"] < placed["#2"] < placed["why two"]

@@ -231,3 +231,13 @@ def test_when_an_entry_was_used_is_known_of_what_was_seen(staged, network, monke
     fold.catch_up()
     assert used() is None, "some time since it was last looked at"
     assert sum(fold.state()["pace"]) == 7
+
+
+def test_the_same_answer_to_a_second_question_is_news(staged, network):
+    fold = CacheFold((staged,), only=True)
+    answers = []
+    for _ in range(2):
+        fold.answer({"call": "f(x)", "hit": True})
+        answers.append(fold.state()["what_if"])
+    assert answers[0] != answers[1]
+    assert {one["call"] for one in answers} == {"f(x)"}
