@@ -192,3 +192,9 @@ def test_ops_in_which_two_traces_differ_are_counted_where_they_are_not_listed():
     told = Differences("f", (1, 2), (), rows, (300, 300))
     assert "… 30 more ops" in told._repr_html_()
     assert "… 190 more ops" in str(told)  # of 40 in plain text
+
+
+@pytest.mark.parametrize(("unlisted", "said"), [(0, False), (3, True)])
+def test_copies_that_are_not_listed_are_told(unlisted, said):
+    state = DevicesFold([("CPU:0", "/job:localhost/task:0/device:CPU:0", 40, 40)]).state() | {"unlisted": unlisted}
+    assert ("3 more copies not listed." in devices_figure(state).text) is said

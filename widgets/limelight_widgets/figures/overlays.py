@@ -111,8 +111,8 @@ def _text(overlay: Overlay, value: float | int | str | None) -> str:
 def norm_text(value: float) -> str:
     """A norm to three digits, with a power of ten where they would be far from the point.
 
-    >>> norm_text(0.0), norm_text(26.412), norm_text(12.25), norm_text(1.5e-7), norm_text(float("inf"))
-    ('norm 0', 'norm 26.4', 'norm 12.3', 'norm 1.50e-7', 'norm ∞')
+    >>> [norm_text(norm) for norm in (0.0, 26.412, 12.25, 9999.9, 1e4, 1.5e-7, float("inf"))]
+    ['norm 0', 'norm 26.4', 'norm 12.3', 'norm 10000', 'norm 1.00e+4', 'norm 1.50e-7', 'norm ∞']
     """
     return f"norm {_figure(value) if isfinite(value) else '∞'}"
 
