@@ -100,7 +100,7 @@ def test_a_call_is_one_word_as_it_was_typed(line, name):
     assert given.save == ("a(1).svg" if "save" in line else None)
 
 
-@pytest.mark.parametrize("line", ["f(x, -1) --find 'open", "f(x, -1) --qqqq"])
+@pytest.mark.parametrize("line", ["f(x, -1) --find 'open", "f(x, -1) --qqqq", "f --text g(x,-1)"])
 def test_what_is_wrong_beside_a_call_is_said_of_the_line_as_it_was_typed(line):
     said = refused(line, magic_of_calls)
     assert "\ufffc" not in said
