@@ -293,4 +293,7 @@ test("a timeline's last moment says what lives now, others the most that there w
 test("functions of one name are told apart by their places", () => {
   const places = { 9: " (In[3]:1)", 11: " (In[3]:1, no. 2)" };
   assert.deepEqual([7, 9, 11].map((id) => called({ id, name: "f" }, places)), ["f", "f (In[3]:1)", "f (In[3]:1, no. 2)"]);
+  const state = { functions: [], places };
+  assert.equal(merged(state, { order: [], functions: [] }).places, places, "an update without any");
+  assert.deepEqual(merged(state, { order: [], functions: [], places: {} }).places, {});
 });
