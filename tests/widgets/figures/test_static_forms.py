@@ -198,3 +198,10 @@ def test_ops_in_which_two_traces_differ_are_counted_where_they_are_not_listed():
 def test_copies_that_are_not_listed_are_told(unlisted, said):
     state = DevicesFold([("CPU:0", "/job:localhost/task:0/device:CPU:0", 40, 40)]).state() | {"unlisted": unlisted}
     assert ("3 more copies not listed." in devices_figure(state).text) is said
+
+
+def test_code_that_is_wider_than_the_text_is_whole_all_the_same():
+    code = f"step({', '.join(f'argument_{i}=ll.ones((4, {i}))' for i in range(5))})"
+    lines = figure("f", "1 trace", None, Table(("trace",), [("#1",)], sentences=[f"Cost 1 ms. Fix: {code}"])).text
+    assert len(code) > 80
+    assert code in lines.splitlines()
