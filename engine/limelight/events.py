@@ -224,6 +224,24 @@ class Recorded(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GradientCompared(Event):
+    """One number of a gradient was held against differences by `ll.explain.check_gradient`, `done` of `total`.
+
+    >>> import limelight as ll
+    >>> seen = []
+    >>> with ll.events.listen(seen.append, ll.events.GradientCompared):
+    ...     report = ll.explain.check_gradient(lambda x: ll.sum(x * x), ll.ones(3))
+    >>> [(event.source_name, event.done, event.total) for event in seen][-1]
+    ('x', 3, 3)
+    """
+
+    function: str
+    source_name: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class TapeReleased(Event):
     """A tape let go of its entries.
 

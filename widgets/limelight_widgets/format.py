@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
+from math import isfinite
 from typing import Final
 
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -67,9 +69,18 @@ def short_device(name: str | None) -> str:
     return (name or "").rpartition("device:")[2]
 
 
+def rounded(number: float, digits: int) -> float:
+    """A number with so many digits behind the point; halves go up, as in JavaScript: live views say the same.
+
+    >>> rounded(2.25, 1), rounded(12250.0, -2), f"{2.25:.1f}"
+    (2.3, 12300.0, '2.2')
+    """
+    return float(Decimal(number).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)) if isfinite(number) else number
+
+
 def _three_digits(number: float) -> str:
     digits = 0 if abs(number) >= 99.95 else 1
-    return f"{number:.{digits}f}".removesuffix(".0")
+    return f"{rounded(number, digits):.{digits}f}".removesuffix(".0")
 
 
 def joined_arrows(text: str) -> str:

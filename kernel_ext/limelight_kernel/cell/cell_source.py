@@ -27,12 +27,12 @@ def cell_number(shell: InteractiveShell) -> int:
     return int(shell.displayhook.prompt_count)
 
 
-def running_file(shell: InteractiveShell) -> str | None:
-    """The file name of the cell whose code calls this, however deep; None on a thread that runs no cell."""
+def running_line(shell: InteractiveShell) -> tuple[str, int] | None:
+    """File name and line of the cell whose code calls this, however deep; None on a thread that runs no cell."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if shell.compile.format_code_name(frame.f_code.co_filename) is not None:
-            return frame.f_code.co_filename
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
 
@@ -43,9 +43,10 @@ def show_as_typed(shell: InteractiveShell) -> None:
     IPython keeps for a cell the Python code that it made of it: of a cell magic one call, in which the whole body is a
     string, of a line magic a call in its line.
     """
-    history, name = shell.history_manager, running_file(shell)
-    if history is None or name is None:
+    history, running = shell.history_manager, running_line(shell)
+    if history is None or running is None:
         return
+    name = running[0]
     made, lines = linecache.getlines(name), [f"{line}\n" for line in history.input_hist_raw[-1].splitlines()]
     of_cell = made[:1] and made[0].startswith("get_ipython().run_cell_magic(")
     if of_cell or (len(made) == len(lines) and any("get_ipython().run_line_magic(" in line for line in made)):

@@ -53,7 +53,8 @@ def parse(magic: Callable[..., Any], line: str, cell: str | None = None) -> Name
     try:
         given: Namespace = parse_argstring(magic, line)
     except ValueError as error:  # an unclosed quote
-        raise UsageError(f"{called}: {str(error).lower()} in {line!r}; see %{name}?") from None
+        typed = line.replace(STAND_IN, call)
+        raise UsageError(f"{called}: {str(error).lower()} in {typed!r}; see %{name}?") from None
     except UsageError as error:
         wrong = str(error).replace(STAND_IN, call)
         raise UsageError(f"{called}: {wrong}{_suggestion(magic, line) or _one(magic, error)}; see %{name}?") from None

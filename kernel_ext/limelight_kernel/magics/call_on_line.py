@@ -14,7 +14,7 @@ from IPython.core.error import UsageError
 
 from limelight.explain.subject import staged_for
 from limelight.export import call_of
-from limelight_kernel.cell.cell_source import running_file, show_as_typed
+from limelight_kernel.cell.cell_source import running_line, show_as_typed
 from limelight_kernel.explain.fix_cells import with_cells
 from limelight_kernel.line.arguments import unquoted
 from limelight_kernel.staged.session import Session, is_function, refuse_loaded
@@ -184,10 +184,11 @@ def _evaluated(session: Session, node: ast.expr, text: str, where: str) -> Any:
 
 def _place(session: Session, text: str) -> tuple[str, int, int]:
     """Where a call stands: the running cell's file, its line there, and the bytes before it in that line."""
-    file = running_file(session.shell)
-    if file is not None:
+    running = running_line(session.shell)
+    if running is not None:
+        file, begin = running  # of a magic around this one, as %%time, that is the line
         show_as_typed(session.shell)
-        for number, line in enumerate(linecache.getlines(file), 1):
+        for number, line in enumerate(linecache.getlines(file)[begin - 1 :], begin):
             if text in line:
                 return file, number, len(line.partition(text)[0].encode())
     return _FILE, 1, 0

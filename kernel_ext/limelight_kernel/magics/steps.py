@@ -20,7 +20,6 @@ from limelight_kernel.line.arguments import form_arguments, keep_argument
 from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call
 from limelight_kernel.magics.magic import NO_FUNCTION, LimelightMagic
-from limelight_kernel.staged.staged_cell import StagedCell
 
 LEVELS = ("trace", "pass", "passes", "run", "backward")
 NO_STEPS = {
@@ -108,9 +107,10 @@ class StepsMagic(LimelightMagic):
 
 
 def _check_needs_nothing(function: Any, name: str) -> None:
-    """Raises UsageError for a function that has arguments to be given: a name alone is a call without any."""
-    if isinstance(function, StagedCell):
-        return
+    """Raises UsageError for a function that has arguments to be given: a name alone is a call without any.
+
+    A staged cell has none: it takes its inputs from the notebook.
+    """
     signature = inspect.signature(function.python_function)
     try:
         signature.bind()

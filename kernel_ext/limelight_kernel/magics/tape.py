@@ -20,6 +20,7 @@ from limelight_kernel.line.completion import Names
 from limelight_kernel.line.options import Options
 from limelight_kernel.magics.call_on_line import answer_about_call, written_call
 from limelight_kernel.magics.magic import Cards, LimelightMagic, PlainText, form_asked, seen
+from limelight_kernel.magics.progress_line import ProgressLine
 from limelight_kernel.run.recorded_cell import run_and_record
 from limelight_widgets.figures.tape import flow_figure, path_figure, recomputations_figure, saved_figure
 
@@ -130,7 +131,8 @@ class TapeMagic(LimelightMagic):
     def _about_call(self, given: Namespace, flag: str, line: str) -> Any:
         text = written_call(line, f"--{flag}")
         try:
-            answer = answer_about_call(self.session, text, _question(given, flag), f"%tape --{flag}")
+            with ProgressLine():
+                answer = answer_about_call(self.session, text, _question(given, flag), f"%tape --{flag}")
         except ArgumentError as error:
             raise UsageError(f"%tape --{flag}: {error.bare}") from None
         return answer
@@ -146,7 +148,9 @@ class TapeMagic(LimelightMagic):
                 f"%%tape --{flag}: above a cell it asks about the cell; leave the call out, and other flags before"
             )
         staged, _ = self.session.cell(cell, line, Options())
-        return self._drawn(given, flag, _question(given, flag)(staged, **staged.sent({})))
+        with ProgressLine():
+            answer = _question(given, flag)(staged, **staged.sent({}))
+        return self._drawn(given, flag, answer)
 
     def _of_cell(self, given: Namespace, line: str, cell: str) -> Any:
         __tracebackhide__ = True

@@ -20,9 +20,17 @@ def magic_sample(line):
     """A sample."""
 
 
-def refused(line):
+@magic_arguments()
+@argument("name", nargs="*")
+@argument("--find")
+@arguments.form_arguments
+def magic_of_calls(line):
+    """Another."""
+
+
+def refused(line, magic=magic_sample):
     with pytest.raises(UsageError) as caught:
-        arguments.parse(magic_sample, line)
+        arguments.parse(magic, line)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -74,3 +82,26 @@ def test_flags_choices_and_values():
     assert arguments.choices(magic_sample, "--trace") == ()
     assert arguments.takes_value(magic_sample, "-o")
     assert not arguments.takes_value(magic_sample, "--text")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("f(x, -1) --text", ["f(x, -1)"]),
+        ("--save a(1).svg f(x, k=-1)", ["f(x, k=-1)"]),
+        ("""f('a \\' (b', -1)""", ["""f('a \\' (b', -1)"""]),
+        ("f(x) g(y)", ["f(x)", "g(y)"]),
+        ("f ;", ["f"]),
+    ],
+)
+def test_a_call_is_one_word_as_it_was_typed(line, name):
+    given = arguments.parse(magic_of_calls, line)
+    assert given.name == name
+    assert given.save == ("a(1).svg" if "save" in line else None)
+
+
+@pytest.mark.parametrize("line", ["f(x, -1) --find 'open", "f(x, -1) --qqqq", "f --text g(x,-1)"])
+def test_what_is_wrong_beside_a_call_is_said_of_the_line_as_it_was_typed(line):
+    said = refused(line, magic_of_calls)
+    assert "\ufffc" not in said
+    assert line.split()[-1] in said

@@ -29,6 +29,12 @@ def test_live_tensors_by_their_names_in_the_notebook(notebook):
     assert "f32[300,300]" not in on_second
 
 
+def test_the_memory_of_all_devices_in_words(notebook):
+    said = repr(notebook("%devices --mem --text").value)
+    assert said.startswith("Memory: ")
+    assert all(device in said for device in ("CPU:0", "CPU:1"))
+
+
 def test_where_a_tensor_is_and_who_holds_it(notebook):
     said = repr(notebook("%devices --place x").value)
     assert "x, 360,000 bytes, is on /job:localhost/task:0/device:CPU:0" in said

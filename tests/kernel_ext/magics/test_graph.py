@@ -165,3 +165,11 @@ def test_norms_of_the_gradient_of_a_call(run):
     run("step = ll.function(lambda x: ll.grad(lambda x: (x * x).sum())(x), name='step')")
     assert "Graph of step: optimised" in repr(run("%graph step(x) --overlay grad --text").value)
     assert run("f.trace_count").value == 1
+
+
+def test_the_gradient_of_a_trace_that_was_asked_for_is_not_that_of_the_call(run):
+    run("%load_ext limelight\nimport limelight as ll\nf = ll.function(lambda x: x * x, name='f')")
+    run("f(ll.ones(2)), f(ll.ones(3))")
+    for which, spec in (("", "f32[3]"), ("--trace 2", "f32[3]"), ("--trace 1", "f32[2]")):
+        view = run(f"%graph f(ll.ones(3)) --which backward --overlay grad {which}").value
+        assert view.state()["graphs"][0]["inputs"][0]["spec"] == spec

@@ -154,5 +154,12 @@ def test_records_of_a_tape_name_variables_by_their_paths(notebook):
 @pytest.mark.parametrize("magic", ["%steps", "%tape --flow", "%explain --nan"])
 def test_a_lambda_on_the_line_of_a_magic_has_that_line(run, magic):
     run("%load_ext limelight\nimport limelight as ll\nx = ll.ones((2,))")
-    said = repr(run(f"# ü\n{magic} (lambda t: ll.log(t - t))(x)").value)
+    call = "(lambda t: ll.log(t - t))(x)"
+    said = repr(run(f"# ü {call}\n{magic} {call}").value)
     assert ("In[2]:2" in said) or ("In[2] line 2: " + magic in said)
+
+
+def test_below_another_magic_too(run):
+    run("%load_ext limelight\nimport limelight as ll\nx = ll.ones((2,))")
+    said = repr(run("%%time\n\n%explain --nan (lambda t: ll.log(t - t))(x)").value)
+    assert "In[2] line 3: %explain" in said

@@ -18,6 +18,7 @@ from limelight_widgets.figures.static_forms import Table, figure, html_table, te
 from limelight_widgets.figures.table_picture import Column, table_figure
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
+from limelight_widgets.figures.trace_diff import Differences
 from limelight_widgets.folds.devices import DevicesFold
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.folds.tape import TapeFold
@@ -142,27 +143,65 @@ def test_no_shape_is_cut_in_plain_text():
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_lambdas_are_told_apart_by_where_they_begin():
+def test_lambdas_are_told_apart_by_where_they_begin_and_those_of_one_line_by_numbers():
     functions = [
         ll.function(lambda x: x + 1.0),
-        ll.function(lambda x: x * 2.0),
+        *[ll.function(one) for one in (lambda x: x * 2.0, lambda x: x * 3.0)],
+        ll.function(lambda x: x, name="other"),
     ]
     for function in functions:
         function(ll.ones(2))
     text = cache_figure(CacheFold(tuple(functions), only=True).state()).text
-    places = re.findall(r"<lambda> \((test_static_forms\.py:\d+)\) #1: ", " ".join(text.split()))
-    assert len(set(places)) == 2
+    assert text.startswith("Trace caches of 4 functions")
+    said = " ".join(text.split())
+    places = re.findall(r"<lambda> \((test_static_forms\.py:\d+(?:, no\. 2)?)\) #1: ", said)
+    assert len(set(places)) == 3
+    assert places[2] == f"{places[1]}, no. 2"
+    assert "other #1: " in said
 
 
-def test_the_code_of_a_fix_is_not_broken_in_plain_text():
-    @ll.function
-    def step(ids):
-        return ids + 1
-
-    for shape in ((4, 25), (4, 13), (2, 25)):
-        step(ll.ones(shape, dtype="int32"))
-    lines = cache_figure(CacheFold((step,), only=True).state()).text.splitlines()
-    for sizes in ("4, None", "None, None"):
-        code = f'@ll.function(input_signature=[ll.TensorSpec(({sizes}), "int32")])'
-        assert any(line.endswith(code) for line in lines)
+@pytest.mark.parametrize("ahead", range(0, 160, 7))
+@pytest.mark.parametrize(
+    "code",
+    [
+        '@ll.function(input_signature=[ll.TensorSpec((4, None), "int32")])',
+        "step(ll.constant([1, 2, 3]), training=False)",
+        "steps[0](x, y=-1)",
+        "make_(a, b)(c, d)",
+        'step(x, device="gpu-of-this-machine")',
+    ],
+)
+def test_the_code_of_a_fix_is_not_broken_in_plain_text_wherever_it_begins(code, ahead):
+    sentence = f"{' word' * (ahead // 5)}{'x' * (ahead % 5)}: too many sizes. Fix: {code} above the def"
+    table = Table(("trace",), [("#1",)], sentences=[sentence])
+    lines = figure("Trace cache", "1 trace", None, table).text.splitlines()
+    assert any(code in line for line in lines)
     assert max(map(len, lines)) <= 80
+    assert " ".join(lines[-4:]).endswith("above the def")
+
+
+@pytest.mark.parametrize(("hidden", "said"), [(1, "… 1 more op"), (1200, "… 1,200 more ops"), (0, "")])
+def test_what_is_left_out_is_counted_in_words(hidden, said):
+    table = Table(("op",), [("add",)], hidden=hidden, unit="op")
+    for form in (text_table(table), html_table(table)):
+        assert re.findall(r"… [\d,]+ more ops?", form) == ([said] if said else [])
+
+
+def test_ops_in_which_two_traces_differ_are_counted_where_they_are_not_listed():
+    rows = tuple([("1", "add", "f32[2]", "f32[3]")] * 230)
+    told = Differences("f", (1, 2), (), rows, (300, 300))
+    assert "… 30 more ops" in told._repr_html_()
+    assert "… 190 more ops" in str(told)  # of 40 in plain text
+
+
+@pytest.mark.parametrize(("unlisted", "said"), [(0, False), (3, True)])
+def test_copies_that_are_not_listed_are_told(unlisted, said):
+    state = DevicesFold([("CPU:0", "/job:localhost/task:0/device:CPU:0", 40, 40)]).state() | {"unlisted": unlisted}
+    assert ("3 more copies not listed." in devices_figure(state).text) is said
+
+
+def test_code_that_is_wider_than_the_text_is_whole_all_the_same():
+    code = f"step({', '.join(f'argument_{i}=ll.ones((4, {i}))' for i in range(5))})"
+    lines = figure("f", "1 trace", None, Table(("trace",), [("#1",)], sentences=[f"Cost 1 ms. Fix: {code}"])).text
+    assert len(code) > 80
+    assert code in lines.splitlines()

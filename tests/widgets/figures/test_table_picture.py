@@ -44,3 +44,21 @@ def test_long_cells_go_on_in_further_lines_instead_of_making_the_picture_small()
     said = " ".join(re.findall(r"<text[^>]*>([^<]*)<", picture))
     assert "…" not in said
     assert all(word in said for word in {*rules[0].split(), *inputs[0].split()})
+
+
+def test_a_cell_that_goes_on_and_on_is_cut() -> None:
+    arguments = ", ".join(f'p["layer{i}.kernel"]: f32[3,{i}]' for i in range(150))
+    picture = drawn_table(
+        "Trace cache", "1 trace", [Column("trace", ["#1"]), Column("arguments", [arguments], wraps=True)]
+    )
+    assert float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)', picture)[0]) < 300
+    assert "layer0.kernel" in picture
+    assert " …<" in picture
+
+
+def test_a_note_stands_below_all_lines_of_its_row() -> None:
+    long = Column("inputs", ["blocks.1.kernel f32[128,128], " * 5, "f32[2]"], widest=30, wraps=True)
+    picture = drawn_table("Trace cache", "2 traces", [Column("trace", ["#1", "#2"]), long], ["why one", "why two"])
+    placed = {text: float(y) for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)<', picture)}
+    lines = [y for text, y in placed.items() if "kernel" in text]
+    assert placed["#1"] < max(lines) < placed["why one"] < placed["#2"] < placed["why two"]

@@ -38,3 +38,10 @@ def test_what_reads_nothing_goes_on_from_the_last_and_a_line_without_ops_has_non
     stacks += [of("exp"), of("multiply"), of("multiply"), (Line(9),)]
     inputs = [[-1], [0], [1], [2, -1], [], [4, 3], []]
     assert origins([False] * 3 + [True] * 4, stacks, ops, inputs)[3:] == [2, 1, 1, -1]
+
+
+def test_of_gradients_that_read_no_value_of_their_round_each_op_has_one():
+    ops, stacks = ["negative"] * 3, [(Line(1),)] * 3
+    inputs = [[-1], [0], [1], [-1], [3], [4]]
+    stacks += [of("negative")] * 3
+    assert origins([False] * 3 + [True] * 3, stacks, ops * 2, inputs)[3:] == [2, 1, 0]

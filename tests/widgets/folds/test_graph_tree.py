@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -241,6 +242,17 @@ def test_the_counts_of_the_outline_add_up_to_the_number_of_ops(name, version):
     rows = outline(graph)
     for depth in {0, min(1, max(row.depth for row in rows if row.kind != "lane"))}:
         assert sum(row.ops for row in rows if row.depth == depth) == len(graph["nodes"])
+
+
+@pytest.mark.parametrize("version", ["traced", "optimised"])
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_in_a_row_adds_up_to_it(name, version):
+    """But for repeats, which show one round of several."""
+    rows = outline(graph_of(name, version))
+    for i, row in enumerate(rows):
+        within = list(itertools.takewhile(lambda one, row=row: one.depth > row.depth, rows[i + 1 :]))
+        if within and row.kind != "repeat":
+            assert sum(one.ops for one in within if one.depth == row.depth + 1) == row.ops
 
 
 @pytest.mark.parametrize("name", SMALL)

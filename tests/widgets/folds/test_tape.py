@@ -114,3 +114,16 @@ def test_a_tape_that_answered_unseen_has_let_go(fake_tape):
     tape.entries.clear()
     fold.catch_up()
     assert fold.state()["released"]
+
+
+def test_a_tape_of_more_records_than_are_listed_that_is_entered_again_is_news(fake_tape, monkeypatch):
+    monkeypatch.setattr("limelight_widgets.folds.tape.MOST_ROWS", 5)
+    fold = TapeFold(fake_tape())
+    for index in range(9):
+        fold.apply(recorded(index, saved=2))
+    _, mark = fold.since(0)
+    fold._begin_anew()
+    for index in range(2):
+        fold.apply(recorded(index, saved=2))
+    update, _ = fold.since(mark)
+    assert (update["entries"], update["from"], len(update["rows"])) == (2, 0, 2)

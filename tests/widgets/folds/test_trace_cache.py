@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 
 import pytest
@@ -231,3 +232,33 @@ def test_when_an_entry_was_used_is_known_of_what_was_seen(staged, network, monke
     fold.catch_up()
     assert used() is None, "some time since it was last looked at"
     assert sum(fold.state()["pace"]) == 7
+
+
+def test_the_same_answer_to_a_second_question_is_news(staged, network):
+    fold = CacheFold((staged,), only=True)
+    answers = []
+    for _ in range(2):
+        fold.answer({"call": "f(x)", "hit": True})
+        answers.append(fold.state()["what_if"])
+    assert answers[0] != answers[1]
+    assert {one["call"] for one in answers} == {"f(x)"}
+
+
+def test_an_update_tells_functions_of_one_name_apart_where_that_has_changed():
+    make = lambda by: ll.function(lambda x: x * by, name="twin")  # noqa: E731  # all of one line
+    functions = [make(by) for by in (1.0, 2.0)]
+    for function in functions:
+        function(ll.ones(2))
+    fold = CacheFold((functions[0],))
+    _, mark = fold.since(0)
+    fold.catch_up()
+    update, mark = fold.since(mark)
+    first, second = (update["places"][str(function.id)] for function in functions)
+    assert re.fullmatch(r" \(test_trace_cache\.py:\d+\)", first)
+    assert second == first.replace(")", ", no. 2)")
+    functions[0](ll.ones(3))
+    fold.look()
+    fold.catch_up()
+    update, mark = fold.since(mark)
+    assert "places" not in update
+    assert fold.state()["places"] == {str(functions[0].id): first, str(functions[1].id): second}

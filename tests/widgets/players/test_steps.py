@@ -53,3 +53,11 @@ def test_the_text_is_the_recording_at_the_terminals_width():
     lines = repr(player).splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 201
+
+
+def test_the_page_has_how_many_steps_were_left_out():
+    recording = ll.explain.steps(chain, ll.ones(()), 100, most=50)
+    assert recording.is_cut
+    told = packed(recording)["counts"]
+    assert told
+    assert all(text.startswith("the first 50") for text in told.values())

@@ -397,10 +397,10 @@ test("a title is cut to its room before it is left out, a second line is not", (
 
 test("what two gradients read of a box is kept once, and told by its line alone", () => {
   const boxes = [["f", "forward", "net"], ["b", "backward", "net"], ["c", "backward", ""]].map(([name, lane, path], index) => ({ name, kind: "group", graph: 0, index, parent: "", lane, path }));
-  const carried = new Map([["f>b", new Map([["7", 400]])], ["f>c", new Map([["7", 400], ["8", 30]])]]);
+  const carried = new Map([["f>b", new Map([["7", 400], ["9", 5]])], ["f>c", new Map([["7", 400], ["8", 30]])]]);
   const edges = new Map([...carried].map(([key, values]) => [key, { source: "f", target: key[2], count: 1, bytes: [...values.values()].reduce((a, b) => a + b) }]));
   const picture = { boxes, frames: [], edges, carried };
-  assert.deepEqual(saved(picture), [{ forward: "f", backward: "b", bytes: 430 }]);
+  assert.deepEqual(saved(picture), [{ forward: "f", backward: "b", bytes: 435 }]);
   const state = { sources: [], graphs: [{ groups: boxes.map(({ name }) => ({ label: name, kind: "module", size: 3, parent: -1 })), nodes: [] }] };
   assert.equal(wordsIn(state, picture, { lanes: true }).get("c").detail, "3 ops");
   assert.equal(wordsIn(state, picture, {}).get("c").detail, "3 ops · 430 B kept");

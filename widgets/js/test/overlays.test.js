@@ -38,7 +38,7 @@ test("norms have no powers of ten where three digits say as much, and no word wh
     const state = { title: "f", sources: [], graphs: [{ inputs: [], outputs: [], groups: [], nodes }] };
     return told(state, [{ name: "n0", kind: "node", graph: 0, index: 0, parent: "" }], "grad").get("n0").text;
   };
-  assert.deepEqual([26.412, 1, 0, 0.00345, 9999.9, 1e4, 1.5e-7, "inf", null].map(said), ["norm 26.4", "norm 1", "norm 0", "norm 0.00345", "norm 10000", "norm 1.00e+4", "norm 1.50e-7", "norm ∞", ""]);
+  assert.deepEqual([26.412, 12.25, 1, 0, 0.00345, 9999.9, 1e4, 1.5e-7, "inf", null].map(said), ["norm 26.4", "norm 12.3", "norm 1", "norm 0", "norm 0.00345", "norm 10000", "norm 1.00e+4", "norm 1.50e-7", "norm ∞", ""]);
 });
 
 test("a bar keeps its number while the picture gets smaller", () => {

@@ -10,7 +10,7 @@ import { LayoutQueue } from "../src/layout-worker/layout-queue.js";
 import { mathTree } from "../src/maths.js";
 import { replace, Store } from "../src/store.js";
 import { line, momentAt } from "../src/tables/sparkline.js";
-import { merged } from "../src/tables/cache-rows.js";
+import { called, merged } from "../src/tables/cache-rows.js";
 import { extend, filtered, oneLine } from "../src/tables/tape-rows.js";
 import { moved, range, scrolledTo } from "../src/tables/virtual-list.js";
 import { unpack } from "../src/wire.js";
@@ -288,4 +288,12 @@ test("a timeline's last moment says what lives now, others the most that there w
   assert.equal(momentAt(device).words, "now: 10 B");
   assert.equal(momentAt(device, 0.5).words, "1 s ago: 400 B");
   assert.deepEqual(momentAt({ live: 7, history: [], history_seconds: 0 }), { last: 0, at: 0, ago: 0, words: "now: 7 B" });
+});
+
+test("functions of one name are told apart by their places", () => {
+  const places = { 9: " (In[3]:1)", 11: " (In[3]:1, no. 2)" };
+  assert.deepEqual([7, 9, 11].map((id) => called({ id, name: "f" }, places)), ["f", "f (In[3]:1)", "f (In[3]:1, no. 2)"]);
+  const state = { functions: [], places };
+  assert.equal(merged(state, { order: [], functions: [] }).places, places, "an update without any");
+  assert.deepEqual(merged(state, { order: [], functions: [], places: {} }).places, {});
 });

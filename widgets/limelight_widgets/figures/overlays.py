@@ -7,12 +7,12 @@ in it. What was not measured says so. `js/src/graph/overlays.js` does the same; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import Final, Literal, NamedTuple
 
 from limelight_widgets.figures.visible_boxes import Box, bytes_of
 from limelight_widgets.folds.fold import State
-from limelight_widgets.format import bytes_text, counted, seconds_text
+from limelight_widgets.format import bytes_text, counted, rounded, seconds_text
 
 Overlay = Literal["time", "bytes", "device", "nan", "grad"]
 OVERLAYS: Final = ("time", "bytes", "device", "nan", "grad")
@@ -111,16 +111,19 @@ def _text(overlay: Overlay, value: float | int | str | None) -> str:
 def norm_text(value: float) -> str:
     """A norm to three digits, with a power of ten where they would be far from the point.
 
-    >>> norm_text(0.0), norm_text(26.412), norm_text(1.5e-7), norm_text(float("inf"))
-    ('norm 0', 'norm 26.4', 'norm 1.50e-7', 'norm ∞')
+    >>> [norm_text(norm) for norm in (0.0, 26.412, 12.25, 9999.9, 1e4, 1.5e-7, float("inf"))]
+    ['norm 0', 'norm 26.4', 'norm 12.3', 'norm 10000', 'norm 1.00e+4', 'norm 1.50e-7', 'norm ∞']
     """
     return f"norm {_figure(value) if isfinite(value) else '∞'}"
 
 
 def _figure(value: float) -> str:
-    if not value or 1e-3 <= value < 1e4:
-        return f"{float(f'{value:.2e}'):g}"
-    digits, exponent = f"{value:.2e}".split("e")
+    if not value:
+        return "0"
+    number = rounded(value, 2 - floor(log10(value)))
+    if 1e-3 <= value < 1e4:
+        return f"{number:g}"
+    digits, exponent = f"{number:.2e}".split("e")
     return f"{digits}e{exponent[0]}{int(exponent[1:])}"
 
 

@@ -115,7 +115,7 @@ def _whole_calls(text: str) -> str:
     """Text whose calls have no blank at which a line could end: they are code that somebody will copy."""
     glued, depth = [], 0
     for before, character in pairwise(f" {text}"):
-        if character == "(" and (depth or before.isalnum()):
+        if character == "(" and (depth or before.isalnum() or before in "_])"):
             depth += 1
         elif character == ")" and depth:
             depth -= 1

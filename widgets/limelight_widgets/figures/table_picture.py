@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight_widgets.figures import svg
-from limelight_widgets.figures.static_forms import HTML_WIDTH, Figure, Table, figure
+from limelight_widgets.figures.static_forms import HTML_WIDTH, MOST_LINES, Figure, Table, figure
 from limelight_widgets.format import shortened
 
 ROW = 22.0
@@ -31,7 +31,7 @@ LEAST_WIDTH_WITH_NOTES = 760.0
 class Column:
     """A column of text; flush right when it holds numbers; with a bar behind the text if it has `shares` (0 to 1).
 
-    Cells of one that `wraps` go on in further lines where they are too long, instead of being cut.
+    Cells of one that `wraps` go on in further lines where they are too long, up to `MOST_LINES`, instead of being cut.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Column:
         cell = self.cells[row]
         if len(cell) <= self.widest or not self.wraps:
             return [shortened(cell, self.widest)]
-        return textwrap.wrap(cell, self.widest, break_on_hyphens=False)
+        return textwrap.wrap(cell, self.widest, break_on_hyphens=False, max_lines=MOST_LINES, placeholder=" …")
 
 
 def drawn_table(

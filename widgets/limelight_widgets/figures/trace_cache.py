@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 from limelight_widgets.figures.static_forms import Figure, figure
@@ -15,7 +13,7 @@ from limelight_widgets.format import bytes_text, counted, seconds_text
 def cache_figure(state: State) -> Figure:
     """The static forms of a cache fold's state."""
     functions = state["functions"]
-    names = ", ".join(function["name"] for function in functions[:3]) or "no function"
+    names = ", ".join(dict.fromkeys(function["name"] for function in functions[:3])) or "no function"
     heading = f"Trace cache of {names}" if len(functions) <= 3 else f"Trace caches of {len(functions)} functions"
     if state["empty"]:
         return figure(heading if functions else "Trace cache", state["empty"], None, None)
@@ -23,8 +21,8 @@ def cache_figure(state: State) -> Figure:
     hidden = sum(function["hidden"] for function in functions)
     summary = f"{counted(len(entries) + hidden, 'trace')}, {counted(sum(f['hits'] for f in functions), 'hit')}"
     several = len(functions) > 1
-    called = _told_apart(functions)
-    numbers = [f"{called[f['id']]} #{e['index'] + 1}" if several else f"#{e['index'] + 1}" for f, e in entries]
+    called = {f["id"]: f"{f['name']}{state['places'].get(str(f['id']), '')} " if several else "" for f in functions}
+    numbers = [f"{called[f['id']]}#{e['index'] + 1}" for f, e in entries]
     columns = [
         Column("trace", numbers),
         Column("arguments", [e["arguments"] for _, e in entries], wraps=True),
@@ -41,13 +39,6 @@ def cache_figure(state: State) -> Figure:
     table = table_of([*columns, Column("why it was traced", reasons)], hidden)
     in_text = replace(table_of(columns, hidden), sentences=sentences)
     return figure(heading, summary, picture, table, in_text)
-
-
-def _told_apart(functions: Sequence[State]) -> dict[int, str]:
-    """The name of each function, with the place where it begins where several are called so: lambdas are."""
-    alike = Counter(function["name"] for function in functions)
-    places = {f["id"]: f" ({f['defined']})" if alike[f["name"]] > 1 and f["defined"] else "" for f in functions}
-    return {function["id"]: function["name"] + places[function["id"]] for function in functions}
 
 
 def _size(nbytes: int | None) -> str:

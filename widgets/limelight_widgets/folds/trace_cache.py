@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import weakref
+from collections import Counter
 from typing import Any, Final, Literal, get_args
 
 from limelight import events
@@ -57,6 +58,7 @@ class CacheFold:
         self._chosen: list[list[int]] = []
         self._diff: State | None = None
         self._what_if: State | None = None
+        self._told_places: tuple[int, dict[str, str]] = (1, {})  # and the version in which they became so
         for function in functions:
             self._known[function.id] = weakref.ref(function)
             self._refresh(function, watched=False)
@@ -169,7 +171,7 @@ class CacheFold:
     def since(self, mark: int) -> tuple[State, int]:
         """What has changed: the functions that have, with numbers for those of their entries that have not.
 
-        `order` names all functions then, by their ids.
+        `order` names all functions then, by their ids; `places` are there if they have changed.
         """
         return ({} if mark == self._version else self._since(mark)), self._version
 
@@ -182,7 +184,24 @@ class CacheFold:
         state: State = {"kind": "trace_cache", "functions": shown, "newest": self._newest, "empty": empty}
         state |= {"order": list(self._functions)} if mark else {}
         state |= {"sort": self._sort, "chosen": self._chosen, "diff": self._diff, "what_if": self._what_if}
+        places = self._places()
+        if places != self._told_places[1]:
+            self._told_places = self._version, places
+        state |= {"places": places} if self._told_places[0] > mark else {}
         return state | {"pace": self._uses.pace()}
+
+    def _places(self) -> dict[str, str]:
+        """Behind the name of each function, by its id, where it begins, if several are called so: lambdas are."""
+        alike = Counter(function["name"] for function in self._functions.values())
+        met: Counter[tuple[str, str]] = Counter()
+        places = {}
+        for function_id, function in self._functions.items():
+            if alike[function["name"]] > 1:
+                site = function["name"], function["defined"]
+                met[site] += 1
+                words = filter(None, (function["defined"], f"no. {met[site]}" if met[site] > 1 else ""))
+                places[str(function_id)] = f" ({', '.join(words)})" if function["defined"] or met[site] > 1 else ""
+        return places
 
     def _sentence(self) -> str:
         if self._only:
@@ -243,7 +262,6 @@ class CacheFold:
             "id": function_id,
             "name": function["name"],
             "example": function["example"],
-            "defined": function["defined"],
             "entries": [
                 dict(entry) if self._changed.get((function_id, entry["index"]), 1) > mark else entry["index"]
                 for entry in kept

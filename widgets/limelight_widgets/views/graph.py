@@ -217,10 +217,11 @@ def graph(
 
 
 def _backward(subject: Any, trace: int, costs: Costs | None) -> GraphFunction:
-    """A trace and its gradient in one graph: the one that was measured, if one was."""
-    if costs is not None and costs.graph is not costs.entry.function.optimised.graph:
-        return GraphFunction(costs.graph)
+    """A trace and its gradient in one graph: the one that was measured, unless another trace is asked for."""
     cache = getattr(subject, "trace_cache", None)
+    measured = None if costs is None or costs.graph is costs.entry.function.optimised.graph else costs
+    if measured is not None and (trace == -1 or cache is None or cache[trace] is measured.entry):
+        return GraphFunction(measured.graph)
     if cache is not None and not len(cache):
         raise ArgumentError(f"{subject.name} has not been traced yet: call it once, and its gradient can be shown")
     entry = subject if cache is None else cache[trace]

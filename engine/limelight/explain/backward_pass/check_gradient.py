@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
 
+from limelight import events
 from limelight.core import dtypes
 from limelight.explain.backward_pass.both_passes import BothPasses, Source, both_passes
 from limelight.explain.backward_pass.differences import Differences
@@ -163,7 +165,12 @@ def check_gradient(
     size = float(np.nan_to_num(sum(np.abs(widened(outputs[i])).sum() for i in floats), posinf=0.0))
     step, tolerance = (_STEP, tolerance) if fine else (_COARSE_STEP, max(tolerance, 2e-2))
     check = _Check(passes, passes.forward(), base, floats, step, tolerance, eps, size)
-    records = [check.source(one, outputs, limit) for one in sources]
+    picked = [_picked(base[one.place].shape, limit) for one in sources]
+    before = [0, *accumulate(map(len, picked))]
+    records = [
+        check.source(one, outputs, places, range(start, before[-1]))
+        for one, places, start in zip(sources, picked, before, strict=False)
+    ]
     return GradientErrors(passes.name, tuple(records), check.tolerance)
 
 
@@ -183,7 +190,10 @@ class _Check:
     eps: float
     size: float
 
-    def source(self, source: Source, outputs: tuple[Any, ...], limit: int) -> CheckedSource:
+    def source(
+        self, source: Source, outputs: tuple[Any, ...], places: list[tuple[int, ...]], left: range
+    ) -> CheckedSource:
+        """The record of a source, of which these places are looked at; `left` counts all that were to be compared."""
         array = self.base[source.place]
         gradient = np.zeros_like(array) if source.gradient is None else widened(outputs[source.gradient])
         x = self.passes.inputs[source.place]
@@ -191,8 +201,10 @@ class _Check:
         name, connected = self.passes.input_name(source.place), source.gradient is not None
         record = CheckedSource(name, spec, 0, 0.0, connected=connected, elements=array.size)
         least = 1e-3 * float(np.abs(gradient[np.isfinite(gradient)]).max(initial=0.0)) or 1e-12
-        for place in _picked(array.shape, limit):
+        for done, place in zip(left, places, strict=False):
             record = self.element(record, source.place, place, float(gradient[place]), least)
+            if events.wanted(events.GradientCompared):
+                events.emit(events.GradientCompared(self.passes.name, name, done + 1, left.stop))
         return record
 
     def element(

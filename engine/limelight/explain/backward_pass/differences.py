@@ -1,10 +1,11 @@
 """A partial derivative by central differences, and how far to trust it.
 
-Five points around `x` (Abramowitz and Stegun 25.3.6) err by the rounding of the values, divided by the step, and by
-kinks between the points. Rounding is the larger of an estimate from what is summed, `eps * sum(abs(results))`, and of
-one from the values themselves: at steps so small that the function is a line, fourth differences of its values are
-nothing but rounding, and `sqrt(70)` times that of one value (Hamming, Numerical Methods, on difference tables; Moré and
-Wild, Estimating Computational Noise, 2011, section 3). At kinks differences with smaller steps are others.
+Five points around `x` (the formula of Abramowitz and Stegun's Handbook, 25.3.6) err by the rounding of the values,
+divided by the step, and by kinks between the points. Rounding is the larger of an estimate from what is summed,
+`eps * sum(abs(results))`, and of one from the values themselves: at steps so small that the function is a line, fourth
+differences of its values are nothing but rounding. Their weights are 1, 4, 6, 4, 1, whose squares add up to 70, so
+they are `sqrt(70)` times that of one value, if values round independently: so Moré and Wild, Estimating Computational
+Noise (2011), who follow Hamming, take noise from difference tables. At kinks differences with smaller steps are others.
 """
 
 from __future__ import annotations

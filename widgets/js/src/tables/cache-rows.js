@@ -14,5 +14,8 @@ export function merged(state, change) {
     const entries = now.get(id).entries.map((/** @type {any} */ entry) => (typeof entry === "number" ? known.get(entry) : entry));
     return entries.includes(undefined) ? undefined : { ...now.get(id), entries };
   });
-  return functions.includes(undefined) ? null : { ...change, functions };
+  return functions.includes(undefined) ? null : { places: state?.places, ...change, functions };
 }
+
+/** A function's name, and its place where several are called so. @param {{id: number, name: string}} cached @param {Record<string, string>} [places] */
+export const called = ({ id, name }, places) => name + (places?.[id] ?? "");

@@ -3,7 +3,7 @@
 import { button, h, s } from "../dom.js";
 import { bytes, counted, joinedArrows, number, seconds, shortened, sum } from "../format.js";
 import { lent } from "../lent.js";
-import { merged } from "../tables/cache-rows.js";
+import { called, merged } from "../tables/cache-rows.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
 import { moved } from "../tables/virtual-list.js";
@@ -51,7 +51,7 @@ function build(root, tell) {
   let last = "";
   const draw = (/** @type {any} */ state) => {
     const traces = sum(state.functions.map((/** @type {Cached} */ f) => f.entries.length + f.hidden));
-    const names = state.functions.map((/** @type {Cached} */ f) => f.name).join(", ");
+    const names = [...new Set(state.functions.map((/** @type {Cached} */ f) => f.name))].join(", ");
     const hits = sum(state.functions.map((/** @type {Cached} */ f) => f.hits));
     const words = `${counted(traces, "trace")}, ${counted(hits, "hit")}`;
     title.replaceChildren(h("b", {}, names || "Trace cache"), " ", h("span", { class: "ll-quiet" }, words));
@@ -114,10 +114,10 @@ function differences({ name, columns, rows }) {
 }
 
 /** @param {any} state */
-function announcement({ functions, newest }) {
+function announcement({ functions, newest, places }) {
   if (!newest) return "";
   const found = functions.find((/** @type {Cached} */ f) => f.id === newest[0]);
-  return found ? `new: trace #${newest[1] + 1} of ${found.name}` : "";
+  return found ? `new: trace #${newest[1] + 1} of ${called(found, places)}` : "";
 }
 
 /**
@@ -129,7 +129,7 @@ function table(cached, state, all, showAll, unfolded, choose) {
   const shown = all ? cached.entries : sorted ? cached.entries.slice(0, AT_FIRST) : cached.entries.slice(-AT_FIRST);
   const most = Math.max(1, ...cached.entries.map(({ hits }) => hits));
   const hidden = cached.entries.length - shown.length;
-  const caption = [h("b", {}, cached.name), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
+  const caption = [h("b", {}, called(cached, state.places)), `  ${counted(cached.entries.length + cached.hidden, "trace")}, ${counted(cached.hits, "hit")}`];
   const isChosen = (/** @type {string} */ key) => state.chosen.some((/** @type {any} */ one) => String(one) === key);
   const rows = shown.flatMap((entry) => {
     const key = `${cached.id},${entry.index}`;
