@@ -28,7 +28,7 @@ import { isUnmeasured, shareElement, toldLabel } from "./overlays.js";
  * @param {Labels} labels @param {string} arrow the id of the marker that edges end in
  */
 export function scene(picture, drawing, said, actions, labels, arrow) {
-  const strips = (drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane));
+  const strips = (drawing.strips ?? []).map(strip);
   const [outlines, edges, kept, titles, boxes] = [s("g"), s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }), s("g", { "aria-hidden": "true" }), s("g"), s("g")];
   const element = s("g", {}, s("g", {}, ...strips), outlines, edges, kept, titles, boxes); // titles above the edges, which may cross them; boxes above what is kept
   /** @type {import("./in-sight.js").Parts[]} those first that say most */
@@ -99,15 +99,10 @@ function stripAt({ x = 0, y = 0 }, strips = []) {
   return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height);
 }
 
-/** Whether the update stands in the lane of the backward pass. @param {import("./layered-layout.js").Strip} strip @param {import("./layered-layout.js").Strip[]} strips @param {Picture} picture */
-function joined({ lane }, strips, { boxes }) {
-  return lane === "backward" && !strips.some((one) => one.lane === "update") && boxes.some((box) => box.lane === "update");
-}
-
-/** @param {import("./layered-layout.js").Strip} place @param {string} said */
-function strip({ lane, named, x, y, width, height }, said) {
-  const title = named ? s("text", { x: x + 8, y: y + 13 }, said) : null;
-  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
+/** @param {import("./layered-layout.js").Strip} place */
+function strip({ lane, title, x, y, width, height }) {
+  const said = title ? s("text", { x: x + 8, y: y + 13 }, title) : null;
+  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), said);
 }
 
 /**
