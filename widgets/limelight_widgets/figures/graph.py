@@ -136,7 +136,7 @@ def _box(box: Words, place: Rectangle, known: Told | None = None) -> str:
     round_ends = box.kind in {"input", "output", "constant", "decision"}
     outline = svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height,
-        rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind],
+        rx=min(place.height / 2, 19) if round_ends else 5, fill=svg.FILL[box.kind],
         stroke=svg.FAILED if box.kind == "error" else svg.EDGE,
         stroke_width=2 if box.kind in {"call", "group", "error"} else None,
         stroke_dasharray="3 3" if known is not None and known.text == NOT_MEASURED else None,
