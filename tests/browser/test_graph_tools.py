@@ -156,3 +156,18 @@ def have_names(page: Page) -> None:
     names = page.locator(".ll-graph-view").evaluate_all("views => views.map(view => view.getAttribute('aria-label'))")
     assert len(set(names)) == len(names)
     assert all(name.startswith("Graph of ") for name in names)
+
+
+def test_keys_of_its_tools_are_no_commands_of_the_notebook(open_cells) -> None:
+    """In JupyterLab B inserts a cell, and the arrow goes to the next one, whatever has the focus."""
+    page = open_cells("import limelight as ll\nf = ll.function(ll.tanh)\nf(ll.ones((2,)))\nll.widgets.graph(f)")
+    run_all(page)
+    view = output(page, 0).locator(".ll-graph-view").first
+    view.locator(".ll-box").first.wait_for()
+    overlay = view.get_by_role("combobox", name="Told on the boxes")
+    overlay.focus()
+    page.keyboard.press("ArrowDown")
+    expect(overlay).to_have_value("time")
+    view.get_by_role("button", name="Fit").focus()
+    page.keyboard.press("b")
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(1)

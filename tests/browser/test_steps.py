@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import limelight as ll
+from harness.page import output, run_all
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +90,18 @@ def test_nothing_is_lost_in_a_narrow_page(page_of_steps, chromium_context):
     page.set_viewport_size({"width": 360, "height": 720})
     page.goto(page_of_steps)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_its_keys_are_its_own_in_a_notebook(open_cells):
+    """JupyterLab has commands on the same keys: B inserts a cell, R makes one raw, the right arrow opens a heading."""
+    page = open_cells("%load_ext limelight\nimport limelight as ll", "%steps --grad ll.tanh(ll.ones((2, 2)))")
+    run_all(page)
+    player = output(page, 1).locator(".ll-steps .player")
+    player.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(player.locator(".count")).to_contain_text("2 of ")
+    page.keyboard.press("r")
+    expect(player.locator("button.on")).to_contain_text("Run")
+    page.keyboard.press("b")
+    expect(player.locator("button.on")).to_contain_text("Backward")
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)

@@ -205,7 +205,7 @@ def sighted(name, state):
             "scale": sight.scale,
             "words": [[one.title, one.detail, one.tags] for one in sight.words.values()],
             "places": {thing: [p.x, p.y, p.width, p.height] for thing, p in places.items()},
-            "strips": [[one.lane, one.named, one.x, one.y, one.width, one.height] for one in sight.drawing.strips],
+            "strips": [[one.lane, one.title, one.x, one.y, one.width, one.height] for one in sight.drawing.strips],
             "bytes": sum(sight.picture.bytes.values()),
         })  # fmt: skip
     return {"name": name, "state": state, "rooms": rooms}

@@ -10,6 +10,7 @@ from typing import Any
 
 from limelight_kernel.report.line_marks import GLYPHS, MEANING, Line
 from limelight_kernel.report.node_history import NodeStory
+from limelight_widgets.figures.explain import marked
 from limelight_widgets.figures.static_forms import flush_left
 from limelight_widgets.format import counted
 
@@ -99,7 +100,7 @@ def html_listing(lines: Iterable[Line], label: str = "", parts: Collection[str] 
 
 
 def _remarks(line: Line) -> str:
-    return "".join(f"<br>{escape(said)}" for said in line.remarks)
+    return "".join(f"<br>{marked(said)}" for said in line.remarks)
 
 
 def _code_cell(line: Line, parts: Collection[str], stories: str) -> str:

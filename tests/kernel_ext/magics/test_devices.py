@@ -75,7 +75,7 @@ def in_one_line(shown) -> str:
 def test_what_nobody_has_counted_is_not_told_as_none(notebook):
     said = in_one_line(notebook("%devices --static").value)
     assert "ops not counted" in said
-    assert "ops: not counted until this view was opened." in said
+    assert "ops, calls: not counted while no view is open." in said
     assert "the most of these that a question has found" in said
     notebook("%devices --watch")
     try:

@@ -37,7 +37,7 @@ def test_both_forms_show_it(ran):
     static = ran.static()
     assert "  5 ↩ written back     history.append(y)\n      ↩ written back at each run: `history`" in static.text
     assert "↩ written back" in static.html
-    assert "≈ compared at each run: `cfg.rate`, `cfg.t`" in static.html
+    assert "≈ compared at each run: <code>cfg.rate</code>, <code>cfg.t</code>" in static.html
     assert "no op of the graph: a change in place, which each run makes again" in static.html
 
 

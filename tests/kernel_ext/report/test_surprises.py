@@ -32,7 +32,7 @@ def test_side_effects_of_tracing_stand_under_their_lines(notebook):
     assert "(In[" not in text.partition("Graph of")[0], "a remark stands at its line and need not name it"
     assert max(map(len, ran.text.splitlines())) <= 80
     html = ran.shown[0].data["text/html"]
-    assert "<br>⚠ print: `print(...)` prints once" in html
+    assert "<br>⚠ print: <code>print(...)</code> prints once" in html
     assert json.loads(json.dumps(notebook("ran.to_dict()").value))["lines"][0]["remarks"]
 
 

@@ -68,3 +68,33 @@ def test_no_edge_passes_through_a_box_where_the_picture_goes_on_in_another_band(
         drawing = draw(picture, sizes, Manner(across=across, lanes=lanes, limit=length / 2.5))
         assert (drawing.width if across else drawing.height) < 0.8 * length, "it goes on in another band"
         assert crossed(drawing, across) == []
+
+
+def straight_parts(points):
+    """Each straight part of a way: whether it is upright, where it stands, and from where to where it goes."""
+    for (x, y), (to_x, to_y) in pairwise(points):
+        if x == to_x and y != to_y:
+            yield True, x, *sorted((y, to_y))
+        elif y == to_y and x != to_x:
+            yield False, y, *sorted((x, to_x))
+
+
+@pytest.mark.parametrize("across", [True, False], ids=["rows", "columns"])
+def test_what_turns_round_in_the_forward_pass_runs_apart_from_what_does_in_the_backward_pass(across):
+    for seed in range(8):
+        picture = a_step(seed)
+        sizes = {box.name: (WIDTH, HEIGHT) for box in picture.boxes}
+        whole = draw(picture, sizes, Manner(across=across, lanes=True))
+        limit = (whole.width if across else whole.height) / 2.5
+        drawing = draw(picture, sizes, Manner(across=across, lanes=True, limit=limit))
+        ways = [
+            {part for edge, points in drawing.edges.items() if edge[0][0] == lane for part in straight_parts(points)}
+            for lane in "ad"
+        ]
+        together = [
+            (one, other)
+            for one in ways[0]
+            for other in ways[1]
+            if one[0] == other[0] and abs(one[1] - other[1]) < 3 and min(one[3], other[3]) - max(one[2], other[2]) > 1
+        ]
+        assert together == []

@@ -129,3 +129,11 @@ def test_edges_that_lead_over_to_another_lane_take_no_room_beside_the_boxes_of_t
     picture = Picture(boxes, frames, dict.fromkeys(steps, 1))
     drawing = draw(picture, {box.name: (60.0, 30.0) for box in boxes}, Manner(lanes=True))
     assert all(drawing.frames[frame.name].width < 200 for frame in frames)
+
+
+def test_the_name_of_a_lane_has_room_above_narrow_boxes():
+    edges, lanes = [(0, 1), (1, 2), (2, 3)], [0, 0, 1, 1]
+    drawn = in_lanes([(40.0, 30.0)] * 4, edges, lanes, [-1] * 4, [False] * 3 + [True], [False] * 4, 1e9, across=False)
+    (backward,) = (strip for strip in drawn.strips if strip.lane == "backward")
+    assert backward.title == "backward, update"
+    assert backward.width >= 8 + len(backward.title) * 11 * 0.602, "type of 11 pixels, which begins at 8"

@@ -100,6 +100,6 @@ def test_copies_that_were_missed_are_taken_from_the_engines_list_once():
 
 def test_the_note_says_since_when_ops_are_counted():
     fold = DevicesFold([("CPU:0", "CPU:0", 0, 0)])
-    assert "ops: not counted until this view was opened." in fold.state()["note"]
+    assert "ops, calls: not counted while no view is open." in fold.state()["note"]
     fold.take(Tally())
-    assert "ops: not counted until this view was opened." in fold.state()["note"]
+    assert "ops, calls: those since this view was opened." in fold.state()["note"]

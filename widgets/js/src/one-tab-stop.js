@@ -46,13 +46,15 @@ export function oneTabStop(root) {
     const own = writes ? /Left|Right/ : target instanceof HTMLSelectElement ? /Up|Down/ : /^$/;
     const step = FORWARD.includes(event.key) ? 1 : BACKWARD.includes(event.key) ? -1 : 0;
     if (event.key === "F6") next(root, target, event.shiftKey ? -1 : 1);
-    else if (step && !own.test(event.key)) {
+    else if (own.test(event.key) || /^.$/.test(event.key)) return event.stopPropagation(); // in a notebook these are commands
+    else if (step) {
       const offered = all().filter(isOffered);
       offered[(offered.indexOf(target) + step + offered.length) % offered.length]?.focus();
     } else return;
     event.preventDefault();
     event.stopPropagation();
   });
+  root.dataset.lmSuppressShortcuts = "true"; // those of JupyterLab that are not for what has the focus alone
   settle();
 }
 

@@ -306,7 +306,7 @@ for (const { name, state, rooms } of SIGHTS) {
         const { x, y, width: wide, height: high } = drawing.boxes.get(box) ?? drawing.frames.get(box);
         [x, y, wide, high].forEach((one, i) => assert.ok(close(one, place[i]), `${box} in ${width}`));
       }
-      const strips = (drawing.strips ?? []).map((one) => [one.lane, one.named, one.x, one.y, one.width, one.height]);
+      const strips = (drawing.strips ?? []).map((one) => [one.lane, one.title, one.x, one.y, one.width, one.height]);
       strips.forEach((strip, i) => strip.forEach((one, k) => assert.ok(one === sight.strips[i][k] || close(one, sight.strips[i][k]))));
       assert.equal([...found.picture.edges.values()].reduce((sum, { bytes = 0 }) => sum + bytes, 0), sight.bytes);
     }

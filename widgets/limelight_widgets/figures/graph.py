@@ -88,7 +88,7 @@ def _svg(sight: Sight, heading: str, summary: str, known: Mapping[str, Told], no
         svg.label(heading, MARGIN, 20, 13, font_weight="bold", font_family=svg.SANS),
         svg.label(summary, width - MARGIN, 20, 12, fill=svg.QUIET, anchor="end", font_family=svg.SANS),
         f'<g transform="translate({left:.1f},{MARGIN + HEAD - 8:.1f})">',
-        *(_strip(strip, _is_joined(sight, strip)) for strip in drawing.strips),
+        *map(_strip, drawing.strips),
         *(_frame(frame, drawing.frames[frame.name]) for frame in frames),
         *(_edge(sight, edge, points) for edge, points in drawing.edges.items() if not _is_told(sight, edge)),
         *_saved(sight),  # behind the boxes, which it may pass
@@ -136,7 +136,7 @@ def _box(box: Words, place: Rectangle, known: Told | None = None) -> str:
     round_ends = box.kind in {"input", "output", "constant", "decision"}
     outline = svg.element(
         "rect", x=place.x, y=place.y, width=place.width, height=place.height,
-        rx=place.height / 2 if round_ends else 5, fill=svg.FILL[box.kind],
+        rx=min(place.height / 2, 19) if round_ends else 5, fill=svg.FILL[box.kind],
         stroke=svg.FAILED if box.kind == "error" else svg.EDGE,
         stroke_width=2 if box.kind in {"call", "group", "error"} else None,
         stroke_dasharray="3 3" if known is not None and known.text == NOT_MEASURED else None,
@@ -158,19 +158,12 @@ def _bar(place: Rectangle, share: float) -> str:
     )
 
 
-def _is_joined(sight: Sight, strip: Strip) -> bool:
-    """Whether the update stands in the lane of the backward pass."""
-    alone = all(other.lane != "update" for other in sight.drawing.strips)
-    return strip.lane == "backward" and alone and any(box.lane == "update" for box in sight.picture.boxes)
-
-
-def _strip(strip: Strip, joined: bool) -> str:
+def _strip(strip: Strip) -> str:
     """The ground of a lane."""
-    title = "backward, update" if joined else strip.lane
     ground = svg.element(
         "rect", x=strip.x, y=strip.y, width=strip.width, height=strip.height, rx=6, fill=svg.LANE[strip.lane]
     )
-    return ground + (svg.label(title, strip.x + 8, strip.y + 13, 11, fill=svg.QUIET) if strip.named else "")
+    return ground + (svg.label(strip.title, strip.x + 8, strip.y + 13, 11, fill=svg.QUIET) if strip.title else "")
 
 
 def _is_told(sight: Sight, edge: tuple[str, str]) -> bool:

@@ -35,6 +35,8 @@ TITLE = 19.0  # room for the name of a lane
 MARGIN = 7.0
 LOSS_TITLE = 18.0  # room for the name of the loss above its first box, within the gap
 LOSS_INSET = 14.0  # the same before it, where the picture runs from left to right
+TITLE_CHARACTER = 6.7  # width of one of the name of a lane
+APART = 4.0  # from edges of the forward pass, which turn round to the next band, to those of the other lanes
 
 Edge = tuple[int, int]
 
@@ -137,7 +139,7 @@ def in_lanes(
         part.drawing.order()
         part.drawing.place(RANK_GAP)
     first = min((rank for rank, loss in zip(ranks, losses, strict=True) if loss), default=len(heights))
-    stack = _Stack(parts, starts, heights, first, across=across)
+    stack = _Stack(parts, starts, heights, updates, first, across=across)
     return None if exceeds(stack.size, most) else stack.layout(len(sizes), len(edges))
 
 
@@ -266,8 +268,16 @@ class _Stack:
     """The lanes side by side in every band."""
 
     def __init__(
-        self, parts: Sequence[_Part], starts: Sequence[int], heights: Sequence[float], loss: int, *, across: bool
+        self,
+        parts: Sequence[_Part],
+        starts: Sequence[int],
+        heights: Sequence[float],
+        updates: Sequence[bool],
+        loss: int,
+        *,
+        across: bool,
     ) -> None:
+        self.updates = updates
         self.loss = loss
         self.parts = parts
         self.starts = starts
@@ -301,19 +311,26 @@ class _Stack:
             lane = "loss" if all(of_loss) else LANES[part.lane]
             split = any(of_loss) and not all(of_loss)
             named = all(strip.lane != lane for strip in self.strips)
+            title = self._title(lane, part) if named else ""
             inset = TITLE if self.across and (named or split) else MARGIN
-            width = right - left + inset + MARGIN
-            strip = Strip(lane, named, self.cross, self.turn, width, height)
+            needed = right - left + inset + MARGIN
+            width = max(needed, TITLE_CHARACTER * len(title) + 2 * MARGIN) if named and not self.across else needed
+            strip = Strip(lane, title, self.cross, self.turn, width, height)
             self.strips += self._split(strip, self.starts[at]) if split else [strip]
-            self.shifts[at, part.lane] = self.cross + inset - left
+            self.shifts[at, part.lane] = self.cross + inset - left + (width - needed) / 2
             self.cross += width + self.between
         self.cross += BAND_GAP - self.between
         self.gaps.append(self.cross - BAND_GAP / 2)
 
+    def _title(self, lane: str, part: _Part) -> str:
+        """The name of a lane: the update may stand at the end of the backward pass."""
+        joined = part.lane == 1 and any(self.updates[box] for box in part.members)
+        return f"{lane}, update" if joined else lane
+
     def _split(self, strip: Strip, start: int) -> list[Strip]:
         """A forward strip whose end is the loss."""
         cut = self.tops[self.loss] - self.tops[start] + self.top - (LOSS_INSET if self.across else LOSS_TITLE)
-        loss = replace(strip, lane="loss", named=True, y=strip.y + cut)
+        loss = replace(strip, lane="loss", title="loss", y=strip.y + cut)
         return [replace(strip, height=cut), loss]
 
     @property
@@ -329,7 +346,7 @@ class _Stack:
             for box, point in zip(part.members, points, strict=False):
                 centres[box] = point
             for i, edge in enumerate(part.edges):
-                bends[edge] = self._bends(part.drawing, i, points)
+                bends[edge] = self._bends(part, i, points)
         cut = {(strip.x, strip.y + strip.height) for strip in self.strips} & {(s.x, s.y) for s in self.strips}
         end = self.turn + self.bottom
         strips = [
@@ -346,7 +363,8 @@ class _Stack:
             points.append((x + self.shifts[at, part.lane], down))
         return points
 
-    def _bends(self, drawing: Ranked, i: int, points: Sequence[Point]) -> list[Point]:
+    def _bends(self, part: _Part, i: int, points: Sequence[Point]) -> list[Point]:
+        drawing = part.drawing
         a, b = drawing.edges[i]
         up = drawing.rank[a] > drawing.rank[b]
         start, end = (b, a) if up else (a, b)
@@ -356,9 +374,11 @@ class _Stack:
         path = drawing.paths[i][::-1] if up else drawing.paths[i]
         before = [cell for cell in path if self.band[drawing.rank[cell]] == first]
         after = [cell for cell in path if self.band[drawing.rank[cell]] == last]
-        low, gap = self.bottom + 2 * self.turn - 3, self.gaps[last]
+        low, gap, high = self.bottom + 2 * self.turn - 3, self.gaps[last] + APART / 2, 3 + APART
+        if part.lane:  # within the corner, and beyond it where they arrive: none crosses one of the forward pass
+            low, gap, high = low - APART, gap - APART, high - APART
         x, to = points[[start, *before][-1]][0], points[[*after, end][0]][0]
-        turning = [(x, low), (gap, low), (gap, 3.0), (to, 3.0)]
+        turning = [(x, low), (gap, low), (gap, high), (to, high)]
         way = [*drawing.along(before, points), *turning, *drawing.along(after, points)]
         return way[::-1] if up else way
 

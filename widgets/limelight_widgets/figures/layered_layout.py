@@ -27,10 +27,10 @@ ANY_SIZE: Final[Point] = (inf, inf)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The room of one lane in one band; the first of a lane is named."""
+    """The room of one lane in one band; the first of a lane has a title."""
 
     lane: str
-    named: bool
+    title: str
     x: float
     y: float
     width: float

@@ -181,7 +181,7 @@ class _Plan:
         root = self.layouts[""]
         width, height = self._turned((root.width, root.height))
         strips = [
-            Strip(one.lane, one.named, one.y, one.x, one.height, one.width) if self.across else one
+            Strip(one.lane, one.title, one.y, one.x, one.height, one.width) if self.across else one
             for one in root.strips
         ]
         done = Drawing(width=width, height=height, strips=strips)

@@ -21,7 +21,8 @@ COUNTED_PEAK_NOTE = (
     "moment, is not counted. ≥: at least, where sizes were not known."
 )
 ASKED_PEAK_NOTE = "peak: the most of these that a question has found; %devices --watch counts every moment."
-OPS_NOTE = "ops: not counted until this view was opened."
+OPS_NOTE = "ops, calls: those since this view was opened."
+NO_OPS_NOTE = "ops, calls: not counted while no view is open."
 MOST_COPIES = 200  # distinct kinds of copies that are kept apart
 
 
@@ -173,7 +174,8 @@ class DevicesFold:
             for device in self._devices.values()
         ]
         copies = sorted(self._copies.values(), key=lambda copy: -copy["last"])
-        note = f"{LIVE_NOTE} {COUNTED_PEAK_NOTE if self._peaks_counted else ASKED_PEAK_NOTE} {OPS_NOTE}"
+        note = f"{LIVE_NOTE} {COUNTED_PEAK_NOTE if self._peaks_counted else ASKED_PEAK_NOTE} "
+        note += OPS_NOTE if self._ops_counted else NO_OPS_NOTE
         state: State = {"kind": "devices", "devices": devices, "copies": copies, "note": note}
         state["ops_counted"] = self._ops_counted
         return state | {"copied": self._copied[0], "copied_bytes": self._copied[1], "unlisted": self._unlisted}

@@ -35,6 +35,7 @@ from limelight.user_code.source_line import Source
 
 Kind = Literal["trace", "pass", "run", "backward", "error"]
 KINDS: Final[tuple[Kind, ...]] = ("trace", "pass", "run", "backward")
+_CALLED: Final = {"trace": "tracing", "pass": "passes", "run": "run", "backward": "backward", "error": "error"}
 _GRADIENT: Final = "gradient/"
 _MOST_CHANGES: Final = 6
 _AROUND: Final = 3
@@ -133,7 +134,7 @@ class Recording:
         return len(self.steps)
 
     def __str__(self) -> str:
-        counts = [f"{self.counted(kind)} {kind}" for kind in (*KINDS, "error") if self.of(kind)]
+        counts = [f"{_CALLED[kind]} {self.counted(kind)}" for kind in (*KINDS, "error") if self.of(kind)]
         cut = "; the rest was left out" if self.is_cut else ""
         many = "1 step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
         return "\n".join([f"`{self.name}` in {many}: {', '.join(counts)}{cut}", *listed(self.steps)])

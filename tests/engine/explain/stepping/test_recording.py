@@ -151,7 +151,7 @@ def test_more_steps_than_asked_for_are_left_out():
     assert recording.is_cut
     assert len(recording.of("trace")) == 10
     assert len(recording.of("run")) == 10
-    assert "the first 10 trace, 1 pass, the first 10 of 50 run; the rest was left out" in str(recording)
+    assert "tracing the first 10, passes 1, run the first 10 of 50; the rest was left out" in str(recording)
 
 
 def test_a_recursion_lists_one_level():

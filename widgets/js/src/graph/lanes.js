@@ -20,6 +20,8 @@ const TITLE = 19; // room for the name of a lane
 const MARGIN = 7;
 const LOSS_TITLE = 18; // room for the name of the loss above its first box, within the gap
 const LOSS_INSET = 14; // the same before it, where the picture runs from left to right
+const TITLE_CHARACTER = 6.7; // width of one of the name of a lane
+const APART = 4; // from edges of the forward pass, which turn round to the next band, to those of the other lanes
 
 /**
  * The lane of each box and frame that stands by itself, and the box of the forward lane whose gradient it is; null where
@@ -103,7 +105,7 @@ export function inLanes(sizes, edges, lanes, partners, updates, losses, limit, a
     drawing.place(RANK_GAP);
   }
   const loss = ranks.reduce((first, rank, box) => (losses[box] ? Math.min(first, rank) : first), heights.length);
-  return stacked(sizes, edges, parts, starts, heights, loss, across, most);
+  return stacked(sizes, edges, parts, starts, heights, updates, loss, across, most);
 }
 
 /**
@@ -226,10 +228,10 @@ function between(box, edges, ranks, partners, last) {
 /**
  * The lanes side by side in every band.
  * @param {Point[]} sizes @param {[number, number][]} edges @param {Part[]} parts @param {number[]} starts
- * @param {number[]} heights @param {number} loss the first rank of the loss @param {boolean} across @param {Point} most
+ * @param {number[]} heights @param {boolean[]} updates @param {number} loss the first rank of the loss @param {boolean} across @param {Point} most
  * @returns {Layout | null}
  */
-function stacked(sizes, edges, parts, starts, heights, loss, across, most) {
+function stacked(sizes, edges, parts, starts, heights, updates, loss, across, most) {
   const band = heights.map((_, rank) => starts.findLastIndex((start) => start <= rank));
   const tops = [0];
   for (const height of heights) tops.push(tops[tops.length - 1] + height + RANK_GAP);
@@ -246,22 +248,25 @@ function stacked(sizes, edges, parts, starts, heights, loss, across, most) {
     const end = starts[at + 1] ?? heights.length;
     const height = tops[end] - RANK_GAP - tops[start] + top + MARGIN;
     bottom = Math.max(bottom, height);
-    for (const { lane, drawing } of parts) {
+    for (const { lane, members, drawing } of parts) {
       const cells = [...drawing.rank.keys()].filter((cell) => band[drawing.rank[cell]] === at);
       if (!cells.length) continue;
       const left = Math.min(...cells.map((cell) => drawing.x[cell] - drawing.sizes[cell][0] / 2));
       const right = Math.max(...cells.map((cell) => drawing.x[cell] + drawing.sizes[cell][0] / 2));
       const ofLoss = lane === 0 ? cells.map((cell) => drawing.rank[cell] >= loss) : [false];
-      const title = ofLoss.every(Boolean) ? "loss" : LANES[lane];
+      const own = ofLoss.every(Boolean) ? "loss" : LANES[lane];
+      const title = own + (lane === 1 && members.some((box) => updates[box]) ? ", update" : "");
       const split = ofLoss.includes(true) && ofLoss.includes(false);
-      const named = !strips.some((strip) => strip.lane === title);
+      const named = !strips.some((strip) => strip.lane === own);
       const inset = across && (named || split) ? TITLE : MARGIN;
-      const strip = { lane: title, named, x: cross, y: turn, width: right - left + inset + MARGIN, height };
+      const needed = right - left + inset + MARGIN;
+      const width = named && !across ? Math.max(needed, TITLE_CHARACTER * title.length + 2 * MARGIN) : needed;
+      const strip = { lane: own, title: named ? title : "", x: cross, y: turn, width, height };
       const cut = tops[loss] - tops[start] + top - (across ? LOSS_INSET : LOSS_TITLE);
-      if (split) strips.push({ ...strip, height: cut }, { ...strip, lane: "loss", named: true, y: turn + cut });
+      if (split) strips.push({ ...strip, height: cut }, { ...strip, lane: "loss", title: "loss", y: turn + cut });
       else strips.push(strip);
-      shifts.set(`${at} ${lane}`, cross + inset - left);
-      cross += right - left + inset + MARGIN + between;
+      shifts.set(`${at} ${lane}`, cross + inset - left + (width - needed) / 2);
+      cross += width + between;
     }
     cross += BAND_GAP - between;
     gaps.push(cross - BAND_GAP / 2);
@@ -292,10 +297,11 @@ function stacked(sizes, edges, parts, starts, heights, loss, across, most) {
       else {
         const cells = up ? path.toReversed() : path;
         const [before, after] = [first, last].map((at) => cells.filter((cell) => band[drawing.rank[cell]] === at));
-        const [end, gap] = [bottom + 2 * turn - 3, gaps[last]];
+        // Those of the other lanes turn round within the corner, and beyond it where they arrive: none crosses another.
+        const [end, gap, start] = lane ? [bottom + 2 * turn - 3 - APART, gaps[last] - APART / 2, 3] : [bottom + 2 * turn - 3, gaps[last] + APART / 2, 3 + APART];
         const [x, toX] = [points[before.at(-1) ?? from][0], points[after[0] ?? to][0]];
         /** @type {Point[]} */
-        const turning = [[x, end], [gap, end], [gap, 3], [toX, 3]];
+        const turning = [[x, end], [gap, end], [gap, start], [toX, start]];
         const way = [...drawing.along(before, points), ...turning, ...drawing.along(after, points)];
         bends[e] = up ? way.reverse() : way;
       }

@@ -16,7 +16,7 @@ export const TURN = 9; // how far beyond a band its edges turn round to the next
  * @property {Map<number, Point[]>} entering the way from the top to a box @property {Map<number, Point[]>} leaving
  * @property {Strip[]} [strips]
  *
- * @typedef {{lane: string, named: boolean, x: number, y: number, width: number, height: number}} Strip the room of one lane
+ * @typedef {{lane: string, title: string, x: number, y: number, width: number, height: number}} Strip the room of one lane in one band; the first of a lane has a title
  */
 
 /** @type {Point} */

@@ -29,7 +29,7 @@ import { isUnmeasured, shareElement, toldLabel } from "./overlays.js";
  * @param {Labels} labels @param {string} arrow the id of the marker that edges end in
  */
 export function scene(picture, drawing, said, actions, labels, arrow) {
-  const strips = (drawing.strips ?? []).map((one, _, all) => strip(one, joined(one, all, picture) ? "backward, update" : one.lane));
+  const strips = (drawing.strips ?? []).map((one) => strip(one, labels));
   const [outlines, edges, kept, titles, boxes] = [s("g"), s("g", { "aria-hidden": "true", "marker-end": `url(#${arrow})` }), s("g", { "aria-hidden": "true" }), s("g"), s("g")];
   const element = s("g", {}, s("g", {}, ...strips), outlines, edges, kept, titles, boxes); // titles above the edges, which may cross them; boxes above what is kept
   /** @type {import("./in-sight.js").Parts[]} those first that say most */
@@ -101,15 +101,10 @@ function stripAt({ x = 0, y = 0 }, strips = []) {
   return strips.find((one) => one.x <= x && x <= one.x + one.width && one.y <= y && y <= one.y + one.height);
 }
 
-/** Whether the update stands in the lane of the backward pass. @param {import("./layered-layout.js").Strip} strip @param {import("./layered-layout.js").Strip[]} strips @param {Picture} picture */
-function joined({ lane }, strips, { boxes }) {
-  return lane === "backward" && !strips.some((one) => one.lane === "update") && boxes.some((box) => box.lane === "update");
-}
-
-/** @param {import("./layered-layout.js").Strip} place @param {string} said */
-function strip({ lane, named, x, y, width, height }, said) {
-  const title = named ? s("text", { x: x + 8, y: y + 13 }, said) : null;
-  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), title);
+/** @param {import("./layered-layout.js").Strip} place @param {Labels} labels */
+function strip({ lane, title, x, y, width, height }, labels) {
+  const said = title && labels.add({ element: s("text", { x: x + 8, y: y + 13 }, title), size: 11, full: title, width: width - 12, height: 15 });
+  return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), said);
 }
 
 /**
@@ -197,7 +192,7 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y
       dataset: { box: box.name }, transform: `translate(${x},${y})`, onclick: () => actions.select(box.name),
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
-    s("rect", { class: "ll-outline", width, height, rx: round ? height / 2 : 5 }),
+    s("rect", { class: "ll-outline", width, height, rx: round ? Math.min(height / 2, 19) : 5 }),
     label(labels, { class: "ll-name", x: width / 2, y: 16 }, { width: width - 4, height: height - 6, size: 12, full: name }),
     detail && label(labels, { class: "ll-detail", x: width / 2, y: 30 }, told ? toldLabel(detail, width) : { size: 11, full: detail }),
     tags && label(labels, { class: "ll-tags", x: width / 2, y: detail ? 44 : 30 }, { size: 11, full: tags }),

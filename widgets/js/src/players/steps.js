@@ -220,8 +220,9 @@ class Player {
     return button;
   }
 
-  /** @param {KeyboardEvent} event */
+  /** Those of the slider itself are kept from a notebook, where they are commands as well. @param {KeyboardEvent} event */
   key(event) {
+    if (/^(Arrow|Page|Home|End)/.test(event.key)) event.stopPropagation();
     /** @type {Record<string, () => void>} */
     const acts = {
       t: () => this.toKind("trace"), p: () => this.toKind("pass"), r: () => this.toKind("run"), b: () => this.toKind("backward"),

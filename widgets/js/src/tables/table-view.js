@@ -21,7 +21,7 @@ export function widget(name, label, build, reduce) {
       },
       /** @param {{el: HTMLElement, signal: AbortSignal}} context */
       render({ el, signal }) {
-        const root = h("section", { class: `ll ll-${name}-view`, role: "group", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+        const root = h("section", { class: `ll ll-${name}-view`, role: "group", "aria-label": label });
         el.append(root);
         nameLandmark(root, label);
         linkRowsByLine(root);

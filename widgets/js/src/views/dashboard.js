@@ -23,7 +23,7 @@ export default lent((Store, oneTabStop) => {
     shown?.stop.abort();
     const stop = new AbortController();
     shown = { stop, show };
-    const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard", "data-lm-suppress-shortcuts": "true" });
+    const root = h("section", { class: "ll ll-dashboard", "aria-label": "Dashboard" });
     node.replaceChildren(root);
     const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path), Store);
     oneTabStop?.(root);

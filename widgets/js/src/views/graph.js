@@ -17,7 +17,7 @@ export default lent((Store, oneTabStop) => {
     },
     /** @param {{model: any, el: HTMLElement, signal: AbortSignal, host: any}} context */
     render({ model, el, signal, host }) {
-      const root = h("section", { class: "ll ll-graph-view", role: "group", "aria-label": "Graph", "data-lm-suppress-shortcuts": "true" });
+      const root = h("section", { class: "ll ll-graph-view", role: "group", "aria-label": "Graph" });
       el.append(root);
       nameLandmark(root, "Graph");
       const worker = async () => {

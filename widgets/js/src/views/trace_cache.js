@@ -3,6 +3,7 @@
 import { button, h, s } from "../dom.js";
 import { bytes, counted, joinedArrows, number, seconds, shortened, sum } from "../format.js";
 import { lent } from "../lent.js";
+import { marked } from "../cards/card.js";
 import { called, merged } from "../tables/cache-rows.js";
 import { HEIGHT, line, WIDTH } from "../tables/sparkline.js";
 import { bar, emptyState, widget } from "../tables/table-view.js";
@@ -13,6 +14,7 @@ import { atLine, selected } from "../selection.js";
 const AT_FIRST = 30; // entries of a function that are shown until all are asked for
 const WHY = "why it was traced";
 const COLUMNS = ["trace", "arguments", WHY, "hits", "last used", "traced in", "ops", "size", "device", "runs on"];
+const SIZE = "what a trace keeps alive: constants, and tensors found outside";
 const FOLDED = 120; // characters of a list of arguments that are shown without asking
 const NUMBERS = new Set(["hits", "traced in", "ops", "size"]);
 const MORE = new Set(["last used", "size", "device", "runs on"]); // told below the others where a view is narrow
@@ -162,7 +164,7 @@ const clock = (used) => (used ? new Date(1000 * used).toLocaleTimeString() : "")
 /** @param {string} name */
 function heading(name) {
   const kinds = [NUMBERS.has(name) && "ll-numeric", name === WHY && "ll-reason", MORE.has(name) && "ll-more"];
-  return h("th", { scope: "col", class: kinds.filter(Boolean).join(" ") || null }, name);
+  return h("th", { scope: "col", class: kinds.filter(Boolean).join(" ") || null, title: name === "size" && SIZE }, name);
 }
 
 /**
@@ -178,8 +180,8 @@ function row(entry, key, most, newestKey, unfolded, { chosen, pick }) {
   const hint = "Show this trace in the graph; with Shift, compare it with the chosen one";
   const properties = { class: "ll-link", title: hint, "aria-label": `trace #${entry.index + 1}`, "aria-pressed": chosen, tabindex: -1, onclick: pick };
   const number_ = button("", () => undefined, properties, `#${entry.index + 1}`);
-  const why = () => [entry.reason, entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
-  const rest = h("span", { class: "ll-quiet ll-rest" }, [entry.used && `last used ${clock(entry.used)}`, bytes(entry.nbytes), `device ${entry.device}`, `runs on ${entry.tier}`].filter(Boolean).join(" · "));
+  const why = () => [...marked(entry.reason), entry.line?.[2] ? h("code", { class: "ll-where" }, entry.line[2]) : null];
+  const rest = h("span", { class: "ll-quiet ll-rest" }, [entry.used && `last used ${clock(entry.used)}`, `keeps ${bytes(entry.nbytes)}`, `device ${entry.device}`, `runs on ${entry.tier}`].filter(Boolean).join(" · "));
   const narrow = h("tr", { class: ["ll-why", newest && "ll-newest", !entry.reason && "ll-bare"].filter(Boolean).join(" ") },
     h("td", { colspan: COLUMNS.length - 1 }, h("div", {}, ...why(), rest)));
   const element = h(
