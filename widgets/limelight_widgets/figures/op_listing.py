@@ -124,7 +124,7 @@ def _changed(state: State, nodes: Sequence[State]) -> list[str]:
 
 
 def _summary(state: State) -> list[str]:
-    """How many nodes of the traced graph had which fate; where it is not described, how many each pass took and gave."""
+    """How many nodes of the traced graph had which fate; where it is not described, what each pass took and gave."""
     traced = next((v for v in state["variants"] if v["key"] == "traced"), None)
     if traced is not None and len(state["variants"]) > 1:
         nodes = NodeColumns.of(state["graphs"][traced["graph"]])

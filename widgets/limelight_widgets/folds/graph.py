@@ -26,7 +26,7 @@ from limelight_widgets.format import counted
 Which = Literal["traced", "optimised"]
 
 MIDDLE: Final = 500
-"""Ops of a traced graph from which on the version that is shown comes first: the page asks for the rest once it has drawn."""
+"""Ops of a traced graph from which on the version that is shown comes first: the page asks for the rest, once drawn."""
 LARGE: Final = 5_000
 """From which on the other version, and what links both, are described when the reader asks."""
 
@@ -76,7 +76,7 @@ class GraphFold:
         self._version = 1
         self._stale = False
         self._opened = False  # whether there was something to show
-        self._whole = costs is not None or "stop" in (begin or ())  # whether large graphs are described in both versions
+        self._whole = costs is not None or "stop" in (begin or ())  # whether both versions are described
         self._grown = 0  # nodes of a trace that runs, as it was shown
         self.seconds = 0.0  # that it took to describe the last state
         self._known: Known = (0, 0, "", 0)
