@@ -45,3 +45,16 @@ def test_of_gradients_that_read_no_value_of_their_round_each_op_has_one():
     inputs = [[-1], [0], [1], [-1], [3], [4]]
     stacks += [of("negative")] * 3
     assert origins([False] * 3 + [True] * 3, stacks, ops * 2, inputs)[3:] == [2, 1, 0]
+
+
+def test_an_op_that_was_written_as_others_is_the_last_of_its_line():
+    ops, stacks = ["exp", "sum", "divide"], [(Line(1),)] * 3
+    inputs = [[-1], [0], [0, 1]]
+    assert origins([False] * 3 + [True], [*stacks, of("softmax")], [*ops, "multiply"], [*inputs, [-1]])[3:] == [2]
+
+
+def test_what_few_ops_read_tells_more_than_what_all_rounds_read():
+    ops, stacks = ["read", "tanh", "tanh", *["multiply"] * 3], [(Line(0),)] * 3 + [(Line(1),)] * 3
+    inputs = [[-1], [-1], [-1], [0, 1], [0, 2], [0, -1]]
+    ops, stacks, inputs = [*ops, "multiply"], [*stacks, of("multiply")], [*inputs, [-1, 0, 2]]
+    assert origins([False] * 6 + [True], stacks, ops, inputs)[6:] == [4]

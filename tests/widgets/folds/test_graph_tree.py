@@ -149,6 +149,22 @@ def test_two_optimisers_are_two_groups():
     assert updates == ["Adam: 4 variables of generator, one rule", "SGD: 4 variables of discriminator, one rule"]
 
 
+def test_one_optimiser_says_nothing_of_whose_variables_it_updates():
+    v = [ll.Variable(float(i), name=f"net.layers.{i}.kernel") for i in range(2)]
+    adam = ll.optim.Adam(1e-3)
+
+    @ll.function
+    def step(x):
+        with ll.GradientTape() as tape:
+            loss = x * v[0] * v[1]
+        adam.apply(tape.gradient(loss, v), v)
+
+    step(ll.constant(2.0))
+    graph = GraphFold(step).state()["graphs"][0]
+    labels = [group["label"] for group in graph["groups"] if group["kind"] == "optimiser"]
+    assert labels == ["Adam: 2 variables, one rule"]
+
+
 def test_two_optimisers_of_one_class_are_told_apart_by_their_names():
     v, w = ll.Variable(1.0), ll.Variable(2.0)
     slow, fast = ll.optim.Adam(1e-4), ll.optim.Adam(4e-4)

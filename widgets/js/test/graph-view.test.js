@@ -99,13 +99,13 @@ test("an output that scrolls is as high as the view, and says nothing of its roo
 });
 
 test("below a cell on a low screen a small graph opens as it can be read there, a larger one takes the height for it", async () => {
-  const op = (_, id) => ({ op: "multiply", kind: "op", in: [id], names: [`%${id}`], out: ["f32[16,20]"] });
-  const opens = async (ops) => {
+  const op = (/** @type {string} */ name) => (_, id) => ({ op: name, kind: "op", in: [id], names: [`%${id}`], out: ["f32[16,20]"] });
+  const opens = async (ops, name = "multiply") => {
     const classList = { toggle() {} };
     const view = Object.assign(unseen(), within(599), { variant: "traced", looking: 0 });
     Object.assign(view.body, { clientWidth: 1098, classList });
     globalThis.getComputedStyle = ({ overflowY }) => ({ overflowY, maxBlockSize: "280px" });
-    const graph = { name: "f", inputs: [{ name: "x", spec: "f32[16,20]" }], outputs: [ops], groups: [], open: [], nodes: Array.from({ length: ops }, op) };
+    const graph = { name: "f", inputs: [{ name: "x", spec: "f32[16,20]" }], outputs: [ops], groups: [], open: [], nodes: Array.from({ length: ops }, op(name)) };
     view.state = { graphs: [graph], variants: [{ key: "traced", graph: 0 }], rules: {} };
     const { scale, drawing } = await view.look(view.state, 0);
     assert.equal(scale, 1);
@@ -113,6 +113,7 @@ test("below a cell on a low screen a small graph opens as it can be read there, 
   };
   assert.ok(await opens(6) <= 256);
   assert.ok(await opens(40) > 256);
+  assert.ok(await opens(30, "multiply_and_accumulate_in_place") > 256, "small, but too wide for the low room");
 });
 
 test("what failed leaves room for what is said of it", () => {
