@@ -133,7 +133,7 @@ def test_the_rest_of_a_graph_comes_once_the_version_that_is_shown_is_drawn(open_
     run_all(page)
     view = view_of(page, 1)
     expect(view.get_by_role("button", name="Show it from version to version")).to_be_visible()
-    chosen = view.locator(".ll-box").nth(3)
+    chosen = view.locator(".ll-box").first
     name = chosen.get_attribute("data-box")
     chosen.click()
     expect(view.locator(".ll-chosen")).to_have_attribute("data-box", str(name))

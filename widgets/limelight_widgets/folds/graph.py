@@ -134,7 +134,7 @@ class GraphFold:
             self._version += 1
 
     def describe_all(self) -> None:
-        """Describes both versions of a large graph from now on: somebody asks for the other one, or for what links both."""
+        """Describes both versions of a large graph from now on: somebody asks for the other, or for what links both."""
         if not self._whole:
             self._whole, self._stale = True, True
             self._version += 1
