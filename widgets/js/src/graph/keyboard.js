@@ -12,11 +12,11 @@ const HELP = [
   ["F6", "the next pane; with Shift, the one before"],
   ["Esc", "close what is around; then leave"],
   ["/  n  N", "find; next match; previous match"],
-  ["op:  line:  dtype:  dev:", "in the search: by op, line of code, type, device"],
+  ["op:  line:  dtype:  dev:", "in the search: by op, line, type, device"],
   ["fused:1  was:shared", "in the search: by fusion group, by what passes did"],
   ["l", "show the listing of the ops, or the code"],
   ["+  −  f", "zoom in; zoom out; fit"],
-  ["[  ]  t", "of Passes: the one before, the next; the change as text"],
+  ["[  ]  t", "of Passes: before, after; the change as text"],
   ["p", "larger type, for a projector; back"],
   ["drag, Ctrl and wheel", "pan; zoom"],
 ];
