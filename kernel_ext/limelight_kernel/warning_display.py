@@ -19,7 +19,7 @@ from limelight.user_code.source_line import Source
 from limelight_kernel.cell.cell_warnings import StagedCellWarning
 from limelight_kernel.magics.magic import text_width
 from limelight_kernel.report.listing import wrapped
-from limelight_widgets.figures.explain import marked
+from limelight_widgets.figures.static_forms import marked
 from limelight_widgets.live import front_end
 
 KINDS: Final = (RetracingWarning, StagedCellWarning)

@@ -138,7 +138,7 @@ def test_each_line_has_a_word_and_a_list_says_what_stands_beneath(open_cells, pi
     words |= {10: "● staged", 12: "● staged", 14: "▸ result"}
     for line, word in words.items():
         expect(row(shown, line)).to_contain_text(word)
-    expect(row(shown, 9)).to_contain_text("⚠ gradient: `total` has no gradient for `x`: `x` was never watched")
+    expect(row(shown, 9)).to_contain_text("⚠ gradient: total has no gradient for x: x was never watched")
     expect(row(shown, 5)).to_contain_text("sqrt(")
     expect(row(shown, 5)).to_contain_text(re.compile("loops|plan"))  # the first where limelight-native is installed
     expect(shown).not_to_contain_text("what happened")

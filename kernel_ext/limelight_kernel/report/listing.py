@@ -10,8 +10,7 @@ from typing import Any
 
 from limelight_kernel.report.line_marks import GLYPHS, MEANING, Line
 from limelight_kernel.report.node_history import NodeStory
-from limelight_widgets.figures.explain import marked
-from limelight_widgets.figures.static_forms import flush_left
+from limelight_widgets.figures.static_forms import flush_left, marked
 from limelight_widgets.format import counted
 
 WIDTH = 80

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -96,5 +96,24 @@ def test_what_turns_round_in_the_forward_pass_runs_apart_from_what_does_in_the_b
             for one in ways[0]
             for other in ways[1]
             if one[0] == other[0] and abs(one[1] - other[1]) < 3 and min(one[3], other[3]) - max(one[2], other[2]) > 1
+        ]
+        assert together == []
+
+
+@pytest.mark.parametrize("across", [True, False], ids=["rows", "columns"])
+def test_what_turns_round_to_another_band_runs_apart_from_what_comes_from_another_box(across):
+    for seed in range(8):
+        picture = a_step(seed)
+        sizes = {box.name: (WIDTH, HEIGHT) for box in picture.boxes}
+        whole = draw(picture, sizes, Manner(across=across))
+        drawing = draw(picture, sizes, Manner(across=across, limit=(whole.width if across else whole.height) / 2.5))
+        parts = [(edge[0], part) for edge, points in drawing.edges.items() for part in straight_parts(points)]
+        together = [
+            (one, other)
+            for (source, one), (another, other) in combinations(parts, 2)
+            if source != another
+            and one[0] == other[0]
+            and abs(one[1] - other[1]) < 0.5
+            and min(one[3], other[3]) - max(one[2], other[2]) > 10  # shorter ones lead into the same box
         ]
         assert together == []

@@ -15,7 +15,7 @@ from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.static_forms import Table, figure, html_table, text_table
-from limelight_widgets.figures.table_picture import Column, table_figure
+from limelight_widgets.figures.table_picture import Column, drawn_table, table_figure, table_of
 from limelight_widgets.figures.tape import tape_figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import Differences
@@ -25,7 +25,22 @@ from limelight_widgets.folds.tape import TapeFold
 from limelight_widgets.folds.trace_cache import CacheFold
 
 PICTURED = [view.name for view in VIEWS if view is not ExplainView]  # cards are text
-ALLOWED = {"figure", "figcaption", "img", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "p", "div"}
+ALLOWED = {
+    "code",
+    "figure",
+    "figcaption",
+    "img",
+    "details",
+    "summary",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "p",
+    "div",
+}
 
 
 @pytest.fixture
@@ -205,3 +220,13 @@ def test_code_that_is_wider_than_the_text_is_whole_all_the_same():
     lines = figure("f", "1 trace", None, Table(("trace",), [("#1",)], sentences=[f"Cost 1 ms. Fix: {code}"])).text
     assert len(code) > 80
     assert code in lines.splitlines()
+
+
+def test_what_stands_between_backticks_is_code_in_a_table_and_plain_in_a_picture():
+    columns = [Column("held by", ["saved by gradient tape `tape`"])]
+    drawn = drawn_table("Live", "1 buffer", columns, ["`f` traced"])
+    assert "saved by gradient tape tape" in drawn
+    assert "`" not in drawn
+    table = html_table(table_of([*columns, Column("why", ["`f` traced"])]))
+    assert "saved by gradient tape <code>tape</code>" in table
+    assert "<code>f</code> traced" in table

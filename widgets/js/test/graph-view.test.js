@@ -56,7 +56,7 @@ test("a version that the reader waits for is shown once it has come", () => {
 /** As much of an element as a count has. */
 const element = () => ({ replaceChildren(...parts) { this.textContent = parts.map(({ text }) => text).join(""); } });
 
-test("the box of an error is no op", () => {
+test("the number of ops is told once", () => {
   globalThis.Node = class {};
   globalThis.document = { createElement: () => ({ text: "", appendChild(part) { this.text += part; }, setAttribute() {} }), createTextNode: (text) => text };
   const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: element() } });
@@ -64,7 +64,10 @@ test("the box of an error is no op", () => {
   view.drawCount({ graphs: [graph] }, 0);
   assert.equal(view.bar.count.textContent, "2 ops");
   view.drawCount({ graphs: [graph], failed: { node: 1, error: "ShapeError" } }, 0);
-  assert.equal(view.bar.count.textContent, "1 op");
+  assert.equal(view.bar.count.textContent, "", "the label tells after how many ops it failed");
+  view.variant = "history";
+  view.drawCount({ graphs: [graph] }, 0);
+  assert.equal(view.bar.count.textContent, "", "the slider tells how many each version has");
 });
 
 test("a part of a pixel makes no other room, for which all would be found out again", () => {

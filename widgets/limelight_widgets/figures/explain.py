@@ -6,20 +6,17 @@ them. The live card (`js/src/views/explain.js`) has the same parts in the same o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from limelight_widgets.figures.static_forms import Figure, flush_left
+from limelight_widgets.figures.static_forms import Figure, flush_left, marked
 from limelight_widgets.folds.fold import State
-from limelight_widgets.format import joined_arrows
 
 _RULE = "var(--jp-border-color1, #8a8a8a)"
 _CARD = f"border: 1px solid {_RULE}; border-left-width: 4px; border-radius: 4px; margin: 6px 0; padding: 2px 12px"
 _CHIP = f"border: 1px solid {_RULE}; border-radius: 9px; padding: 0 7px"
 _CODE = "white-space: pre-wrap; overflow-wrap: anywhere; margin: 2px 0 6px"
-_SPAN = re.compile(r"`([^`]+)`")
 ROLES = {"call": "at", "line": "at", "made": "made at", "closest": "closest", "trace": "trace"}
 """What a place is to the story, in a word before it."""
 
@@ -53,12 +50,6 @@ def card_html(story: Mapping[str, Any]) -> str:
         _folded(story["more"]),
     ]
     return f'<div style="{_CARD}">{"".join(parts)}</div>'
-
-
-def marked(text: str) -> str:
-    """Text as HTML, with what stands between backticks as code."""
-    parts = enumerate(_SPAN.split(text))
-    return "".join(f"<code>{escape(part)}</code>" if i % 2 else escape(joined_arrows(part)) for i, part in parts)
 
 
 def _capital(text: str) -> str:

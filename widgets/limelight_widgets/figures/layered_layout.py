@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf
 from typing import Final
 
@@ -20,6 +21,8 @@ MOST_BENDS = 20_000
 SWEEPS = 8
 GUTTER = 26.0  # between two bands of ranks
 TURN = 9.0  # how far beyond a band its edges turn round to the next
+APART = 4.0  # between edges of two boxes that turn round there, at most
+TRACKS = 5.0  # the room of all of these
 
 Point = tuple[float, float]
 ANY_SIZE: Final[Point] = (inf, inf)
@@ -39,11 +42,15 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Where edges go from one band of ranks to the next: the band of each rank, gutters before bands, ends of bands."""
+    """Where edges go from one band of ranks to the next: the band of each rank, gutters before bands, ends of bands.
+
+    `sources`: for each band, from where edges come round to it, the leftmost box first: each has a track of its own.
+    """
 
     band: list[int]
     gutters: list[float]
     ends: list[float]
+    sources: list[list[int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +300,8 @@ class Ranked:
                 {box: self.along(path, points) for box, path in of.items()} for of in (self.entering, self.leaving)
             )
             return Layout(points[: self.boxes], bends, right - left, bottom, entering, leaving)
-        turns = replace(turns, gutters=[x - left for x in turns.gutters])
-        bends = [self._turning(path, points, edge, turns) for path, edge in zip(self.paths, self.edges, strict=True)]
+        turns = replace(turns, gutters=[x - left for x in turns.gutters], sources=self._sources(turns.band))
+        bends = [self._turning(edge, points, turns) for edge in range(len(self.edges))]
         return Layout(points[: self.boxes], bends, right - left, bottom)
 
     def _fold(self, starts: Sequence[int]) -> Turns | None:
@@ -321,23 +328,40 @@ class Ranked:
             ends[at] = max(ends[at], self.y[cell] + self.heights[rank] / 2 + TURN)
         return Turns(band, gutters, ends)
 
-    def _turning(
-        self, path: Sequence[int], points: Sequence[Point], edge: tuple[int, int], turns: Turns
-    ) -> list[Point]:
+    def _cells(self, i: int) -> list[int]:
+        """The cells of an edge from the top on, its boxes included."""
+        (a, b), path = self.edges[i], self.paths[i]
+        return [b, *path[::-1], a] if self.rank[a] > self.rank[b] else [a, *path, b]
+
+    def _sources(self, band: Sequence[int]) -> list[list[int]]:
+        places: list[dict[int, float]] = [{} for _ in range(band[-1] + 1)]
+        for i in range(len(self.edges)):
+            cells = self._cells(i)
+            for before, cell in pairwise(cells):
+                for at in range(band[self.rank[before]] + 1, band[self.rank[cell]] + 1):
+                    places[at][cells[0]] = min(places[at].get(cells[0], inf), self.x[before])
+        return [sorted(of, key=lambda source: (of[source], source)) for of in places]
+
+    def _turning(self, edge: int, points: Sequence[Point], turns: Turns) -> list[Point]:
         """The bends of an edge, round the ends of bands where it goes from one to another."""
-        up = self.rank[edge[0]] > self.rank[edge[1]]
-        cells = [edge[1], *path[::-1], edge[0]] if up else [edge[0], *path, edge[1]]
+        cells = self._cells(edge)
         way: list[Point] = []
+        previous = 0.0  # the gutter that it has come through
         for i, cell in enumerate(cells):
             here, before = turns.band[self.rank[cell]], turns.band[self.rank[cells[max(i - 1, 0)]]]
             for at in range(before + 1, here + 1):
-                start = points[cells[i - 1]][0] if at == before + 1 else turns.gutters[at - 1]
-                end = points[cell][0] if at == here else turns.gutters[at]
-                low, gutter = turns.ends[at - 1], turns.gutters[at]
-                way += [(start, low), (gutter, low), (gutter, 0.0), (end, 0.0)]
+                track, last = turns.sources[at].index(cells[0]), len(turns.sources[at]) - 1
+                step = min(APART, TRACKS / last) if last else 0.0
+                # The leftmost turns round outermost, and innermost where it arrives: none crosses another between.
+                low, gutter = turns.ends[at - 1] - step * track, turns.gutters[at] + step * (last / 2 - track)
+                top = step * (last - track)
+                start = points[cells[i - 1]][0] if at == before + 1 else previous
+                end = points[cell][0] if at == here else gutter
+                way += [(start, low), (gutter, low), (gutter, top), (end, top)]
+                previous = gutter
             if 0 < i < len(cells) - 1:
                 way += self.along([cell], points)
-        return way[::-1] if up else way
+        return way if cells[0] == self.edges[edge][0] else way[::-1]
 
     def along(self, path: Sequence[int], points: Sequence[Point], *, up: bool = False) -> list[Point]:
         """The points of a path: straight through each rank that it crosses, so that it passes beside tall boxes."""

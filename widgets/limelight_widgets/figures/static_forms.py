@@ -7,6 +7,7 @@ The HTML holds no script, no style and no inline SVG: a notebook that is not tru
 from __future__ import annotations
 
 import base64
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from limelight_widgets.figures import svg
-from limelight_widgets.format import shortened
+from limelight_widgets.format import joined_arrows, shortened
 
 TEXT_WIDTH = 80
 TEXT_ROWS = 40
@@ -23,6 +24,7 @@ HTML_WIDTH = 900
 LEAST_SHARE = 0.8
 """Of its width, to which a picture shrinks in a narrow page: type of 11.5 pixels has 9 then; beyond it scrolls."""
 _GLUE = "\ue000"  # for a blank at which no line ends
+_SPAN = re.compile(r"`([^`]+)`")
 _SCROLLING = '<figure style="overflow-x:auto">'
 MOST_BYTES = 200_000
 CELL_WIDTH = 160
@@ -194,14 +196,20 @@ def html_table(table: Table) -> str:
         for row in table.rows
     )
     notes = (_left_out(table, len(table.rows)), table.note, *table.sentences)
-    note = "".join(f"<p>{escape(said)}</p>" for said in notes if said)
+    note = "".join(f"<p>{marked(said)}</p>" for said in notes if said)
     return f'<table cellpadding="4"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}'
 
 
 def _cell(table: Table, name: str, text: str, tag: str = "td") -> str:
     if name in table.numbers:
         return f'<{tag} align="right">{escape(text)}</{tag}>'
-    return flush_left(escape(text), tag)
+    return flush_left(marked(text), tag)
+
+
+def marked(text: str) -> str:
+    """Text as HTML, with what stands between backticks as code."""
+    parts = enumerate(_SPAN.split(text))
+    return "".join(f"<code>{escape(part)}</code>" if i % 2 else escape(joined_arrows(part)) for i, part in parts)
 
 
 def flush_left(html: str, tag: str = "td", *, wrap: bool = True) -> str:

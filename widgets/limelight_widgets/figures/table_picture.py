@@ -70,6 +70,8 @@ def drawn_table(
 
     A column that has nothing in any row is left out.
     """
+    columns = [replace(column, cells=_plain(column.cells)) for column in columns]
+    notes = _plain(notes)
     columns = _fitted(_with_content(columns))
     count = min(len(columns[0].cells), MOST_ROWS)
     total = len(columns[0].cells) + hidden
@@ -152,6 +154,11 @@ def _column(column: Column, left: float, tops: Sequence[float], head: float) -> 
             svg.label(line, x, top + 15 + LINE * k, 11.5, anchor=anchor) for k, line in enumerate(column.lines(i))
         ]
     return parts
+
+
+def _plain(texts: Sequence[str]) -> list[str]:
+    """Without the backticks round code: a picture has one type for all."""
+    return [text.replace("`", "") for text in texts]
 
 
 def _bar(left: float, top: float, width: float, share: float) -> str:

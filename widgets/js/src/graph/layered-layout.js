@@ -8,6 +8,8 @@ const MOST_BENDS = 20000;
 const SWEEPS = 8;
 const GUTTER = 26; // between two bands of ranks
 export const TURN = 9; // how far beyond a band its edges turn round to the next
+const APART = 4; // between edges of two boxes that turn round there, at most
+const TRACKS = 5; // the room of all of these
 
 /**
  * @typedef {[number, number]} Point
@@ -280,8 +282,8 @@ export class Drawing {
     if (exceeds([right - left, bottom], most)) return null;
     /** @type {Point[]} */
     const points = this.x.map((x, cell) => [x - left, this.y[cell]]);
-    const turn = turns && { ...turns, gutters: turns.gutters.map((x) => x - left) };
-    const bends = this.paths.map((path, i) => this.bendsOf(path, points, this.edges[i], turn));
+    const turn = turns && { ...turns, gutters: turns.gutters.map((x) => x - left), sources: this.sourcesOf(turns.band) };
+    const bends = this.paths.map((path, i) => (turn ? this.turning(i, points, turn) : this.along(path, points, this.rank[this.edges[i][0]] > this.rank[this.edges[i][1]])));
     const [entering, leaving] = [this.entering, this.leaving].map(
       (ways) => new Map(turn ? [] : [...ways].map(([box, path]) => [box, this.along(path, points)])),
     );
@@ -321,28 +323,48 @@ export class Drawing {
     return this.rank.reduce((low, rank, cell) => (band[rank] === at ? Math.max(low, this.y[cell] + this.heights[rank] / 2) : low), 0);
   }
 
+  /** The cells of an edge from the top on, its boxes included. @param {number} edge */
+  cellsOf(edge) {
+    const [[from, to], path] = [this.edges[edge], this.paths[edge]];
+    return this.rank[from] > this.rank[to] ? [to, ...path.toReversed(), from] : [from, ...path, to];
+  }
+
+  /** For each band, from where edges come round to it, the leftmost box first: each has a track of its own. @param {number[]} band */
+  sourcesOf(band) {
+    /** @type {Map<number, number>[]} */
+    const places = Array.from({ length: (band.at(-1) ?? 0) + 1 }, () => new Map());
+    this.edges.forEach((_, edge) => {
+      const cells = this.cellsOf(edge);
+      for (let i = 1; i < cells.length; i++)
+        for (let at = band[this.rank[cells[i - 1]]] + 1; at <= band[this.rank[cells[i]]]; at++)
+          places[at].set(cells[0], Math.min(places[at].get(cells[0]) ?? Infinity, this.x[cells[i - 1]]));
+    });
+    return places.map((of) => [...of].sort(([a, x], [b, y]) => x - y || a - b).map(([source]) => source));
+  }
+
   /**
    * The bends of an edge, round the ends of bands where it goes from one to another.
-   * @param {number[]} path @param {Point[]} points @param {[number, number]} edge
-   * @param {{band: number[], gutters: number[], ends: number[]} | null} turn @returns {Point[]}
+   * @param {number} edge @param {Point[]} points
+   * @param {{band: number[], gutters: number[], ends: number[], sources: number[][]}} turn @returns {Point[]}
    */
-  bendsOf(path, points, [from, to], turn) {
-    const up = this.rank[from] > this.rank[to];
-    if (!turn) return this.along(path, points, up);
-    const cells = up ? [to, ...path.toReversed(), from] : [from, ...path, to];
+  turning(edge, points, { band, gutters, ends, sources }) {
+    const cells = this.cellsOf(edge);
     /** @type {Point[]} */
     const way = [];
+    let previous = 0; // the gutter that it has come through
     cells.forEach((cell, i) => {
-      const inner = i > 0 && i < cells.length - 1;
-      const [here, before] = [turn.band[this.rank[cell]], turn.band[this.rank[cells[i - 1] ?? cell]]];
+      const [here, before] = [band[this.rank[cell]], band[this.rank[cells[i - 1] ?? cell]]];
       for (let at = before + 1; at <= here; at++) {
-        const start = at === before + 1 ? points[cells[i - 1]][0] : turn.gutters[at - 1];
-        const end = at === here ? points[cell][0] : turn.gutters[at];
-        way.push([start, turn.ends[at - 1]], [turn.gutters[at], turn.ends[at - 1]], [turn.gutters[at], 0], [end, 0]);
+        const [track, last] = [sources[at].indexOf(cells[0]), sources[at].length - 1];
+        const step = last && Math.min(APART, TRACKS / last);
+        // The leftmost turns round outermost, and innermost where it arrives: in the gutter none crosses another.
+        const [low, gutter, top] = [ends[at - 1] - step * track, gutters[at] + step * (last / 2 - track), step * (last - track)];
+        way.push([at === before + 1 ? points[cells[i - 1]][0] : previous, low], [gutter, low], [gutter, top], [at === here ? points[cell][0] : gutter, top]);
+        previous = gutter;
       }
-      if (inner) way.push(...this.along([cell], points));
+      if (i > 0 && i < cells.length - 1) way.push(...this.along([cell], points));
     });
-    return up ? way.reverse() : way;
+    return cells[0] === this.edges[edge][0] ? way : way.reverse();
   }
 
   /**

@@ -19,7 +19,7 @@ import { SourcePane } from "./source-pane.js";
 const LOW = 190; // pixels of height below which one of two panes, one below the other, has no room for three lines
 
 const COUNTS =
-  "Each op counts once, at the innermost line of a cell or file that led to it. ƒ: ops in functions that the graph calls.";
+  "Each op counts once, at the innermost line that led to it. ƒ: ops in functions that the graph calls.";
 
 export class SidePanes {
   /** @param {SideActions} actions */

@@ -426,14 +426,14 @@ export class GraphView {
     if (this.message) this.message.textContent = state.empty ?? "";
   }
 
-  /** @param {GraphState} state @param {number} graph */
+  /** How many ops there are, unless a label or the slider over passes tells it. @param {GraphState} state @param {number} graph */
   drawCount(state, graph) {
     const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
-    const error = state.failed ? 1 : 0; // its box is no op
-    const own = state.graphs[graph].nodes.length - error;
-    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length)) - error;
+    const told = state.failed || state.running || this.variant === "history";
+    const own = state.graphs[graph].nodes.length;
+    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length));
     const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
-    const parts = [ops, ...(closed ? [`, ${counted(closed, "group")} closed`] : [])];
+    const parts = told ? [] : [ops, ...(closed ? [`, ${counted(closed, "group")} closed`] : [])];
     this.bar?.count.replaceChildren(...parts.map((part) => h("span", {}, part))); // each is seen as a whole, or not at all
     if (this.bar) this.bar.count.title = parts.join("");
   }
