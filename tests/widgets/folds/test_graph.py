@@ -231,7 +231,7 @@ def middling():
 
 
 def test_the_version_that_is_shown_comes_first_and_the_rest_says_what_it_follows_on(middling):
-    fold = GraphFold(middling)
+    fold = GraphFold(middling, brief=True)
     part, mark = fold.shown(), fold.since(0)[1]
     assert [one["key"] for one in part["variants"]] == ["optimised"]
     assert part["soon"]
@@ -247,13 +247,13 @@ def test_the_version_that_is_shown_comes_first_and_the_rest_says_what_it_follows
 
 
 def test_what_anybody_may_read_is_whole(middling):
-    assert [one["key"] for one in GraphFold(middling).state()["variants"]] == ["traced", "optimised"]
-    assert "history" in GraphFold(middling, begin={"stop": 1}).shown()
-    assert "history" in GraphFold(middling, "traced").shown()  # it says on its boxes what became of them
+    assert [one["key"] for one in GraphFold(middling, brief=True).state()["variants"]] == ["traced", "optimised"]
+    assert "history" in GraphFold(middling, begin={"stop": 1}, brief=True).shown()
+    assert "history" in GraphFold(middling, "traced", brief=True).shown()  # it says on its boxes what became of them
 
 
 def test_a_newer_trace_does_not_complete_the_last_one(middling):
-    fold = GraphFold(middling)
+    fold = GraphFold(middling, brief=True)
     fold.shown()
     middling(ll.ones((3, 4)))
     fold.describe_all()
@@ -263,7 +263,7 @@ def test_a_newer_trace_does_not_complete_the_last_one(middling):
 
 def test_the_forms_before_the_rest_has_come_say_what_the_passes_did(middling):
     """How many ops had which fate is known once both versions are."""
-    part, whole = GraphFold(middling).shown(), GraphFold(middling).state()
+    part, whole = GraphFold(middling, brief=True).shown(), GraphFold(middling, brief=True).state()
     one, other = [graph_figure(state, "optimised") for state in (part, whole)]
     assert one.svg == other.svg
     before, after = [figure.text.split("what the optimiser did to the ") for figure in (one, other)]

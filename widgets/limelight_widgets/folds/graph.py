@@ -47,6 +47,8 @@ class GraphFold:
         begin: what else the view begins with: "find", what is sought; "depth", how many levels of groups are open;
             "stop", how many passes have run of those that changed the graph.
         diff: indices of two of a function's traces, which are compared instead.
+        brief: whether of a graph of more than `MIDDLE` ops the version that is shown may come first, and the rest when
+            a page, which says that it has drawn it, asks for that.
 
     Raises:
         TypeError: `subject` is none of these.
@@ -64,12 +66,15 @@ class GraphFold:
         overlay: str = "",
         diff: Any = None,
         begin: State | None = None,
+        *,
+        brief: bool = False,
     ) -> None:
         if which not in {"traced", "optimised"}:
             raise ValueError(f'which={which!r}: a graph view shows "traced" or "optimised"')
         self._which = which
         self._trace = trace
         self._diff = diff
+        self._first = MIDDLE if brief and which == "optimised" else LARGE  # ops up to which both versions come at once
         self._at_first = ({"overlay": overlay} if overlay else {}) | ({"begin": begin} if begin else {})
         self._costs = None if costs is None else (costs.entry.index, dict(_cost_states(costs)))
         self._measured = None if costs is None else costs.graph
@@ -247,10 +252,10 @@ class GraphFold:
     def _versions(self, entry: Any, names: Names) -> State:
         """Both versions, or the one that is shown; `soon`: the page shall ask for the rest by itself.
 
-        The traced version says on its boxes what became of them, so it needs the other one.
+        Not of the traced version: it says on its boxes what became of them, so it needs the other one.
         """
         ops = len(entry.graph.nodes)
-        if self._whole or ops <= (MIDDLE if self._which == "optimised" else LARGE):
+        if self._whole or ops <= self._first:
             return _variants(entry, names)
         return _variant(entry, self._which, names) | ({"soon": True} if ops <= LARGE else {})
 

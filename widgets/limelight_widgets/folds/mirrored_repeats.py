@@ -17,6 +17,7 @@ Repeated = Callable[[int, list[list[Child]]], Child]
 def mirror_repeats(tree: GroupTree, repeated: Repeated) -> None:
     """Makes of the gradients of each repeat of modules in the forward pass a repeat of their own."""
     backward = {group.path: index for index, group in enumerate(tree.groups) if group.lane == "backward" and group.path}
+    _dissolve_those_of_unlike_layers(tree)
     for group in list(tree.groups):
         if group.repeat is None or group.lane != "forward" or not group.repeat.members:
             continue
@@ -31,6 +32,44 @@ def mirror_repeats(tree: GroupTree, repeated: Repeated) -> None:
             ahead, behind = children[:start], children[stop:]
             tree.move([*ahead, *behind], container)  # what was in a repeat that is none any more
             tree.set_children(container, [*ahead, repeated(container, rounds), *behind])
+
+
+def _dissolve_those_of_unlike_layers(tree: GroupTree) -> None:
+    """Where not all layers of a repeat of gradients are in one repeat of the forward pass, each gradient stands by itself.
+
+    So each is beside its layer: the first one may have made a mask that the others take.
+    """
+    around: dict[str, set[int]] = {}  # of each module of the forward pass the repeats that its calls are in
+    for group in tree.groups:
+        if group.kind == "module" and group.lane == "forward":
+            around.setdefault(group.path, set()).update(_repeat_around(tree, group.parent))
+    for index, group in enumerate(tree.groups):
+        if group.repeat is None or group.lane != "backward":
+            continue
+        paths = {path for member in group.repeat.members for path in _modules(tree, member)}
+        found = [around[path] for path in paths if path in around]
+        if found and (not all(found) or len(set.union(*found)) > 1):
+            _dissolve(tree, index)
+
+
+def _repeat_around(tree: GroupTree, container: int) -> list[int]:
+    """The repeat that a container is, or is a round of, if any."""
+    while container != ROOT and tree.groups[container].kind == "step":
+        container = tree.groups[container].parent
+    return [container] if container != ROOT and tree.groups[container].repeat is not None else []
+
+
+def _dissolve(tree: GroupTree, repeat: int) -> None:
+    """Has the members of a repeat stand where it stood."""
+    group = tree.groups[repeat]
+    assert group.repeat is not None
+    inside: list[Child] = []
+    for member in group.repeat.members:
+        inside += tree.groups[member].children if tree.groups[member].kind == "step" else [Child(True, member)]
+    children = tree.children_of(group.parent)
+    at = children.index(Child(True, repeat))
+    tree.move(inside, group.parent)
+    tree.set_children(group.parent, [*children[:at], *inside, *children[at + 1 :]])
 
 
 def _without_repeats(tree: GroupTree, repeat: Group, children: Sequence[Child]) -> list[Child]:

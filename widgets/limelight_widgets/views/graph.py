@@ -12,7 +12,8 @@ What its script in the page (`js/src/graph`) does, and why so:
 - One count of ops for each line of code (`line-counts.js`): each op counts once, at the innermost line that led to it,
   constants too. Those of functions that the graph calls stand at their own lines, whoever called first, and are told
   apart.
-- Of a graph of more than 5,000 ops the version that is shown comes first; the other is described when it is asked for.
+- Of a graph of more than 500 ops the version that is shown comes first, and the other, with what links both, once the
+  page has drawn it; of one of more than 5,000 when the reader asks for it.
 - In the optimised graph, functions are shown as they run, linked op by op to what was traced (`folds.version_links`).
 """
 
@@ -94,7 +95,7 @@ class GraphView(View):
         begin: State | None = None,
     ) -> None:
         GraphWidget.preload()
-        super().__init__(GraphFold(subject, which, trace, costs, overlay, diff, begin))
+        super().__init__(GraphFold(subject, which, trace, costs, overlay, diff, begin, brief=has_front_end()))
         self._which = which
         selection.follow(self)
 
