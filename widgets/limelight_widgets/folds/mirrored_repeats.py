@@ -35,7 +35,7 @@ def mirror_repeats(tree: GroupTree, repeated: Repeated) -> None:
 
 
 def _dissolve_those_of_unlike_layers(tree: GroupTree) -> None:
-    """Where not all layers of a repeat of gradients are in one repeat of the forward pass, each gradient stands by itself.
+    """Where not all layers of a repeat of gradients are in one repeat of the forward pass, each gradient is by itself.
 
     So each is beside its layer: the first one may have made a mask that the others take.
     """
