@@ -42,10 +42,11 @@ KERNEL_COST = """\
 start = time.process_time()
 view = ll.widgets.graph(program)
 folded = time.process_time()
+shown = view._shown()
 view.static().bundle()
 drawn = time.process_time()
-packed = sum(len(part) for part in wire.pack(view.state()))
-print(json.dumps({"ops": len(view.state()["graphs"][0]["nodes"]), "fold": folded - start, "picture": drawn - folded,
+packed = sum(len(part) for part in wire.pack(shown))
+print(json.dumps({"ops": len(shown["graphs"][0]["nodes"]), "fold": folded - start, "picture": drawn - folded,
     "pack": time.process_time() - drawn, "kilobytes": packed / 1000}))"""
 
 RUN = """index => new Promise(resolve => {
