@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from limelight_widgets.figures.box_text import words
-from limelight_widgets.figures.graph import graph_figure
+from limelight_widgets.figures.graph import _dotted, graph_figure
+from limelight_widgets.figures.layered_layout import Strip
+from limelight_widgets.figures.nested_layout import Rectangle
 from limelight_widgets.figures.op_listing import MOST_ROWS, listing
 from limelight_widgets.figures.visible_boxes import visible
 from limelight_widgets.folds.graph import GraphFold
@@ -63,3 +65,14 @@ def test_a_large_graph_stays_small(make):
     shown = graph_figure(GraphFold(maker.graph(x)).state(), "traced")
     assert sum(len(form.encode()) for form in shown.bundle().values()) < 200_000
     assert "… 9,800 more ops" in shown.html
+
+
+@pytest.mark.parametrize("left", [10.0, 300.0])
+def test_what_is_kept_is_written_between_the_lanes_and_hides_no_name(left):
+    forward, backward = Strip("forward", "forward", 0, 0, 400, 100), Strip("backward", "backward", 0, 110, 400, 60)
+    layer, gradient = Rectangle(left, 70, 60, 28), Rectangle(left, 133, 60, 28)
+    drawn = ElementTree.fromstring(f"<g>{_dotted(layer, gradient, 463_000, [forward, backward])}</g>")
+    ground = next(element for element in drawn if element.tag == "rect")
+    top, bottom = float(ground.get("y")), float(ground.get("y")) + float(ground.get("height"))
+    assert top > layer.y + layer.height - 2
+    assert bottom < backward.y + 4  # its name stands below

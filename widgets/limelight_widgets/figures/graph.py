@@ -182,13 +182,14 @@ def _saved(sight: Sight) -> list[str]:
     return [_dotted(places[box], places[gradient], size, strips) for box, gradient, size in pairs]
 
 
-def _gap_before(place: Rectangle, strips: Sequence[Strip]) -> float | None:
-    """The middle of the gap before the lane that a place is in, where the lanes stand side by side."""
+def _gap_before(place: Rectangle, strips: Sequence[Strip], *, down: bool) -> float | None:
+    """The middle of the gap before the lane that a place is in, above it or to the left: it hides no lane's name there."""
     of = (s for s in strips if s.x <= place.x <= s.x + s.width and s.y <= place.y <= s.y + s.height)
     if (strip := next(of, None)) is None:
         return None
-    ends = [s.x + s.width for s in strips if s.x + s.width <= strip.x]
-    return (max(ends) + strip.x) / 2 if ends else None
+    start = strip.y if down else strip.x
+    ends = [end for s in strips if (end := s.y + s.height if down else s.x + s.width) <= start]
+    return (max(ends) + start) / 2 if ends else None
 
 
 def _dotted(source: Rectangle, target: Rectangle, size: int, strips: Sequence[Strip]) -> str:
@@ -199,8 +200,9 @@ def _dotted(source: Rectangle, target: Rectangle, size: int, strips: Sequence[St
         start = (source.x + source.width, source.y + source.height / 2)
         end = (target.x, target.y + target.height / 2)
     x, y, said = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, bytes_text(size)
-    if not down:
-        x = _gap_before(target, strips) or x
+    gap = _gap_before(target, strips, down=down)
+    if gap is not None:
+        x, y = (x, gap) if down else (gap, y)
     width = 6.7 * len(said) + 6
     room = end[1] - start[1] >= 14 if down else end[0] - start[0] >= width - 8
     line = svg.element(

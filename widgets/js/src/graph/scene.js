@@ -116,7 +116,8 @@ function savedElement({ forward, backward, bytes: kept }, from, to, drawing, lab
   const [x, y] = down ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
   const [toX, toY] = down ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
   const text = bytes(kept);
-  const [middleX, middleY] = [down ? (x + toX) / 2 : gapBefore(to, drawing) ?? (x + toX) / 2, (y + toY) / 2];
+  const gap = gapBefore(to, drawing, down);
+  const [middleX, middleY] = down ? [(x + toX) / 2, gap ?? (y + toY) / 2] : [gap ?? (x + toX) / 2, (y + toY) / 2];
   const width = 6.7 * text.length + 6;
   const room = down ? toY - y >= 14 : toX - x >= width - 8;
   return s(
@@ -129,11 +130,12 @@ function savedElement({ forward, backward, bytes: kept }, from, to, drawing, lab
   );
 }
 
-/** The middle of the gap before the lane that a place is in, where the lanes stand side by side. @param {Rectangle} place @param {Drawing} drawing */
-function gapBefore(place, { strips = [] }) {
+/** The middle of the gap before the lane that a place is in, above it or to the left: there it hides no name of a lane. @param {Rectangle} place @param {Drawing} drawing @param {boolean} down */
+function gapBefore(place, { strips = [] }, down) {
   const strip = stripAt(place, strips);
-  const before = strips.filter((one) => strip && one.x + one.width <= strip.x);
-  return strip && before.length ? (Math.max(...before.map((one) => one.x + one.width)) + strip.x) / 2 : null;
+  const [start, end] = [(/** @type {Rectangle} */ one) => (down ? one.y : one.x), (/** @type {Rectangle} */ one) => (down ? one.y + one.height : one.x + one.width)];
+  const before = strip ? strips.map(end).filter((one) => one <= start(strip)) : [];
+  return strip && before.length ? (Math.max(...before) + start(strip)) / 2 : null;
 }
 
 /** Frames so that what is drawn later lies within what is drawn earlier. @param {Frame[]} frames */
