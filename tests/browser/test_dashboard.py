@@ -105,6 +105,32 @@ with ll.GradientTape() as tape:
     y = layer(ll.ones((2, 8)))"""
 
 
+FAILS = """\
+try:
+    f(ll.ones((2, 9)))
+except ll.errors.ShapeError:
+    pass"""
+
+
+def test_a_call_that_goes_well_after_a_failed_one_has_all_as_before(small):
+    """The dashboard shows the error meanwhile; a view in an output keeps its graph, and says that a call failed."""
+    page = small(LINKED, "%dashboard", "%graph f", FAILS, "f(ll.ones((2, 8)));")
+    graph = docked(page).locator(".ll-graph-view")
+    chosen, kept = page.locator(".ll-docked .ll-dash-chosen"), output(page, 2).locator(".ll-graph-view")
+    optimised = [one.get_by_role("button", name="Show the optimised graph") for one in (graph, kept)]
+    expect(optimised[1]).to_have_attribute("aria-pressed", "true")
+    run_cell(page, 3)
+    expect(graph.locator(".ll-title")).to_contain_text("a trace that failed after 1 op")
+    expect(chosen).to_contain_text("ShapeError")
+    expect(kept.locator(".ll-title")).to_have_text("f trace #1 of 1, a call since failed: ShapeError")
+    run_cell(page, 4)
+    expect(graph.locator(".ll-title")).to_have_text("f trace #1 of 1")
+    expect(kept.locator(".ll-title")).to_have_text("f trace #1 of 1")
+    expect(optimised[0]).to_have_attribute("aria-pressed", "true")
+    expect(optimised[1]).to_have_attribute("aria-pressed", "true")
+    expect(chosen).to_have_text("")
+
+
 def test_a_box_of_the_graph_and_a_row_of_the_tape_find_one_another(small):
     page = small(LINKED, "%dashboard f")
     panel = docked(page)
