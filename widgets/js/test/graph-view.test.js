@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { PassSlider } from "../src/graph/pass-slider.js";
 import { roomOf, rooms, tallest } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
@@ -80,6 +81,14 @@ test("the box of an error is no op", () => {
   view.drawCount({ graphs: [graph] }, 0);
   assert.equal(view.bar.count.textContent, "2 ops");
   view.drawCount({ graphs: [graph], failed: { node: 1, error: "ShapeError" } }, 0);
+  assert.equal(view.bar.count.textContent, "1 op");
+});
+
+test("of a graph of all versions those ops are counted that are there at the stop", () => {
+  const view = Object.assign(unseen(), { picture: { boxes: [] }, bar: { count: element() }, variant: "history" });
+  const history = { graph: 0, stops: [{ after: 2 }, { after: 1 }] };
+  view.slider = Object.assign(Object.create(PassSlider.prototype), { view, history, stop: 1 });
+  view.drawCount({ graphs: [{ nodes: [{}, {}, {}], inputs: [], groups: [] }] }, 0);
   assert.equal(view.bar.count.textContent, "1 op");
 });
 

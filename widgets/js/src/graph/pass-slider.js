@@ -98,11 +98,17 @@ export class PassSlider {
     return this.view.variant === "history" && this.history !== null;
   }
 
+  /** How many ops there are at the stop. */
+  get ops() {
+    return this.shown ? this.history?.stops[this.stop].after : undefined;
+  }
+
   /** @param {number} stop */
   go(stop) {
     if (!this.shown || !this.history) return;
     this.stop = Math.min(Math.max(stop, 0), this.history.stops.length - 1);
     this.draw();
+    if (this.view.state) this.view.drawCount(this.view.state, this.history.graph);
     this.view.say(arithmetic(this.history.stops[this.stop], this.stop));
   }
 

@@ -436,8 +436,9 @@ export class GraphView {
   drawCount(state, graph) {
     const closed = this.picture.boxes.filter(({ kind }) => kind === "group").length;
     const error = state.failed ? 1 : 0; // its box is no op
-    const own = state.graphs[graph].nodes.length - error;
-    const all = sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length)) - error;
+    const stop = this.slider?.ops;
+    const own = stop ?? state.graphs[graph].nodes.length - error;
+    const all = stop ?? sum([...places(state.graphs, graph).keys()].map((one) => state.graphs[one].nodes.length)) - error;
     const ops = all > own ? `${counted(own, "op")}, ${number(all)} with called functions` : counted(own, "op");
     const parts = [ops, ...(closed ? [`, ${counted(closed, "group")} closed`] : [])];
     this.bar?.count.replaceChildren(...parts.map((part) => h("span", {}, part))); // each is seen as a whole, or not at all
