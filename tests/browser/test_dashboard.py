@@ -105,6 +105,74 @@ with ll.GradientTape() as tape:
     y = layer(ll.ones((2, 8)))"""
 
 
+FAILS = """\
+try:
+    f(ll.ones((2, 9)))
+except ll.errors.ShapeError:
+    pass"""
+
+
+def test_a_call_that_goes_well_after_a_failed_one_has_all_as_before(small):
+    """The dashboard shows the error meanwhile; a view in an output keeps its graph, and says that a call failed."""
+    page = small(LINKED, "%dashboard", "%graph f", FAILS, "f(ll.ones((2, 8)));")
+    graph = docked(page).locator(".ll-graph-view")
+    chosen, kept = page.locator(".ll-docked .ll-dash-chosen"), output(page, 2).locator(".ll-graph-view")
+    optimised = [one.get_by_role("button", name="Show the optimised graph") for one in (graph, kept)]
+    expect(optimised[1]).to_have_attribute("aria-pressed", "true")
+    run_cell(page, 3)
+    expect(graph.locator(".ll-title")).to_contain_text("a trace that failed after 1 op")
+    expect(chosen).to_contain_text("matmul")
+    expect(kept.locator(".ll-title")).to_have_text("f trace #1 of 1, a call since failed: ShapeError")
+    run_cell(page, 4)
+    expect(graph.locator(".ll-title")).to_have_text("f trace #1 of 1")
+    expect(kept.locator(".ll-title")).to_have_text("f trace #1 of 1")
+    expect(optimised[0]).to_have_attribute("aria-pressed", "true")
+    expect(optimised[1]).to_have_attribute("aria-pressed", "true")
+    expect(chosen).to_have_text("")
+
+
+LONG = (
+    """\
+%load_ext limelight
+import limelight as ll
+def layer(x, n):
+    with ll.name_scope(f"layer_{n}"):
+        return ll.tanh(ll.exp(x) * 2.0) + ll.sqrt(ll.abs(x))
+def model(x):
+    for n in range(9):
+        x = layer(x, n)
+"""
+    + 30 * "    #\n"
+    + """\
+    return x @ ll.ones((3, 3))
+f = ll.function(model, name="f")
+f(ll.ones((2, 3)))"""
+)
+WRONG = "try:\n    f(ll.ones((2, 4)))\nexcept ll.errors.ShapeError:\n    pass"
+IN_SIGHT = """panel => {
+  const inside = (part, whole) => {
+    if (!part || !whole.clientHeight) return "is not there";
+    const [one, all] = [part, whole].map(element => element.getBoundingClientRect());
+    return one.top >= all.top - 1 && one.bottom <= all.bottom + 1;
+  };
+  const [source, details] = ["source", "details"].map(name => panel.querySelector(`.ll-graph-view .ll-${name}`));
+  const error = inside(details.querySelector(".ll-error-text"), details);
+  return [source.clientHeight ? inside(source.querySelector(".ll-chosen"), source) : true, error];
+}"""
+
+
+def test_the_line_of_an_error_and_what_is_said_of_it_are_in_sight(small, picture):
+    page = small(LONG, "%dashboard", WRONG)
+    panel = docked(page)
+    expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("a trace that failed after")
+    assert becomes(page, lambda: panel.evaluate(IN_SIGHT), [True, True]) == [True, True]
+    picture(page, "dashboard-failed-light")
+    for height in (1300, 900):  # where there is room for the code, too; and where that becomes less
+        page.set_viewport_size({"width": 1600, "height": height})
+        expect(panel.locator(".ll-graph-view .ll-source")).to_be_visible()
+        assert becomes(page, lambda: panel.evaluate(IN_SIGHT), [True, True]) == [True, True]
+
+
 def test_a_box_of_the_graph_and_a_row_of_the_tape_find_one_another(small):
     page = small(LINKED, "%dashboard f")
     panel = docked(page)

@@ -512,7 +512,7 @@ class Function:
     def _trace_body(self, call: Call, creation: Creation) -> ConcreteFunction:
         """Runs the Python function once under a tracer, which writes a graph."""
         self._runs += 1
-        tracer = Tracer(self.name, self.id)
+        tracer = Tracer(self.name, self.id, calls_before=self._cache.history.calls)
         self._tracer = weakref.ref(tracer)
         tells_apart = self._tells_apart if self.follows_sharing else None
         callee = trace_body.Callee(self.python_function, self._traced, self._signature, tells_apart)

@@ -47,7 +47,8 @@ class PartialTrace(NamedTuple):
 
     `stack` is the user's code at which it failed, innermost first. `op` is what could not be written, for `operands`,
     of which some may be of a branch or a body within; "" where it was not an op that failed. Of two that have failed,
-    the later one has the greater `serial` (see `serials`).
+    the later one has the greater `serial` (see `serials`). `calls` is how many of the function's had gone well before:
+    a call that finds a trace afterwards says nothing here, but counts in `History.calls` of its trace cache.
     """
 
     graph: Graph
@@ -56,6 +57,7 @@ class PartialTrace(NamedTuple):
     op: str = ""
     operands: tuple[Value, ...] = ()
     serial: int = 0
+    calls: int = 0
 
     @property
     def source(self) -> Source | None:
@@ -68,6 +70,7 @@ class Writer(Protocol):
 
     name: str
     owner: int
+    calls_before: int
     nodes: list[Node]
     inputs: list[Value]
     input_names: list[str]
@@ -111,7 +114,7 @@ def ended(writer: Writer, error: BaseException | None) -> None:
     else:
         _running.pop(writer.owner, None)
     if isinstance(error, (Exception, KeyboardInterrupt)):
-        partial = _failure(writer, error)._replace(serial=next(serials))
+        partial = _failure(writer, error)._replace(serial=next(serials), calls=writer.calls_before)
         with _lock:
             _failed[writer.owner] = partial
             while len(_failed) > MOST_KEPT:

@@ -60,6 +60,7 @@ class Tracer(dispatch.Interpreter):
         owner: the id of the staged function that is traced; 0 for that of the trace around.
         scope: the name scope in which the block begins.
         calls: the module calls in which it begins, those of the trace around; none by default.
+        calls_before: how many calls of the staged function have gone well before this one.
     """
 
     makes_handles = True
@@ -68,10 +69,13 @@ class Tracer(dispatch.Interpreter):
     repeated = False
     """Whether it is the trace of the body of a loop, which may have no round."""
 
-    def __init__(self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None) -> None:
+    def __init__(
+        self, name: str, owner: int = 0, scope: str = "", calls: ModuleCalls | None = None, calls_before: int = 0
+    ) -> None:
         self.name = name
         self.words = repr(name)  # for messages: "'body' of 'train'"
         self.owner = owner
+        self.calls_before = calls_before
         self.finished = False
         self.begun: source_line.Source | None = None
         self.nodes: list[Node] = []

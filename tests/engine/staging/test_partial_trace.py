@@ -83,6 +83,19 @@ def test_a_trace_that_succeeds_and_a_cleared_cache_forget_the_failed_one() -> No
         assert partial_trace.of(add.id) is None
 
 
+def test_a_failed_trace_says_how_many_calls_had_gone_well_before() -> None:
+    @ll.function
+    def add(x: Any, y: Any) -> Any:
+        return x + y
+
+    for _ in range(3):
+        add(ll.ones(2), ll.ones(2))
+    partial = fail(add, ll.ones(2), ll.ones(3))
+    assert partial.calls == add.trace_cache.history.calls == 3
+    add(ll.ones(2), ll.ones(2))
+    assert add.trace_cache.history.calls == 4
+
+
 def test_few_are_kept_and_no_large_literal() -> None:
     arrays = []
 

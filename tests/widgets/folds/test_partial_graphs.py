@@ -13,7 +13,9 @@ import limelight as ll
 import limelight_widgets as views
 from limelight.staging import partial_trace
 from limelight.staging.tracer import Tracer
+from limelight_widgets.folds.dashboard import NewestGraphFold
 from limelight_widgets.folds.graph import GraphFold
+from limelight_widgets.views.dashboard import DashboardView
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import models  # in the folder above
@@ -80,6 +82,78 @@ def test_after_a_trace_that_succeeds_its_graph_is_shown_and_an_older_one_where_i
     assert "failed" not in fold.state()
     add(ll.ones(3), ll.ones(3))
     assert GraphFold(add).state()["label"] == "trace #2 of 2"
+
+
+@pytest.fixture
+def add():
+    """A function that has a trace."""
+    staged = ll.function(lambda x, y: x + y, name="add")
+    staged(ll.ones(2), ll.ones(2))
+    return staged
+
+
+def fail(add):
+    with pytest.raises(ll.errors.ShapeError):
+        add(ll.ones(2), ll.ones(3))
+
+
+def told(fold):
+    """Which trace a view that is not open shows, and what it says of others."""
+    fold.catch_up()
+    state = fold.state()
+    return state["label"], state.get("newer")
+
+
+def test_a_whole_trace_stays_and_says_that_a_call_has_failed_until_one_goes_well(add):
+    fold, failed = GraphFold(add), "a call since failed: ShapeError"
+    described = fold.state()["described"]
+    fail(add)
+    assert told(fold) == ("trace #1 of 1", failed)
+    assert fold.state()["described"] == described  # the page leaves it as it is
+    add(ll.ones(2), ll.ones(2))
+    assert told(fold) == ("trace #1 of 1", None)
+    fold.choose(add.id, 0)
+    add(ll.ones(3), ll.ones(3))
+    fail(add)
+    assert told(fold) == ("trace #1 of 2", f"#2 is newer, {failed}")
+
+
+def test_the_forms_of_a_whole_trace_stay_when_a_call_fails(add):
+    view = views.graph(add)
+    before = view.static()
+    fail(add)
+    assert view.static() == before
+
+
+def test_a_view_that_is_made_after_a_failure_shows_it_until_a_call_goes_well(add):
+    fail(add)
+    fold = GraphFold(add)
+    assert told(fold) == ("a trace that failed after 0 ops", None)
+    add(ll.ones(2), ll.ones(2))  # finds its trace: no event tells of it
+    assert told(GraphFold(add)) == told(fold) == ("trace #1 of 1", None)
+
+
+def test_a_dashboard_shows_what_happened_last(add):
+    fold = NewestGraphFold()
+    for _ in range(2):
+        assert told(fold) == ("trace #1 of 1", None)
+        fail(add)
+        assert told(fold) == ("a trace that failed after 0 ops", None)
+        add(ll.ones(2), ll.ones(2))
+    assert told(fold) == ("trace #1 of 1", None)
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_an_open_dashboard_comes_back_at_the_end_of_the_cell(add, bound):
+    dashboard = DashboardView(add if bound else None)
+    view = dashboard.views["graph"]
+    view._feed.open()
+    fail(add)
+    assert view.state()["label"] == "a trace that failed after 0 ops"
+    add(ll.ones(2), ll.ones(2))
+    dashboard.cell_ended()
+    assert view.state()["label"] == "trace #1 of 1"
+    dashboard.close()
 
 
 def test_a_live_view_grows_with_a_slow_trace_and_ends_with_the_whole_graph():

@@ -144,3 +144,14 @@ def test_rounds_stay_one_after_another_though_passes_move_what_all_of_them_read(
     assert forward == [node["op"] for node in traced if node["lane"] == "forward"]
     rounds = [g["label"] for g in graph["groups"] if g["lane"] == "forward" and "repeat" in g]
     assert rounds == ["cell ×5"]  # the first makes what all of them share
+
+
+def test_what_all_versions_have_together_is_summed_up_nowhere():
+    """Else a picture of two traces would tell the bytes that both of them keep, and the ops of both in each box."""
+    state = GraphFold(models.MODELS["conv_net"]()).state()
+    both = state["graphs"][state["history"]["graph"]]
+    assert both["versions"]
+    assert "crossings" not in both
+    assert {(group["size"], group["ops"]) for group in both["groups"]} == {(0, 0)}
+    assert not [group for group in both["groups"] if {"saved", "bytes"} & set(group)]
+    assert "crossings" in state["graphs"][state["variants"][0]["graph"]]

@@ -9,7 +9,7 @@ import { GraphView } from "../src/graph/view.js";
 /** A view that has shown nothing yet, and draws nothing. */
 function unseen() {
   const view = Object.create(GraphView.prototype);
-  const nothing = { given: null, state: null, variant: "", wanted: "", overlay: "", line: null };
+  const nothing = { given: null, state: null, variant: "", whole: "", wanted: "", overlay: "", line: null };
   return Object.assign(view, nothing, { forget() {}, say() {}, drawHead() {}, placed: () => new Promise(() => {}), onWhole() {} });
 }
 
@@ -24,6 +24,22 @@ test("a trace that runs is seen as it is traced, and once it is whole as was ask
   view.variant = "traced"; // the reader's choice
   view.show({ ...whole });
   assert.equal(view.variant, "traced");
+});
+
+test("after a trace that failed the version is that which was shown before", () => {
+  const view = unseen();
+  const common = { title: "f", which: "optimised", graphs: [], sources: [], rules: {} };
+  const whole = { ...common, variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }] };
+  const partial = { ...common, variants: [{ key: "traced", graph: 0 }] };
+  for (const variant of ["optimised", "traced"]) {
+    view.show({ ...whole });
+    view.variant = variant;
+    view.show({ ...partial, running: true });
+    view.show({ ...partial, failed: { node: 0, error: "ShapeError" } });
+    assert.equal(view.variant, "traced");
+    view.show({ ...whole });
+    assert.equal(view.variant, variant);
+  }
 });
 
 test("what follows on the version that is shown leaves all as the reader has it", () => {

@@ -341,6 +341,17 @@ test("layers stand by themselves, and their gradients beside them, with what is 
   assert.equal(picture.boxes.filter(({ kind }) => kind === "input").length, 1, "variables have no boxes");
 });
 
+test("of all versions in one no bytes are told, and groups count no ops", () => {
+  const { state } = SIGHTS.find((one) => one.name === "five layers");
+  const [first, ...others] = state.graphs;
+  const groups = first.groups.map((group) => ({ ...group, size: 0, ops: 0 }));
+  const all = { ...state, graphs: [{ ...first, groups, versions: true }, ...others] };
+  const { picture, manner } = firstSight(all, 0, { width: 620, height: 400 });
+  assert.deepEqual(saved(picture), []);
+  assert.ok(picture.boxes.some(({ kind }) => kind === "group"));
+  assert.deepEqual([...wordsIn(all, picture, manner).values()].filter(({ full }) => /\b0 ops|kept/.test(full)), []);
+});
+
 test("a repeat is one box; opened, it shows the first of its members, those that are open, and a box for the others", () => {
   const { state } = SIGHTS.find((one) => one.name === "repeated");
   const { groups } = state.graphs[0];

@@ -25,3 +25,7 @@ test("a group has those of the groups in it; inputs and what backward makes are 
   assert.deepEqual(keptOf(GRAPH, nodesOf(GRAPH, { kind: "node", index: 3 })), []);
   assert.deepEqual(keptOf(GRAPH, nodesOf(GRAPH, { kind: "input", index: 0 })), []);
 });
+
+test("of all versions in one nothing is kept: one reads this, the other that", () => {
+  assert.deepEqual(keptOf({ ...GRAPH, versions: true }, [0, 1, 2]), []);
+});

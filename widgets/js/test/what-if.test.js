@@ -1,7 +1,7 @@
 // The box of a trace cache: Enter asks, and an answer stands below the question that it is of.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 
 import { whatIf } from "../src/tables/what-if.js";
 
@@ -46,6 +46,8 @@ class Text extends Element {
 
 Object.assign(globalThis, { Node: Element, document: { createElement: (name) => new Element(name), createTextNode: (text) => new Text(text) } });
 
+mock.timers.enable({ apis: ["setTimeout"] });
+
 function asking() {
   const told = [];
   const box = whatIf((message) => told.push(message.call));
@@ -86,4 +88,21 @@ test("an answer goes when the question changes, and the same one comes again whe
   assert.equal(form.attributes["aria-busy"], undefined);
   input.dispatchEvent(new Event("input"));
   assert.equal(said(), "");
+});
+
+test("where nobody answers it says so after a while, until an answer comes", () => {
+  const { box, input, press, said } = asking();
+  input.value = "f(x)";
+  press("Enter");
+  mock.timers.tick(5000);
+  assert.equal(said(), "…");
+  mock.timers.tick(5000);
+  assert.match(said(), /No answer yet: the kernel is busy, or was restarted/);
+  box.show({ call: "f(x)", error: "no f", asked: 3 }, "f(x)");
+  mock.timers.tick(10000);
+  assert.match(said(), /no f/);
+  press("Enter");
+  input.dispatchEvent(new Event("input"));
+  mock.timers.tick(10000);
+  assert.equal(said(), "", "the question is another one");
 });

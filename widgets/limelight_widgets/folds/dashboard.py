@@ -150,12 +150,17 @@ class NewestGraphFold(NewestFold):
     def __init__(self) -> None:
         nothing: State = {"kind": "graph", "title": "Graph", "which": "optimised", "traces": 0, "empty": NO_FUNCTION}
         nothing |= {"variants": [], "graphs": [], "sources": [], "rules": {}}
-        super().__init__(nothing, GraphFold)
+        super().__init__(nothing, lambda function: GraphFold(function, follows_failures=True))
 
     @property
     def runs(self) -> bool:
         """Whether a function is being traced, or was when its trace was last shown."""
         return bool(partial_trace.running()) or (self._fold is not None and self._fold.runs)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a call of what it shows had failed, and none had gone well since, when it last looked."""
+        return self._fold is not None and self._fold.has_failed
 
     @property
     def seconds(self) -> float:

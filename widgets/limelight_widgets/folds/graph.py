@@ -1,6 +1,7 @@
 """The fold behind the graph view: one trace of a staged function, traced and optimised.
 
-A trace that runs is shown as far as it has come, and one that failed up to what failed, until there is a newer one.
+A trace that runs is shown as far as it has come. One that failed is shown up to what failed, until the function has
+been called well again; not in the place of a whole one, which says of it that it failed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from limelight.staging import partial_trace
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
 from limelight_widgets.folds.graph_names import NO_NAMES, Names, capture_names, output_names
-from limelight_widgets.folds.partial_graphs import partial_state
+from limelight_widgets.folds.partial_graphs import failed_trace, partial_state
 from limelight_widgets.folds.pass_history import MOST_COMPARED, of_passes, of_traces
 from limelight_widgets.folds.user_functions import has_had_traces
 from limelight_widgets.folds.version_links import link
@@ -49,6 +50,7 @@ class GraphFold:
         diff: indices of two of a function's traces, which are compared instead.
         brief: whether of a graph of more than `MIDDLE` ops the version that is shown may come first, and the rest when
             a page, which says that it has drawn it, asks for that.
+        follows_failures: whether a trace that fails takes the place of a whole one that is shown.
 
     Raises:
         TypeError: `subject` is none of these.
@@ -68,6 +70,7 @@ class GraphFold:
         begin: State | None = None,
         *,
         brief: bool = False,
+        follows_failures: bool = False,
     ) -> None:
         if which not in {"traced", "optimised"}:
             raise ValueError(f'which={which!r}: a graph view shows "traced" or "optimised"')
@@ -75,6 +78,7 @@ class GraphFold:
         self._trace = trace
         self._diff = diff
         self._first = MIDDLE if brief and which == "optimised" else LARGE  # ops up to which both versions come at once
+        self._follows_failures = follows_failures
         self._at_first = ({"overlay": overlay} if overlay else {}) | ({"begin": begin} if begin else {})
         self._costs = None if costs is None else (costs.entry.index, dict(_cost_states(costs)))
         self._measured = None if costs is None else costs.graph
@@ -87,6 +91,7 @@ class GraphFold:
         self._known: Known = (0, 0, "", 0)
         self._number: int | None = None  # of the one trace that is shown, where the newest is not followed
         self._described: tuple[Any, State] = (None, {})  # what was described last, and what made of it
+        self._state: State = {}
         self._function: weakref.ref[Any] | None = None
         self._function_id: int | None = None
         self.kinds = ()
@@ -116,6 +121,11 @@ class GraphFold:
         return bool(self._grown) or (
             self._function_id is not None and partial_trace.size(self._function_id) is not None
         )
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a call had failed, and none gone well since, when it last looked: no event tells of one that does."""
+        return bool(self._known[2])
 
     def grow(self) -> bool:
         """Shows what a trace that runs has written since it was last shown; whether one runs.
@@ -190,8 +200,11 @@ class GraphFold:
         head = {"kind": "graph", "title": function.name, "which": which, "traces": len(cache)}
         if self._diff is not None and (len(cache) or not self._opened):
             return head | self._of_two(function.name, cache)
-        partial = partial_trace.of(self._function_id or 0) if self._trace == -1 else None
-        if partial is not None and (partial.error or self._grown):
+        follows = self._trace == -1
+        failure = failed_trace(function) if follows else None
+        partial = partial_trace.of(function.id) if follows and self._grown else failure
+        is_whole = "trace" in self._state
+        if partial is not None and (self._grown or self._follows_failures or not is_whole):
             return head | partial_state(partial)
         nothing: State = {"variants": [], "graphs": [], "sources": [], "rules": {}}
         if not cache and (self._trace == -1 or self._opened):
@@ -205,8 +218,11 @@ class GraphFold:
             raise IndexError(f"{function.name} {kept}; there is no {self._trace}")
         entry = cache[index]
         head["label"] = _label(entry.index, index, len(cache))
-        if self._number is not None and index + 1 < len(cache):
-            head["newer"] = f"#{cache[-1].index + 1} is newer"
+        newer = [f"#{cache[-1].index + 1} is newer"] if self._number is not None and index + 1 < len(cache) else []
+        if failure is not None:
+            newer.append(f"a call since failed: {failure.error.partition(':')[0]}")
+        if newer:
+            head["newer"] = ", ".join(newer)
         described = self._with_costs(entry, self._of_entry(function, entry))
         return head | {"trace": index, "signature": str(entry.signature)} | self._at_first | described
 
@@ -290,7 +306,7 @@ Known = tuple[int, int, str, int]
 def _known(function: Any) -> Known:
     """What tells whether a function has been traced since: its traces, the newest's number, and how one failed."""
     numbers = [entry.index for entry in function.trace_cache]
-    failed = None if partial_trace.size(function.id) is not None else partial_trace.of(function.id)
+    failed = failed_trace(function)
     said = ("", 0) if failed is None else (failed.error, len(failed.graph.nodes))
     return len(numbers), numbers[-1] if numbers else -1, *said
 

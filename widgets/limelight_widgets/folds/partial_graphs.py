@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from limelight.core.collector import collector_paused
+from limelight.staging import partial_trace
 from limelight.staging.partial_trace import PartialTrace
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.fold import State
@@ -27,6 +28,14 @@ class _FailedNode:
         self.inputs = tuple([value for value in partial.operands if value in known])
         self.stack = tuple([Source(*line) for line in partial.stack[:1]])  # in no group: it may be closed
         self.attrs: dict[str, Any] = {}
+
+
+def failed_trace(function: Any) -> PartialTrace | None:
+    """The trace of a staged function that failed; None where it is traced now, or has been called well since."""
+    partial = partial_trace.of(function.id)
+    if partial is None or not partial.error or function.trace_cache.history.calls > partial.calls:
+        return None
+    return partial
 
 
 def partial_state(partial: PartialTrace) -> State:

@@ -6,7 +6,7 @@ marked. A node whose operands a pass has changed stays the node that it was.
 `history` in a graph fold's state is `{graph, stops}`: the index of the graph of all nodes, and for each stop its
 `name`, `before`, `removed`, `added` and `after` (`before - removed + added == after`), and `changes`: `[rule, reason,
 old, new]` with the nodes by their places. Each node has `born` and, if it went, `gone`: the numbers of these stops;
-and `ins`, pairs of a stop and what it reads from there on, where a pass has changed that.
+and `ins`, pairs of a stop and what it reads from there on, where a pass has changed that. Its groups say no sums.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ def _state(
     index = describer.graph(shown)
     described = describer.described(shown)
     assert described is not None
+    _leave_sums_out(described)
     number = {id(life): k for k, life in enumerate(shown.lives)}
     nodes: Nodes = described["nodes"]
     for k, life in enumerate(shown.lives):
@@ -153,6 +154,16 @@ def _state(
             nodes.note(k, "ins", ins)
     start = {"name": first, "before": len(graph.nodes), "removed": 0, "added": 0, "after": len(graph.nodes)}
     return {"graph": index, "stops": [start | {"changes": []}, *[_told(stop, number) for stop in stops]]}
+
+
+def _leave_sums_out(described: State) -> None:
+    """Takes out what is summed up over all versions, and true of none; `versions` has the page add nothing up."""
+    described["versions"] = True
+    described.pop("crossings", None)
+    for group in described["groups"]:
+        for name in ("bytes", "saved"):
+            group.pop(name, None)
+        group["size"] = group["ops"] = 0
 
 
 def _told(stop: State, number: Mapping[int, int]) -> State:

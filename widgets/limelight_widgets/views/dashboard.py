@@ -16,6 +16,7 @@ from limelight_widgets.figures.dashboard import dashboard_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.dashboard import DashboardFold, NewestGraphFold, NewestTapeFold
 from limelight_widgets.folds.fold import State
+from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.live.panel import PANELS, DashboardWidget, Panel
 from limelight_widgets.views import selection
 from limelight_widgets.views.devices import devices
@@ -34,10 +35,10 @@ DOCKS: Final[tuple[Dock, ...]] = get_args(Dock)
 
 
 class NewestGraphView(GraphView):
-    """The graph of the function that was traced last, or chosen in a cache."""
+    """The graph of the function that was traced last, or chosen in a cache; or of one, and of its calls that fail."""
 
-    def __init__(self) -> None:
-        View.__init__(self, NewestGraphFold())
+    def __init__(self, function: Any = None) -> None:
+        View.__init__(self, NewestGraphFold() if function is None else GraphFold(function, follows_failures=True))
         self._which = "optimised"
         selection.follow(self)
 
@@ -120,6 +121,11 @@ class DashboardView(View):
         for view in self.views.values():
             view.close()
 
+    def cell_ended(self) -> None:
+        super().cell_ended()
+        for view in self.views.values():
+            view.cell_ended()
+
     def show_trace(self, function_id: int, index: int) -> None:
         """Nothing of its own: its graph is told as well."""
 
@@ -166,7 +172,7 @@ class DashboardView(View):
 
 def _views(function: Any, tape: Any) -> dict[str, View]:
     return {
-        "graph": NewestGraphView() if function is None else GraphView(function),
+        "graph": NewestGraphView(function),
         "cache": trace_cache(function),
         "tape": NewestTapeView() if tape is None else tape_view(tape),
         "devices": devices(),

@@ -116,6 +116,12 @@ class GraphView(View):
         if fold.runs and self.is_live:
             self._look_again(max(LOOK, SHARE * fold.seconds))
 
+    def cell_ended(self) -> None:
+        """Looks whether a function whose call had failed has been called well since."""
+        if self._feed.is_open and self._feed.fold.has_failed:  # type: ignore[attr-defined]  # of a graph, or of the newest
+            self._feed.change(lambda fold: fold.catch_up())
+        super().cell_ended()
+
     def show_trace(self, function_id: int, index: int) -> None:
         """Switches to the trace `index`, where this is a view of that function."""
         self._feed.change(lambda fold: fold.choose(function_id, index))

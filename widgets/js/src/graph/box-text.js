@@ -125,7 +125,7 @@ function groupWords({ label, size, ops = size, repeat, tags, at, cls, kind }, bo
   const of = forward && (kind === "module" || kind === "repeat") && cls && !told ? cls : "";
   const line = (forward || kind === "optimiser") && at ? `line ${at[1]}` : "";
   const joined = (/** @type {string[]} */ ...parts) => parts.filter(Boolean).join(" · ");
-  const all = joined(of, of && ops < MANY ? "" : counted(ops, "op"), line);
+  const all = joined(of, (of && ops < MANY) || !ops ? "" : counted(ops, "op"), line);
   const said = words(label, all.length > DETAIL_WIDTH ? joined(of, line) : all, "group"); // the details count the ops, too
   if (kind === "optimiser") said.title = shortened(label, RULES_WIDTH);
   return { ...said, ...tagsOf(allTags(repeat ? [] : tags ?? [], box.tags ?? []), box) };

@@ -58,7 +58,7 @@ export function details(state, variant, box, links) {
 function groupDetails(state, { label, size, kind, cls, path, lane, saved: kept, bytes: made, repeat, tags, at }, box, links) {
   const what = { scope: "name scope", line: "ops of one line", block: "consecutive ops" }[kind] ?? kind;
   /** @type {[string, Node | string][]} */
-  const facts = [["holds", `${counted(size, "op")} (${[what, cls].filter(Boolean).join(" ")})`]];
+  const facts = [["holds", [size && counted(size, "op"), what, cls].filter(Boolean).join(" ")]];
   if (path) facts.push(["path", path]);
   if (lane) facts.push(["pass", lane]);
   if (made) facts.push(["makes", bytes(made)]);

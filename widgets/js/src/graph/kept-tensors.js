@@ -24,6 +24,7 @@ export function nodesOf(graph, box) {
  * @param {Graph} graph @param {number[]} nodes @returns {Kept[]}
  */
 export function keptOf(graph, nodes) {
+  if (graph.versions) return []; // of which some reads are of one, some of another
   const [values, wanted] = [valuesOf(graph), new Set(nodes)];
   /** @type {Map<number, number[]>} */
   const readers = new Map();

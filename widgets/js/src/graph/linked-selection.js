@@ -10,6 +10,7 @@ import { titleOf } from "./box-text.js";
 export function linkSelection(view, root) {
   let last = "";
   let taking = false;
+  let ofError = false; // whether it has said an error last
   const before = view.onLines;
   view.onLines = (lines) => {
     before(lines);
@@ -17,10 +18,12 @@ export function linkSelection(view, root) {
     const said = JSON.stringify(chosen);
     if (said === last) return;
     last = said;
-    if (!taking && (chosen.line || chosen.op)) selected(root, chosen);
+    if (taking || !(chosen.line || chosen.op || ofError)) return;
+    ofError = Boolean(view.state?.failed); // which the view chooses by itself: when another trace comes, nothing is
+    selected(root, chosen);
   };
   root.addEventListener(SELECT, (event) => {
-    taking = true;
+    [taking, ofError] = [true, false];
     take(view, /** @type {CustomEvent<Selection>} */ (event).detail);
     taking = false;
   });

@@ -50,6 +50,7 @@ export class GraphView {
     /** @type {GraphState | null} */
     this.state = null;
     this.variant = "";
+    this.whole = ""; // the version that was shown of a whole trace: one that runs or has failed has but one
     /** @type {GraphState | null} as it came */
     this.given = null;
     this.wanted = ""; // a version that is to be shown once the kernel has described it
@@ -146,7 +147,8 @@ export class GraphView {
       Object.assign(this.state, { label: state.label, newer: state.newer, waiting: state.waiting }); // the same graph: what is open stays open
       return this.drawHead(this.state);
     }
-    if (this.state?.running) this.variant = ""; // a trace that runs has but one
+    if (this.isPartial) this.variant = this.whole;
+    else this.whole = this.variant;
     const line = this.state && this.line ? placeOfKey(this.state, this.line) : null;
     this.state = state = withHistory(state);
     this.slider?.take(state.history, true);
@@ -226,6 +228,10 @@ export class GraphView {
     this.anew();
     this.sight = null;
     this.results.renew();
+  }
+
+  get isPartial() {
+    return Boolean(this.state?.running || this.state?.failed);
   }
 
   get graph() {

@@ -35,6 +35,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @property {number[]} outputs @property {string[]} [output_names] what the function calls them
  * @property {GraphNode[]} nodes @property {Group[]} groups @property {number[]} open
  * @property {{from: number, to: number, bytes: number, values: number, spec?: string}[]} [crossings] what the backward pass reads of the forward pass, by pair of innermost groups, heaviest first
+ * @property {boolean} [versions] whether it is all versions in one: what is kept and how many ops a group has differ among them
  * @property {{kind: string, nodes: number[]}[]} [fusions] nodes that are evaluated in one go
  *
  * @typedef {object} Box
@@ -345,7 +346,7 @@ class Builder {
     const edge = this.picture.edges.get(key);
     const values = this.picture.carried?.get(key) ?? new Map();
     const name = `${path}${value}`;
-    if (!edge || values.has(name)) return;
+    if (!edge || values.has(name) || this.graphs[graph].versions) return;
     const { inputs, nodes } = this.graphs[graph];
     const { makers, places } = columnsOf(this.graphs[graph]);
     const [index, output] = [makers[value], places[value]];

@@ -9,18 +9,23 @@ import { h } from "../dom.js";
  * @property {import("../cards/card.js").Story[]} [stories] @property {[number, number] | null} [trace]
  */
 
+const LATE = 8000; // milliseconds after which the reader is told that there is no answer: one may come yet
+
 /** @param {(message: any) => void} tell */
 export function whatIf(tell) {
   const input = /** @type {HTMLInputElement} */ (
     h("input", { type: "text", class: "ll-call", "aria-label": "What if: a call to ask about", placeholder: "f(x[:5], training=True)", spellcheck: "false", autocomplete: "off" })
   );
   const said = h("div", { class: "ll-what-if-answer", role: "status" });
+  /** @type {any} */
+  let late;
   const form = h("form", { class: "ll-what-if-form" }, h("label", { class: "ll-quiet", "aria-hidden": "true" }, "What if?"), input, h("button", { type: "submit" }, "Ask"));
   const ask = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (!input.value.trim()) return say(h("p", { class: "ll-quiet" }, "Write a call, as you would in a cell: f(x[:5], training=True)."));
+    if (!input.value.trim()) return wait("Write a call, as you would in a cell: f(x[:5], training=True).");
     form.setAttribute("aria-busy", "true");
-    say(h("p", { class: "ll-quiet" }, "…"));
+    wait("…");
+    late = setTimeout(() => wait("No answer yet: the kernel is busy, or was restarted."), LATE);
     tell({ type: "would", call: input.value });
   };
   form.addEventListener("submit", ask);
@@ -30,7 +35,11 @@ export function whatIf(tell) {
     ask(event); // no form is sent by Enter in a cell's output: JupyterLab prevents the line break that comes before
   });
   input.addEventListener("input", () => say()); // what stands there is the answer to something else
-  const say = (/** @type {HTMLElement[]} */ ...content) => said.replaceChildren(...content);
+  const say = (/** @type {HTMLElement[]} */ ...content) => {
+    clearTimeout(late);
+    said.replaceChildren(...content);
+  };
+  const wait = (/** @type {string} */ text) => say(h("p", { class: "ll-quiet" }, text));
   let shown = "";
   return {
     element: h("div", { class: "ll-what-if" }, form, said),
