@@ -309,5 +309,16 @@ def without_value(asked: str) -> str:
         form = asked.partition(", ")[2].strip("')")
         printing = f"To print it write ll.debug.print('{{:{form}}}', x), which prints the value of each call"
         return f"{printing}; else compute with ll: limelight's ops take the tensor as it is{_ARGUMENT}"
-    way = f"Leave out `{asked}`" if asked in _CONVERSIONS else "Compute with ll"
+    around = _conversion_around(asked)
+    way = f"Leave out `{asked}`{around}" if asked in _CONVERSIONS else "Compute with ll"
     return f"{way}: limelight's ops take the tensor as it is{_PYTHON}{_ARGUMENT}"
+
+
+def _conversion_around(asked: str) -> str:
+    """A call of `int` or `float` around a conversion, which would ask in its place: `int(x.item())`."""
+    line = source_line.user_line()
+    inner = rf"\b(int|float)\((?=[^)]*(?:\([^)]*\)[^)]*)*{re.escape(asked)})"
+    written = re.search(inner, line.text) if line is not None else None
+    if written is None:
+        return ""
+    return ", and write ll.astype(x, ll.int32) for `int()`" if written[1] == "int" else ", and `float()` around it"

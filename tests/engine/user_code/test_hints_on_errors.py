@@ -201,3 +201,10 @@ def test_a_size_that_is_unknown_is_told_by_its_tensor_and_axis(function, said):
     with pytest.raises((TypeError, ll.errors.LimelightError)) as caught:
         staged(ll.ones((2, 4)))
     assert said in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+
+
+def test_a_conversion_around_another_is_told_with_it():
+    with pytest.raises(
+        ll.errors.LimelightError, match=r"Leave out `\.item\(\)`, and write ll.astype\(x, ll.int32\) for"
+    ):
+        ll.function(lambda x: int(x.sum().item()))(ll.ones(3))
