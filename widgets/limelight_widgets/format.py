@@ -7,17 +7,23 @@ from decimal import ROUND_HALF_UP, Decimal
 from math import isfinite
 from typing import Final
 
+UNSIZED: Final = 2.0**-16
+"""Counts for a value of unknown size: a sum with one in it is no whole number, and so is told as "at least"."""
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _BLANKS: Final = re.compile(r"[^\S\N{NO-BREAK SPACE}]+")  # at which a line may break
 _ARROW: Final = re.compile(r"(?<!\)) -> | -> (?!\S*:)")
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes with a decimal unit and at most three digits.
+    """A number of bytes with a decimal unit and at most three digits; with unknown sizes, what it is at least.
 
     >>> bytes_text(40), bytes_text(31_360), bytes_text(1_000_000)
     ('40 B', '31.4 kB', '1 MB')
+    >>> bytes_text(56 + 2 * UNSIZED), bytes_text(UNSIZED)
+    ('≥ 56 B', '? B')
     """
+    if count % 1:
+        return f"≥ {bytes_text(count // 1)}" if count > 1 else "? B"
     size = float(count)
     for unit in _BYTE_UNITS[:-1]:
         if abs(size) < 999.5:

@@ -126,24 +126,28 @@ def placed(frame: FrameType | None) -> tuple[Any, int]:
 def entry_records(entries: Iterable[TapeEntry], variables: Iterable[Any] = ()) -> tuple[EntryRecord, ...]:
     """The entries as texts and numbers. What several of them save is counted once, with the first.
 
-    `variables` are shown by their path in a module, or by name. Of another input only its number is kept, unless it was
-    saved or recorded: "?"; "-" is an input that the tape does not watch.
+    `variables` are shown by their path in a module, or by name. Of another input only its number is kept, unless an
+    entry has saved or made it: "?"; "-" is an input that the tape does not watch.
     """
     known = list(variables)
     paths = paths_of(known)
     specs: dict[int, str] = {variable._uid: input_text(variable, paths.get(variable._uid, "")) for variable in known}
+    found = list(map(fields_of, entries))
+    for entry in found:
+        saved_specs = {x._uid: str(x.spec) for x in _tensors(entry.saved) if x._uid}
+        for uid, spec in (saved_specs | dict(zip(entry.outputs, specs_of(entry), strict=True))).items():
+            specs.setdefault(uid, spec)
     seen: set[int] = set()
     records = []
-    for i, entry in enumerate(map(fields_of, entries)):
+    for i, entry in enumerate(found):
         inputs = tuple(specs.get(uid, "?" if uid else "-") for uid in entry.inputs)
         saved = {id(x): x for x in _tensors(entry.saved)}
-        specs |= {x._uid: str(x.spec) for x in saved.values() if x._uid}
         nbytes = sum(_nbytes(x) for x in saved.values() if id(x) not in seen)
         seen |= saved.keys()
-        outputs = specs_of(entry)
-        specs |= dict(zip(entry.outputs, outputs, strict=True))
         op = entry.recipe.op
-        records.append(EntryRecord(i, op.name, inputs, outputs, entry.recipe.names, nbytes, op.rule, entry.source))
+        records.append(
+            EntryRecord(i, op.name, inputs, specs_of(entry), entry.recipe.names, nbytes, op.rule, entry.source)
+        )
     return tuple(records)
 
 

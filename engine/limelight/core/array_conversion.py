@@ -12,12 +12,7 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.errors import DTypeError, ShapeError
-
-_NO_NUMBER: Final = (
-    "cannot make a tensor of None: it is no number; if a function made it, does that end with `return`? If it is a "
-    "size of x.shape, unknown while tracing, write ll.shape_of(x)[0], or x.sizes()[0]"
-)
-
+from limelight.user_code import open_sizes
 
 _NUMBERS: Final = {bool, int, float, complex}
 
@@ -119,7 +114,12 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     except ValueError as error:
         raise ShapeError(f"a tensor must be rectangular: {_ragged(value) or error}") from None
     if array.dtype.kind == "O" and _has_none(value):
-        raise DTypeError(_NO_NUMBER)
+        size = open_sizes.here()
+        raise DTypeError(
+            f"cannot make a tensor of None: it is no number; if a function made it, does that end with `return`? If "
+            f"it is a size of {size.tensor}.shape, unknown while tracing, write {size}, or "
+            f"{size.tensor}.sizes()[{size.axis}]"
+        )
     if array.dtype.kind in "OSUMm":
         instead = _instead_of(value) if array.dtype.kind == "O" else _TEXT if array.dtype.kind in "US" else ""
         given = instead or f"{array.dtype} values; give booleans, or numbers of at most 64 bits"

@@ -23,12 +23,19 @@ class Fix(NamedTuple):
     """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`.
 
     `cell` is more code around it, if known, with which it can run alone: a decorator's function, a cell's body.
+    `is_inside`: it is a line of a function, whose names it needs.
     """
 
     code: str
     place: str
     paths: tuple[str, ...]
     cell: str = ""
+    is_inside: bool = False
+
+    @staticmethod
+    def of_line(code: str, line: Source | None) -> tuple[Fix, ...]:
+        """The fix that is `code` for the user's `line`; none where there is no code."""
+        return (Fix(code, "", (), is_inside=line is not None and not line.is_outermost),) if code else ()
 
     @property
     def as_cell(self) -> str:
@@ -37,6 +44,8 @@ class Fix(NamedTuple):
         >>> Fix("y = x * 2", "", ()).as_cell, Fix("return x", "", ()).as_cell
         ('y = x * 2', '')
         """
+        if self.is_inside:
+            return self.cell
         try:
             compile(self.code, "<fix>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         except (SyntaxError, ValueError):  # a decorator, a `return`, the first line of a cell

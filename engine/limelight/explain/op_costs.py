@@ -27,7 +27,7 @@ RUNS: Final = 3
 
 
 class Cost(NamedTuple):
-    """What one op took and gave: `seconds` with all that it called.
+    """What one op took and gave: `seconds` with all that it called, `nbytes` of all its results.
 
     `norm` is the root of the sum of squares of its floating results, None where it has none.
 
@@ -41,6 +41,7 @@ class Cost(NamedTuple):
     nans: int
     infinities: int
     norm: float | None
+    nbytes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ class _Watch:
     def __init__(self, graph: Graph, look: bool) -> None:
         self._nodes = frozenset(graph.nodes)
         self.seconds: dict[Node, float] = {}
-        self.looked: dict[Node, tuple[int, int, float | None]] = {}
+        self.looked: dict[Node, tuple[int, int, float | None, int]] = {}
         self._look = look
         self._depth = 0
         self._inner = 0.0
@@ -158,8 +159,9 @@ class _Watch:
         self._last = time.perf_counter()
 
 
-def _looked_at(outputs: Sequence[Any]) -> tuple[int, int, float | None]:
+def _looked_at(outputs: Sequence[Any]) -> tuple[int, int, float | None, int]:
     nans = infinities = 0
+    nbytes = sum([payload_bytes(output) for output in outputs])
     squares: float | None = None
     for output in outputs:
         array = to_host(output)
@@ -171,4 +173,11 @@ def _looked_at(outputs: Sequence[Any]) -> tuple[int, int, float | None]:
         infinities += int(np.isinf(wide).sum())
         with np.errstate(over="ignore", invalid="ignore"):
             squares = (squares or 0.0) + float(np.square(wide).sum())
-    return nans, infinities, None if squares is None else squares**0.5
+    return nans, infinities, None if squares is None else squares**0.5, nbytes
+
+
+def payload_bytes(payload: Any) -> int:
+    """The bytes of a value as it ran; of rows that a loop keeps, all of them."""
+    if isinstance(payload, (list, tuple)):
+        return sum(map(payload_bytes, payload))
+    return int(getattr(payload, "nbytes", 0))

@@ -154,8 +154,8 @@ def fixes_in(remedy: str) -> tuple[Fix, ...]:
     """The code that a remedy in prose has, each with the words around it as its place.
 
     >>> fixes_in("pass it as an argument, f(x, n); or make it a variable, `n = ll.Variable(1)`, and assign to that")
-    (Fix(code='f(x, n)', place='pass it as an argument', paths=(), cell=''), Fix(code='n = ll.Variable(1)', place='or \
-make it a variable, and assign to that', paths=(), cell=''))
+    (Fix(code='f(x, n)', place='pass it as an argument', paths=(), cell='', is_inside=False), \
+Fix(code='n = ll.Variable(1)', place='or make it a variable, and assign to that', paths=(), cell='', is_inside=False))
     """
     return tuple([fix for part in _parts(remedy) if (fix := _fix_in(part)) is not None])
 

@@ -46,7 +46,8 @@ def check_lists(name: str, gradients: Any, variables: Any) -> None:
     for v in variables:
         if not isinstance(v, Variable):
             given = "a tensor, which never changes" if isinstance(v, Tensor) else type(v).__name__
-            raise ArgumentError(f"{name}.apply changes variables, got {given}")
+            hint = _of_modules(": write") if hasattr(v, "trainable_variables") else ""
+            raise ArgumentError(f"{name}.apply changes variables, got {given}{hint}")
         if v._uid in seen:
             raise ArgumentError(f"{name}.apply: variable {path_of(v)!r} occurs twice and would be updated twice")
         seen.add(v._uid)
@@ -70,8 +71,12 @@ def _hint_for(variables: Any) -> str:
     if not variables:
         return ": write apply(gradients, variables), or a module in place of its variables"
     if any(hasattr(x, "trainable_variables") for x in variables):
-        return ", among them modules: give one module, or sum([m.trainable_variables for m in modules], [])"
+        return _of_modules(", among them modules: give")
     return ": ask for the gradients of the same list, apply(tape.gradient(loss, variables), variables)"
+
+
+def _of_modules(begin: str) -> str:
+    return f"{begin} one module, or sum([m.trainable_variables for m in modules], [])"
 
 
 def _are_pairs(given: Any) -> bool:

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, Final
 
 from limelight.errors import mark_user_error
-from limelight.user_code import equivalents, source_line
+from limelight.user_code import equivalents, open_sizes, source_line
 from limelight.user_code.definitions import parsed_expression
 
 _APART: Final = ("tree", "data", "lookup", "debug")
@@ -268,10 +268,12 @@ def note_sizes(error: BaseException) -> None:
     """For a trace in which sizes are unknown: says what to write if it was one of them that Python could not use."""
     said = str(error) if type(error) is TypeError else ""
     if "NoneType" in said and _OF_NUMBERS.search(said):
+        size = open_sizes.behind(error.__traceback__)
+        x = size.tensor
         add_note(
             error,
-            "If that None is a size of x.shape, unknown while tracing: write ll.shape_of(x)[0], or x.sizes()[0]; for "
-            "x.size write ll.prod(ll.shape_of(x))",
+            f"If that None is a size of {x}.shape, unknown while tracing: write {size}, or {x}.sizes()[{size.axis}]; "
+            f"for {x}.size write ll.prod(ll.shape_of({x}))",
         )
 
 
@@ -307,5 +309,16 @@ def without_value(asked: str) -> str:
         form = asked.partition(", ")[2].strip("')")
         printing = f"To print it write ll.debug.print('{{:{form}}}', x), which prints the value of each call"
         return f"{printing}; else compute with ll: limelight's ops take the tensor as it is{_ARGUMENT}"
-    way = f"Leave out `{asked}`" if asked in _CONVERSIONS else "Compute with ll"
+    around = _conversion_around(asked)
+    way = f"Leave out `{asked}`{around}" if asked in _CONVERSIONS else "Compute with ll"
     return f"{way}: limelight's ops take the tensor as it is{_PYTHON}{_ARGUMENT}"
+
+
+def _conversion_around(asked: str) -> str:
+    """A call of `int` or `float` around a conversion, which would ask in its place: `int(x.item())`."""
+    line = source_line.user_line()
+    inner = rf"\b(int|float)\((?=[^)]*(?:\([^)]*\)[^)]*)*{re.escape(asked)})"
+    written = re.search(inner, line.text) if line is not None else None
+    if written is None:
+        return ""
+    return ", and write ll.astype(x, ll.int32) for `int()`" if written[1] == "int" else ", and `float()` around it"

@@ -54,6 +54,11 @@ class Source(NamedTuple):
     function: str
 
     @property
+    def is_outermost(self) -> bool:
+        """Whether it is a line of a module or of a cell, rather than of a function."""
+        return self.function.startswith(("<module>", "<cell"))
+
+    @property
     def label(self) -> str:
         """What a reader calls the file: "In[3]" for a notebook cell, else the file's last name."""
         named = _cell_namer(self.file) if _cell_namer is not None else None

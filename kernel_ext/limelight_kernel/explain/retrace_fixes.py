@@ -50,8 +50,8 @@ def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callab
         options: of the staged cell.
         effects: finds what the cell does while it is traced alone: it may change what it is then traced again for.
     """
-    numbers = {path for fix in miss.fixes for path in fix.paths}  # which the cell only computes with
-    specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts, numbers)) is not None}
+    mended = {path for fix in miss.fixes for path in fix.paths}  # numbers and sizes which the cell only computes with
+    specs = {change.path: spec for change in miss.changes if (spec := _spec(change, parts, mended)) is not None}
     fixes: tuple[Fix, ...] = ()
     if specs:
         declared = {name: spec_code(spec) for name, spec in options.specs if name not in specs}
@@ -117,19 +117,19 @@ def worded_for_line(text: str, options: Options) -> str:
     )
 
 
-def _spec(change: Change, parts: Sequence[Part], numbers: set[str]) -> str | None:
+def _spec(change: Change, parts: Sequence[Part], mended: set[str]) -> str | None:
     """The spec, as code, under which both calls would have found one trace; None where no spec helps.
 
-    Of numbers those get one that are among `numbers`; a whole number may be an axis or a size, which no tensor can be.
+    Those get one that are among `mended`: a whole number, or a size that is read, may decide something in Python.
     """
     before, after = change.before, change.after
-    if not change.path.isidentifier():
+    if not change.path.isidentifier() or change.path not in mended:
         return None
     if change.cause is Cause.SHAPE and isinstance(before, TensorPart) and isinstance(after, TensorPart):
         shape = shapes.generalise(before.shape, after.shape)
         return None if shape is None else spec_code(TensorSpec(shape, after.dtype))
     is_float = isinstance(after, ValuePart) and after.kind is float
-    if change.cause is Cause.NUMBER and is_float and change.path in numbers:
+    if change.cause is Cause.NUMBER and is_float:
         dtype = met_dtype(parts)
         return None if dtype is None else spec_code(TensorSpec((), dtype))
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import REMAINDER, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,6 @@ from limelight_kernel.staged.staged_cell import StagedCell
 from limelight_widgets.figures.trace_diff import differences
 from limelight_widgets.folds.trace_cache import SORTS, Sort
 from limelight_widgets.format import counted
-
-_MOST = 12  # traces that a message names
 
 
 @magics_class
@@ -182,7 +180,7 @@ def _of_trace(retrace: Any, number: int) -> Any:
     """Why trace #`number` was made alone; raises UsageError where that is not known."""
     records = tuple([one for one in retrace.records if one.number == number])
     if not records:
-        known = ", ".join([f"#{one.number}" for one in retrace.records[-_MOST:]]) or "none yet, so call it first"
+        known = _ranges([one.number for one in retrace.records]) or "none yet, so call it first"
         raise UsageError(
             f"%trace_cache --why {number}: of trace #{number} of {retrace.function} it is not known; "
             f"of these it is: {known}"
@@ -205,3 +203,11 @@ def _run_expecting(session: Session, given: Namespace, line: str, cell: str) -> 
     value, traces = run_and_count(session.shell, line, cell, lambda: None if named is None else session.function(named))
     traces.check(given.expect, given.max, "" if named is None else f"of {named}")
     return value, traces
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Traces by number, those in a row in short: "#1 to #4, #7"."""
+    ordered = sorted(set(numbers))
+    starts = [n for n in ordered if n - 1 not in ordered]
+    ends = [n for n in ordered if n + 1 not in ordered]
+    return ", ".join([f"#{a}" if a == b else f"#{a} to #{b}" for a, b in zip(starts, ends, strict=True)])

@@ -37,3 +37,12 @@ def test_a_tape_that_has_answered_keeps_nothing():
     assert tape.saved_tensors
     tape.gradient(y, w)
     assert tape.saved_tensors == ()
+
+
+def test_an_input_that_any_entry_saves_is_told_by_its_type():
+    x, w = ll.ones((5, 4)), ll.Variable(ll.ones((4, 3)))
+    with ll.GradientTape() as tape:
+        tape.watch(x)
+        _shifted = x + 1.0
+        _squared, _product = x * x, x @ w
+    assert [entry.inputs[0] for entry in tape.entries] == ["f32[5,4]", "f32[5,4]", "variable f32[4,3]", "f32[5,4]"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import limelight as ll
 from limelight.explain import fix
 from limelight.user_code.source_line import Source
 
@@ -72,3 +73,16 @@ def test_names_around_a_line_are_those_of_its_function(written):
     file = written("a = 1\ndef f(b):\n    c = b\n    return c\n")
     assert fix.names_around(Source(file, 3, "f")) == {"b", "c"}
     assert {"a", "b", "c"} <= fix.names_around(Source(file, 1, "<module>"))
+
+
+def _entropy(p):
+    y = p * ll.log(p)
+    return ll.sum(y)
+
+
+def test_a_line_of_a_function_is_no_cell_as_its_names_are_known_only_there():
+    found = ll.explain.nan(_entropy, ll.constant([0.0, 1.0]))
+    (inside,) = found.to_story().fixes
+    assert (bool(inside.code), inside.as_cell) == (True, "")
+    outermost = Source("cell.py", 3, "<module>")
+    assert [one.as_cell for one in fix.Fix.of_line("y = ll.log(x)", outermost)] == ["y = ll.log(x)"]

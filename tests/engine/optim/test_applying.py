@@ -36,6 +36,11 @@ def test_no_gradient_at_all_is_an_error_before_anything_changes():
         (lambda v: ([ll.ones(2)], [v, v]), ll.errors.ArgumentError, "1 gradients for 2 variables"),
         (lambda v: ([ll.ones(2)] * 2, [v, v]), ll.errors.ArgumentError, "variable 'w' occurs twice"),
         (lambda v: (ll.ones(2), v), ll.errors.ArgumentError, r"write apply\(\[g\], \[v\]\)"),
+        (
+            lambda v: ([ll.ones(2)], [ll.nn.Dense(2)]),
+            ll.errors.ArgumentError,
+            r"got Dense: write one module, or sum\(\[m.trainable_variables for m in modules\], \[\]\)",
+        ),
         (lambda v: ([ll.ones(2)], [ll.ones(2)]), ll.errors.ArgumentError, "changes variables, got a tensor"),
         (lambda v: ([ll.ones(3)], [v]), ll.errors.ShapeError, r"'w' has shape \(3,\), the variable \(2,\)"),
         (lambda v: ([ll.ones((2, 1))], [v]), ll.errors.ShapeError, "same order"),

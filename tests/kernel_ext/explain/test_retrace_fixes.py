@@ -136,3 +136,12 @@ def test_the_cell_of_a_fix_for_a_function_that_reads_sizes_runs_for_all_of_them(
     exec(story.fixes[0].as_cell, names)
     assert [names["padded"](ll.ones((n, 2))).shape for n in (2, 3, 4)] == [(2, 2), (3, 2), (4, 2)]
     assert names["padded"].trace_count == 1
+
+
+def test_a_cell_that_needs_a_size_as_a_number_gets_no_spec(notebook):
+    cell = "%%stage loop\ny = 0.0\nfor t in range(x.shape[0]):\n    y = y + x[t]\n"
+    for n in (2, 3, 4):
+        notebook(f"x = ll.ones([{n}, 2])")
+        said = notebook(cell).text
+    assert "traced again" in said
+    assert "TensorSpec" not in said

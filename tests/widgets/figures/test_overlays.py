@@ -76,3 +76,15 @@ def test_other_traces_than_the_measured_one_are_not_measured(measured):
 def test_an_unknown_overlay_lists_those_there_are(measured):
     with pytest.raises(ll.errors.ArgumentError, match="overlay='heat': a graph view tells time, bytes"):
         views.graph(measured[0], overlay="heat")
+
+
+def test_bytes_are_those_of_the_call_where_one_was_measured_and_at_least_what_is_known_elsewhere():
+    @ll.function(input_signature=[ll.TensorSpec((None, 20))])
+    def loss(x):
+        return (ll.exp(x) * 3.0).sum()
+
+    x = ll.ones((50, 20))
+    loss(x)
+    assert "all in all ≥ 4 B" in " ".join(views.graph(loss, overlay="bytes").static().text.split())
+    measured = views.graph(loss, costs=ll.explain.costs(loss, x), overlay="bytes")
+    assert "all in all 8 kB" in " ".join(measured.static().text.split())

@@ -358,3 +358,20 @@ def test_an_optimiser_counts_all_variables_though_several_in_a_row_are_repeated(
     graph = fold.state()["graphs"][1]
     (label,) = [group["label"] for group in graph["groups"] if group["kind"] == "optimiser"]
     assert label == "RMSProp: 6 variables, 2 rules"
+
+
+def test_what_is_kept_of_unknown_size_is_told_as_at_least():
+    w, b = ll.Variable(ll.ones((20, 3))), ll.Variable(ll.ones(3))
+
+    @ll.function(input_signature=[ll.TensorSpec((None, 20))])
+    def step(x):
+        with ll.GradientTape() as tape, ll.name_scope("layer"):
+            y = x
+            for _ in range(8):
+                y = ll.tanh(y @ w @ ll.transpose(w) + ll.sum(ll.tanh(b)))
+            loss = ll.sum(y * y)
+        w.assign_sub(tape.gradient(loss, w))
+
+    step(ll.ones((50, 20)))
+    said = " ".join(graph_figure(GraphFold(step, "optimised").state(), "optimised").text.split())
+    assert re.search(r"≥ \d+ B are kept for the backward pass", said), said

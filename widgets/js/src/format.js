@@ -1,11 +1,14 @@
 // Numbers as people read them; the same words as limelight_widgets/format.py writes. The tests hold both to the
 // same examples.
 
+/** Counts for a value of unknown size: a sum with one in it is no whole number, and so is told as "at least". */
+export const UNSIZED = 2 ** -16;
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 
 /** @param {number | null | undefined} count @returns {string} bytes with a decimal unit, "31.4 kB" */
 export function bytes(count) {
   if (count === null || count === undefined) return "–";
+  if (count % 1) return count > 1 ? `≥ ${bytes(Math.floor(count))}` : "? B";
   let size = count;
   for (const unit of UNITS.slice(0, -1)) {
     if (Math.abs(size) < 999.5) return `${threeDigits(size)} ${unit}`;

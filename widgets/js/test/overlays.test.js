@@ -34,7 +34,7 @@ test("what was not measured says so, and how to measure it", () => {
 
 test("norms have no powers of ten where three digits say as much, and no word where there is none", () => {
   const said = (/** @type {any} */ norm) => {
-    const nodes = [{ op: "add", kind: "op", names: [], lane: "backward", cost: [0, 0, 0, norm] }];
+    const nodes = [{ op: "add", kind: "op", names: [], lane: "backward", cost: [0, 0, 0, norm, 4] }];
     const state = { title: "f", sources: [], graphs: [{ inputs: [], outputs: [], groups: [], nodes }] };
     return told(state, [{ name: "n0", kind: "node", graph: 0, index: 0, parent: "" }], "grad").get("n0").text;
   };

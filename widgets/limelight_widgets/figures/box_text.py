@@ -59,13 +59,13 @@ def words_in(state: State, picture: Picture, manner: Manner) -> dict[str, Words]
     return said
 
 
-def _kept_for(picture: Picture, manner: Manner) -> dict[str, int]:
+def _kept_for(picture: Picture, manner: Manner) -> dict[str, float]:
     """By closed gradient, the bytes of the forward pass that it reads, but for those that a dotted line tells."""
     lanes = lanes_of(picture) if manner.lanes else None
     beside, around = lanes.partners if lanes is not None else {}, outermost_of(picture)
     closed = {box.name for box in picture.boxes if box.kind == "group" and box.lane == "backward"}
     made = {box.name for box in picture.boxes if box.lane in {"forward", "loss"}}
-    kept: dict[str, int] = {}
+    kept: dict[str, float] = {}
     lined = set(beside.values())
     for (source, target), size in picture.bytes.items():
         told = around[target] in beside or around[source] in lined

@@ -192,7 +192,7 @@ def _gap_before(place: Rectangle, strips: Sequence[Strip], *, down: bool) -> flo
     return (max(ends) + start) / 2 if ends else None
 
 
-def _dotted(source: Rectangle, target: Rectangle, size: int, strips: Sequence[Strip]) -> str:
+def _dotted(source: Rectangle, target: Rectangle, size: float, strips: Sequence[Strip]) -> str:
     down = target.y > source.y + source.height
     start = (source.x + source.width / 2, source.y + source.height)
     end = (target.x + target.width / 2, target.y)

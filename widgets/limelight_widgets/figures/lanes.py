@@ -86,12 +86,12 @@ def outermost_of(picture: Picture) -> dict[str, str]:
     return found
 
 
-def saved(picture: Picture, lanes: Lanes) -> list[tuple[str, str, int]]:
+def saved(picture: Picture, lanes: Lanes) -> list[tuple[str, str, float]]:
     """What is kept of each forward box for the backward pass: (box, its gradient, bytes), most first.
 
     Each value counts once, although several gradients may read it.
     """
-    around, kept = outermost_of(picture), dict[str, dict[tuple[str, int], int]]()
+    around, kept = outermost_of(picture), dict[str, dict[tuple[str, int], float]]()
     for (source, target), values in picture.carried.items():
         start, end = around[source], around[target]
         if lanes.of.get(start) == 0 and lanes.of.get(end) == 1:

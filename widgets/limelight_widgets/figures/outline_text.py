@@ -48,7 +48,7 @@ def _ops(row: Row) -> str:
     return f"{row.ops:,}"
 
 
-def _bytes(count: int) -> str:
+def _bytes(count: float) -> str:
     return bytes_text(count) if count else ""
 
 
@@ -77,7 +77,7 @@ def _crossings(graph: State) -> list[str]:
     crossings = graph.get("crossings", ())
     if not crossings:
         return []
-    made: dict[str, int] = {}
+    made: dict[str, float] = {}
     for one in crossings:
         name = _name(graph["groups"][one["from"]]) if one["from"] >= 0 else "ops of no module"
         made[name] = made.get(name, 0) + one["bytes"]

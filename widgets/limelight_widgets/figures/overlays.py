@@ -73,16 +73,21 @@ def _of(state: State, box: Box, overlay: Overlay) -> float | int | str | None:
 def _sum(nodes: Sequence[State], overlay: Overlay) -> float | int | None:
     """The sum over some nodes, None where nothing was measured; for norms the root of the sum of squares."""
     if overlay == "bytes":
-        return sum(bytes_of(spec) for node in nodes if not node.get("inline") for spec in node.get("out", ()))
+        return sum(_made(node) for node in nodes if not node.get("inline"))
     costs = [(node, node["cost"]) for node in nodes if "cost" in node]
     if overlay == "time":
         return sum(seconds for _, (seconds, *_) in costs) if costs else None
     if overlay == "nan":
-        return sum(nans + infinities for _, (_, nans, infinities, _) in costs) if costs else None
-    norms = [norm for node, (*_, norm) in costs if node.get("lane") == "backward" and norm is not None]
+        return sum(nans + infinities for _, (_, nans, infinities, *_) in costs) if costs else None
+    norms = [norm for node, (_, _, _, norm, _) in costs if node.get("lane") == "backward" and norm is not None]
     if any(isinstance(norm, str) for norm in norms):
         return float("inf")
     return sum(norm * norm for norm in norms) ** 0.5 if norms else None
+
+
+def _made(node: State) -> float:
+    """The bytes that a node gives: as measured, else as its specs say."""
+    return node["cost"][-1] if "cost" in node else sum(map(bytes_of, node.get("out", ())))
 
 
 def members(graph: State, box: Box) -> list[int]:
@@ -102,7 +107,7 @@ def _text(overlay: Overlay, value: float | int | str | None) -> str:
     if overlay == "time":
         return seconds_text(float(value))
     if overlay == "bytes":
-        return bytes_text(int(value))
+        return bytes_text(float(value))
     if overlay == "nan":
         return "✓ all finite" if not value else f"⚠ {counted(int(value), 'number')} not finite"
     return norm_text(float(value))

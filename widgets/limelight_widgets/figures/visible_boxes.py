@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.node_columns import Integers, NodeColumns
+from limelight_widgets.format import UNSIZED
 
 MOST_MEMBERS = 8  # of a repeat that are all shown
 SHOWN = 2  # of one with more, besides those that are open
@@ -74,8 +75,8 @@ class Picture:
     frames: list[Frame] = field(default_factory=list)
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
     again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
-    bytes: dict[tuple[str, str], int] = field(default_factory=dict)  # that an edge carries, in a folded picture
-    carried: dict[tuple[str, str], dict[tuple[str, int], int]] = field(default_factory=dict)  # value by value
+    bytes: dict[tuple[str, str], float] = field(default_factory=dict)  # that an edge carries, in a folded picture
+    carried: dict[tuple[str, str], dict[tuple[str, int], float]] = field(default_factory=dict)  # value by value
     tags: dict[str, dict[str, None]] = field(
         default_factory=dict
     )  # in order, what is told on a box: variables, and "▶ output"
@@ -514,15 +515,15 @@ def is_variable(given: State) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def bytes_of(spec: str) -> int:
-    """The bytes of a value, 0 where its shape is not known.
+def bytes_of(spec: str) -> float:
+    """The bytes of a value, `UNSIZED` where its shape is not known.
 
-    >>> bytes_of("f32[2,3]"), bytes_of("f32[?,3]")
-    (24, 0)
+    >>> bytes_of("f32[2,3]"), bytes_of("f32[?,3]") == UNSIZED
+    (24, True)
     """
     parts = _SPEC.search(spec)
     if parts is None:
-        return 0
+        return UNSIZED
     return -(-int(parts[1] or 8) // 8) * prod(int(size) for size in parts[2].split(",") if size)
 
 

@@ -315,8 +315,8 @@ def _cost_states(costs: Any) -> Iterator[tuple[int, list[object]]]:
     """Of each node of the graph that ran its place and cost; JSON has no infinity."""
     for k, node in enumerate(costs.graph.nodes):
         if node in costs.of:
-            seconds, nans, infinities, norm = costs.of[node]
-            yield k, [seconds, nans, infinities, "inf" if norm is not None and not isfinite(norm) else norm]
+            seconds, nans, infinities, norm, nbytes = costs.of[node]
+            yield k, [seconds, nans, infinities, "inf" if norm is not None and not isfinite(norm) else norm, nbytes]
 
 
 def _label(number: int, position: int, kept: int) -> str:

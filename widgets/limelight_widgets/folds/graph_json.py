@@ -13,7 +13,7 @@ from limelight.graph.printer import nested
 from limelight_widgets.folds import graph_tree, loose_nodes
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_names import NO_NAMES, Names
-from limelight_widgets.folds.node_columns import NodeColumns, Nodes
+from limelight_widgets.folds.node_columns import NodeColumns, Nodes, spec_bytes
 from limelight_widgets.folds.source_excerpts import Excerpts, own_stack
 from limelight_widgets.format import short_device, shortened
 
@@ -120,7 +120,7 @@ class Describer:
         ends = list(accumulate([len(node.inputs) for node in graph.nodes]))
         reads = [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         columns = NodeColumns(kinds, kind, len(graph.inputs), reads)
-        columns.bytes = np.array([_bytes_of(first[key]) for key in order], np.int64)[columns.kind]
+        columns.bytes = np.array([_bytes_of(first[key]) for key in order])[columns.kind]
         return columns, number
 
     def _kind(self, node: Any, function: str) -> State:
@@ -187,9 +187,9 @@ class Describer:
         return begin
 
 
-def _bytes_of(node: Any) -> int:
-    """Of what a node makes, as far as they are known."""
-    return sum([getattr(value.spec, "nbytes", 0) or 0 for value in node.outputs])
+def _bytes_of(node: Any) -> float:
+    """Of what a node makes."""
+    return float(sum([spec_bytes(value.spec) for value in node.outputs]))
 
 
 def _is_among(value: Any, called: Sequence[Any]) -> bool:

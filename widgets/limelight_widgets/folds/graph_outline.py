@@ -34,8 +34,8 @@ class Row:
     title: str
     cls: str = ""
     ops: int = 0
-    bytes: int = 0
-    saved: int = 0
+    bytes: float = 0
+    saved: float = 0
     holds: str = ""
 
 

@@ -43,7 +43,7 @@ import numpy as np
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.folded_nodes import READS, fold
 from limelight_widgets.folds.group_tree import Facts, Group
-from limelight_widgets.folds.node_columns import NodeColumns
+from limelight_widgets.folds.node_columns import NodeColumns, spec_bytes
 from limelight_widgets.folds.node_groups import Hierarchy
 from limelight_widgets.folds.node_places import Place, places
 from limelight_widgets.folds.source_excerpts import Excerpts, line_title
@@ -303,10 +303,10 @@ def _some(texts: Sequence[str]) -> str:
 
 def _crossings(
     graph: Any, where: Sequence[Place], tree: Hierarchy, columns: NodeColumns
-) -> tuple[list[State], dict[int, int]]:
+) -> tuple[list[State], dict[int, float]]:
     """What crosses from forward to backward by pair of groups, heaviest first; and the bytes saved of each node."""
     pairs: dict[tuple[int, int], State] = {}
-    saved: dict[int, int] = {}
+    saved: dict[int, float] = {}
     inline, makers = columns.noted("inline"), columns.makers
     reader, value = columns.wires
     backward = columns.flags(columns.where(lambda kind: kind["lane"] == "backward"))
@@ -319,7 +319,7 @@ def _crossings(
         readers = [k for k in columns.readers[number] if backward[k]]
         read_by = next((k for k in readers if where[k].path == where[maker].path), readers[0])
         spec = graph.nodes[maker].outputs[number - int(columns.firsts[maker])].spec
-        nbytes = getattr(spec, "nbytes", 0) or 0
+        nbytes = spec_bytes(spec)
         saved[maker] = saved.get(maker, 0) + nbytes
         key = (tree.of[maker], tree.of[read_by])
         pair = pairs.setdefault(key, {"from": key[0], "to": key[1], "bytes": 0, "values": 0, "spec": str(spec)})
@@ -330,16 +330,16 @@ def _crossings(
     return sorted(pairs.values(), key=lambda pair: -pair["bytes"]), saved
 
 
-def _sum_up(groups: Sequence[State], columns: NodeColumns, saved: dict[int, int]) -> None:
+def _sum_up(groups: Sequence[State], columns: NodeColumns, saved: dict[int, float]) -> None:
     """Counts ops and bytes of each group, those inside included; a folded op counts with the box that it is told on."""
     drawn = (columns.group >= 0) & ~columns.flags(columns.noted("folded_into"))
-    sums = {what: np.zeros(len(groups), np.int64) for what in ("ops", "bytes", "saved")}
+    sums = {what: np.zeros(len(groups)) for what in ("ops", "bytes", "saved")}
     counted = columns.group[columns.boxes]
     np.add.at(sums["ops"], counted[counted >= 0], 1)
     np.add.at(sums["bytes"], columns.group[drawn], columns.bytes[drawn])
     for what, of_group in sums.items():
         for group, total in zip(groups, of_group.tolist(), strict=True):
-            group[what] = total
+            group[what] = int(total) if total.is_integer() else total
     for node, size in saved.items():
         if columns.group[node] >= 0:
             groups[columns.group[node]]["saved"] += size

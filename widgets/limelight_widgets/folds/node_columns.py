@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight_widgets.folds.fold import State
+from limelight_widgets.format import UNSIZED
 
 T = TypeVar("T")
 Integers = npt.NDArray[np.int64]
@@ -31,8 +32,8 @@ class NodeColumns:
         inputs: how many inputs the graph has; values are numbered, these first.
         reads: for each node the numbers of the values that it reads.
 
-    `group` has the innermost group of each node, -1 for none, and `bytes` those that it makes, as far as they are
-    known. `notes` has what only some nodes have, by key and node.
+    `group` has the innermost group of each node, -1 for none, and `bytes` those that it makes (see
+    `format.UNSIZED`). `notes` has what only some nodes have, by key and node.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class NodeColumns:
         self.inputs = inputs
         self.reads = reads
         self.group: Integers = np.full(len(self.kind), NOBODY)
-        self.bytes: Integers = np.zeros(len(self.kind), np.int64)
+        self.bytes: npt.NDArray[np.float64] = np.zeros(len(self.kind))
         self.notes: dict[str, dict[int, Any]] = {}
 
     def __len__(self) -> int:
@@ -263,3 +264,9 @@ class Nodes(list[State]):
 
 
 _UNMADE: Final[State] = {}
+
+
+def spec_bytes(spec: Any) -> float:
+    """The bytes of a value; see `format.UNSIZED`."""
+    size: int | None = getattr(spec, "nbytes", None)
+    return UNSIZED if size is None else size

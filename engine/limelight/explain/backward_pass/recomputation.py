@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from limelight.core import dispatch
-from limelight.core.spec import TensorSpec
 from limelight.explain.backward_pass.both_passes import BothPasses, both_passes, is_backward
+from limelight.explain.op_costs import payload_bytes
 from limelight.graph.ir import Node, Value
 from limelight.user_code import source_line
 from limelight.user_code.source_line import Source
@@ -83,26 +83,34 @@ def recomputations(F: Callable[..., Any], *args: Any, gradient_of: Any = True, *
     made = {value: node for node in nodes for value in node.outputs}
     needed = [value for node in passes.graph.nodes if is_backward(node) for value in node.inputs if value in made]
     kept = {value: made[value] for value in needed if made[value].op.name != "constant" and not made[value].op.effect}
-    seconds = _measured(passes)
-    records = [_record(value, node, kept, made, seconds) for value, node in kept.items()]
+    seconds, sizes = _measured(passes)
+    records = [_record(value, node, kept, made, seconds, sizes[value]) for value, node in kept.items()]
     records.sort(key=lambda record: -record.nbytes / max(record.seconds, 1e-9))
     return Recomputations(passes.name, tuple(records))
 
 
-def _measured(passes: BothPasses) -> dict[Node, float]:
+def _measured(passes: BothPasses) -> tuple[dict[Node, float], dict[Value, int]]:
+    """How long each op took, and the bytes of each value: a spec does not know them all."""
     times: dict[Node, list[float]] = {}
+    sizes: dict[Value, int] = {}
     for _ in range(_RUNS):
         with dispatch.fresh_stack(), passes.without_effects():
             start = time.perf_counter()
-            for node, _outputs in passes.run():
+            for node, outputs in passes.run():
                 now = time.perf_counter()
                 times.setdefault(node, []).append(now - start)
-                start = now
-    return {node: median(measured) for node, measured in times.items()}
+                sizes |= zip(node.outputs, map(payload_bytes, outputs), strict=True)
+                start = time.perf_counter()
+    return {node: median(measured) for node, measured in times.items()}, sizes
 
 
 def _record(
-    value: Value, node: Node, kept: dict[Value, Node], made: dict[Value, Node], seconds: dict[Node, float]
+    value: Value,
+    node: Node,
+    kept: dict[Value, Node],
+    made: dict[Value, Node],
+    seconds: dict[Node, float],
+    nbytes: int,
 ) -> Recomputation:
     """A record for one tensor.
 
@@ -112,6 +120,7 @@ def _record(
         kept: what is kept for the gradient.
         made: the ops of all values of the call.
         seconds: how long each op took.
+        nbytes: of the tensor, as it ran.
     """
     again: dict[Node, None] = {}
     waiting = [node]
@@ -119,9 +128,7 @@ def _record(
         one = waiting.pop()
         again[one] = None
         waiting += [made[x] for x in one.inputs if x in made and x not in kept and made[x] not in again]
-    spec = value.spec
-    nbytes = (spec.nbytes or 0) if isinstance(spec, TensorSpec) else 0
     cost = sum(seconds.get(one, 0.0) for one in again)
     line = node.stack[0] if node.stack else None
     ops = tuple([one.op.name for one in again if one.op.name != "constant"])
-    return Recomputation(node.op.name, line, str(spec), nbytes, cost, ops)
+    return Recomputation(node.op.name, line, str(value.spec), nbytes, cost, ops)

@@ -67,7 +67,7 @@ class WhyNone:
         """The parts of the sentence, and of the card."""
         title, _, said = self.sentence.partition(": ")
         causes = tuple(filter(None, dict.fromkeys((self.cause, self.op))))
-        fixes = (Fix(self.fix, "", ()),) if self.fix else ()
+        fixes = Fix.of_line(self.fix, self.line)
         return Story(
             "gradient" if self.cause == "connected" else "None gradient",
             title,

@@ -83,7 +83,7 @@ class Nan:
             contrasts=(Contrast(self.op, operands if self.operands else "", str(self.result)),),
             places=StoryPlace.of("line", self.line),
             hints=(self.hint,) if self.hint else (),
-            fixes=(Fix(self.fix, "", ()),) if self.fix else (),
+            fixes=Fix.of_line(self.fix, self.line),
             more=tuple(self._way()),
         )
 

@@ -43,7 +43,7 @@ SEVERITY: Final = {cause: rank for rank, cause in enumerate(Cause)}
 ADVICE: Final = {
     Cause.VALUE: "Each value needs a trace of its own; to choose inside one graph, pass a tensor and use ll.cond.",
     Cause.NUMBER: "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the "
-    "dtype that it meets, such as ll.constant(n, x.dtype).",
+    "dtype that it meets, such as ll.constant({path}, dtype).",
     Cause.TYPE: "Pass the same type of value in each call.",
     Cause.RANK: "Each rank needs a trace of its own.",
     Cause.COUNT: "Each number of values needs a trace of its own; ll.stack makes one tensor of them.",

@@ -138,7 +138,8 @@ class Miss:
         said = [self.advice] if self.advice else []
         if self.fixes:
             return said + self._unmended()
-        return said or ([ADVICE[self.cause]] if self.cause in ADVICE else [])
+        path = next((change.path for change in self.changes if change.cause is self.cause), "n")
+        return said or ([ADVICE[self.cause].replace("{path}", path)] if self.cause in ADVICE else [])
 
     def _unmended(self) -> list[str]:
         """A sentence if the fixes leave something that differs, which makes a trace by itself."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from limelight.user_code.code_uses import reads_sizes
 from limelight.user_code.definitions import definition_of
 
 Sizes = Sequence[int | None]
-_READS: Final = frozenset(["shape", "size", "nbytes"])
+READS: Final = frozenset(["shape", "size", "nbytes"])
 
 
 class Rewriting(NamedTuple):
@@ -49,6 +49,26 @@ def rewriting(function: Any, sizes: Mapping[str, Sizes]) -> Rewriting | None:
     return _Reads(tree, sizes, library, function.__globals__).rewriting()
 
 
+def told(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree but for what is printed, where None serves as well as a number."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def loops_over(function: Any, sizes: Mapping[str, Sizes]) -> bool:
+    """Whether Python loops over a parameter whose first size is open: `for row in x`, `enumerate(x)`."""
+    code = getattr(function, "__code__", None)
+    tree = definition_of(code) if code is not None else None
+    over = [node.iter for node in ast.walk(tree) if isinstance(node, ast.For | ast.comprehension)] if tree else []
+    over += [one for call in over if isinstance(call, ast.Call) for one in call.args]
+    named = [sizes.get(one.id, ()) for one in over if isinstance(one, ast.Name)]
+    return any(len(shape) > 0 and shape[0] is None for shape in named)
+
+
 def _library(function: Any) -> str:
     """What the function's module calls limelight."""
     home = sys.modules["limelight"]
@@ -63,7 +83,7 @@ class _Reads:
 
     def rewriting(self) -> Rewriting | None:
         words, loops = dict[str, str](), False
-        for node in [one for one in ast.walk(self._tree) if isinstance(one, ast.Attribute) and one.attr in _READS]:
+        for node in [one for one in told(self._tree) if isinstance(one, ast.Attribute) and one.attr in READS]:
             axis = self._axis(node)
             if axis is None:
                 return None

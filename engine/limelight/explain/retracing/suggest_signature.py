@@ -17,8 +17,9 @@ from limelight.errors import SignatureError
 from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import Cause
 from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
+from limelight.explain.retracing.helper_sizes import need_numbers
 from limelight.explain.retracing.key_diff import Change, quoted, show
-from limelight.explain.retracing.size_reads import rewriting
+from limelight.explain.retracing.size_reads import loops_over, rewriting
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 
 ONCE: Final = "once, before the loop,"
@@ -42,8 +43,11 @@ def for_shapes(
         context: of the call.
     """
     shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
-    written = rewriting(inspect.unwrap(context.function), _sizes_of_parameters(context)) if shaped else None
-    if written is None:
+    function, sizes = inspect.unwrap(context.function), _sizes_of_parameters(context)
+    written = rewriting(function, sizes) if shaped else None
+    if written is None or (loops_over(function, sizes) and not context.options.get("autograph")):
+        return []
+    if need_numbers(function, context.traces, loops=written.loops):
         return []
     paths = tuple([change.path for change in shaped])
     options = dict(context.options)

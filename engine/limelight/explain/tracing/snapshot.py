@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import inspect
 import os
 import re
 import reprlib
@@ -263,7 +264,20 @@ def _plain_attributes(value: Any) -> dict[str, Any]:
         return {}
     kinds = (*_PLAIN, np.ndarray, Tensor, list, dict, tuple, set)
     own = getattr(value, "__dict__", {})
-    return {name: x for name, x in own.items() if type(x) in kinds and token_of(x, 1) is not None}
+    return {
+        name: x
+        for name, x in own.items()
+        if type(x) in kinds and not _is_bookkeeping(name, type(value)) and token_of(x, 1) is not None
+    }
+
+
+def _is_bookkeeping(name: str, kind: type) -> bool:
+    """Whether an attribute is what a class of the library's notes for itself: private, and declared by it."""
+    if not name.startswith("_"):
+        return False
+    of_library = [base for base in kind.__mro__ if base.__module__.partition(".")[0] == "limelight"]
+    declared = [vars(base).keys() | inspect.get_annotations(base) for base in of_library]
+    return kind in of_library or any(name in names for names in declared)
 
 
 def _of_tensor(value: Tensor) -> tuple[str, Any, str] | None:

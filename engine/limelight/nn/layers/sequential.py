@@ -41,12 +41,13 @@ class Sequential(Module):
     ['layers/0/kernel', 'layers/0/bias', 'layers/3/kernel', 'layers/3/bias']
     """
 
+    _called = _traced = False
+    _trained: tuple[bool, ...] = ()  # asked once: it takes longer than a layer
+
     def __init__(self, *layers: Any) -> None:
         if len(layers) == 1 and isinstance(layers[0], (list, tuple)):
             layers = tuple(layers[0])
         self.layers: tuple[Callable[..., Any], ...] = ()
-        self._called = self._traced = False
-        self._trained: tuple[bool, ...] = ()  # asked once: it takes longer than a layer
         for layer in layers:
             self.add(layer)
 

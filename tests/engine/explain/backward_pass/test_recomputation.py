@@ -29,3 +29,9 @@ def test_a_linear_call_keeps_nothing():
     report = ll.explain.recomputations(lambda x: x * 2.0 + 1.0, ll.ones((3,)))
     assert report.records == ()
     assert "keeps nothing but inputs" in str(report)
+
+
+def test_sizes_that_a_signature_leaves_open_are_those_of_the_call():
+    f = ll.function(lambda x: ll.sum(ll.tanh(x) * 2.0), input_signature=[ll.TensorSpec((None, 10))])
+    (record, *_) = ll.explain.recomputations(f, ll.ones((5, 10))).records
+    assert (record.op, record.spec, record.nbytes) == ("tanh", "f32[?,10]", 200)

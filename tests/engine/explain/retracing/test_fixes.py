@@ -241,7 +241,7 @@ def test_a_number_that_need_not_work_as_a_tensor_has_no_fix(program, head, body,
     assert p.miss.fix == ""
     assert str(p.miss).endswith(
         "Each value needs a trace of its own; if it only takes part in arithmetic, pass a tensor of the dtype that it "
-        "meets, such as ll.constant(n, x.dtype)."
+        f"meets, such as ll.constant({p.miss.changes[0].path}, dtype)."
     )
 
 

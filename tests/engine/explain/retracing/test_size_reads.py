@@ -56,3 +56,40 @@ def test_the_sentence_says_what_to_write_for_what(program):
 )
 def test_sizes_that_may_decide_something_in_python_have_no_fix(program, body):
     assert program(f"import numpy as np\n@ll.function\ndef f(x):\n    {body}\n{CALLS}").miss.fix == ""
+
+
+HELPERS = {
+    "a shape": "def helper(x):\n    return x + ll.random.normal(x.shape)\n",
+    "sizes by name": "def helper(x):\n    b, t, d = x.shape\n    return x + ll.ones((b, 1, 1)) * float(t)\n",
+    "a loop over a size": "def helper(x):\n    return sum([x[t] for t in range(x.shape[0])])\n",
+    "a loop over rows": "def helper(x):\n    return sum([row for row in x])\n",
+    "a module": (
+        "class Cell(ll.Module):\n    def call(self, x):\n        h = ll.zeros((2, 4))\n"
+        "        for t in range(x.shape[0]):\n            h = h + x[t]\n        return h\nhelper = Cell()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("written", HELPERS.values(), ids=HELPERS)
+def test_a_helper_that_needs_a_size_as_a_number_has_no_fix(program, written):
+    assert program(f"{written}@ll.function\ndef f(x):\n    return helper(x * 2.0)\n{CALLS}").miss.fix == ""
+
+
+def test_a_loop_over_rows_has_no_fix_even_at_the_second_call(program):
+    body = "    total = 0.0\n    for row in x:\n        total = total + row\n    return total\n"
+    assert program(f"@ll.function\ndef f(x):\n{body}f(ll.ones((2, 4)))\nf(ll.ones((3, 4)))").miss.fix == ""
+
+
+@pytest.mark.parametrize("read", ["x / float(x.shape[-1])", "x + ll.zeros((x.shape[2],))"])
+def test_a_helper_that_reads_a_size_which_never_varies_leaves_the_fix(program, read):
+    written = f"def helper(x):\n    return {read}\n@ll.function\ndef f(x):\n    return helper(x)\n"
+    before = program(f"{written}{CALLS}")
+    (fix,) = before.miss.fixes
+    after = program(f"{written.replace('@ll.function', fix.code)}{CALLS}")
+    assert after.f.trace_count == 1
+
+
+def test_a_size_that_is_printed_leaves_the_fix(program):
+    written = "def helper(x):\n    print(x.shape)\n@ll.function\ndef f(x):\n    print('batch', x.shape)\n"
+    before = program(f"{written}    helper(x)\n    return x * 2.0\n{CALLS}")
+    assert before.miss.fix == '@ll.function(input_signature=[ll.TensorSpec((None, 2, 4), "float32")])'

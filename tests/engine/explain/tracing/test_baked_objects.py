@@ -81,3 +81,29 @@ def test_a_called_object_that_counts_its_calls_is_not_out_of_date():
     net.calls += 1
     net.log.append(1)
     assert not ll.explain.baked(step).changed
+
+
+class _OwnNet(ll.Module):
+    def __init__(self):
+        self._rate = 2.0
+        self.inner = ll.nn.Sequential(ll.nn.Dense(2))
+
+    def call(self, x):
+        return self.inner(x) * self._rate
+
+
+@pytest.mark.parametrize("made", [lambda: ll.nn.Sequential(ll.nn.Dense(4), ll.nn.Dense(2)), _OwnNet])
+def test_what_a_module_notes_of_its_own_calls_is_no_value_of_the_users(made):
+    net, x = made(), ll.ones((1, 3))
+    net(x)
+    values = [v * 2.0 for v in net.variables]
+    f = ll.function(lambda x: ll.functional_call(net, values, x))
+    f(x)
+    net.build((None, 3))
+    found = ll.explain.baked(f)
+    assert not found.changed
+    assert "_called" not in str(found)
+    assert "_built_on" not in str(found)
+    if made is _OwnNet:
+        net._rate = 3.0
+        assert len(ll.explain.baked(f).changed) == 1

@@ -61,7 +61,7 @@ function valueOf(state, box, overlay) {
 
 /** The sum over some nodes, null where nothing was measured; for norms the root of the sum of squares. @param {GraphNode[]} nodes @param {string} overlay */
 function sumOf(nodes, overlay) {
-  if (overlay === "bytes") return sum(nodes.flatMap(({ inline, out }) => (inline ? [] : (out ?? []))).map(bytesOf));
+  if (overlay === "bytes") return sum(nodes.flatMap(({ inline, out = [], cost }) => (inline ? [] : cost ? cost[4] : out.map(bytesOf))));
   const costs = nodes.flatMap(({ cost, lane }) => (cost ? [{ cost, lane }] : []));
   if (overlay !== "grad") return costs.length ? sum(costs.map(({ cost }) => (overlay === "time" ? cost[0] : cost[1] + cost[2]))) : null;
   /** @type {(number | string | null)[]} */

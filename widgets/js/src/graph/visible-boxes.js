@@ -1,6 +1,7 @@
 // What of a described graph is visible: the boxes and edges that remain when groups and calls are closed.
 // figures/visible_boxes.py does the same for the static pictures; the tests hold both to the same examples.
 
+import { UNSIZED } from "../format.js";
 import { columnsOf, isRead } from "./columns.js";
 
 /**
@@ -19,7 +20,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @property {string[]} [tags] @property {string} [path] @property {string} [said] of an error
  * @property {number} [born] @property {number} [gone] stops of a history at which it comes and goes
  * @property {[number, number[]][]} [ins] what it reads from a stop of a history on, where that changes
- * @property {[number, number, number, number | string | null]} [cost] seconds, NaN, infinities and the norm ("inf" for one that is none) of a run
+ * @property {[number, number, number, number | string | null, number]} [cost] seconds, NaN, infinities, the norm ("inf" for one that is none) and bytes of a run
  *
  * @typedef {object} Group
  * @property {string} label @property {string} [title] the label without its count @property {string} kind @property {number} parent @property {number} size
@@ -441,7 +442,7 @@ function keyOf(graph, group) {
   return known[group];
 }
 
-/** The bytes of a value, 0 where its shape is not known. @param {string} spec "f32[2,3]" */
+/** The bytes of a value, `UNSIZED` where its shape is not known. @param {string} spec "f32[2,3]" */
 export function bytesOf(spec) {
   const known = sizes.get(spec);
   if (known !== undefined) return known;
@@ -456,7 +457,8 @@ const sizes = new Map();
 
 /** @param {string} spec */
 function countBytes(spec) {
-  const [, bits, dimensions] = /[a-z]+(\d*)\[([\d,]*)\]$/.exec(spec) ?? ["", "0", ""];
+  const [, bits, dimensions] = /[a-z]+(\d*)\[([\d,]*)\]$/.exec(spec) ?? [];
+  if (dimensions === undefined) return UNSIZED;
   return Math.ceil(Number(bits || 8) / 8) * dimensions.split(",").filter(Boolean).reduce((size, one) => size * Number(one), 1);
 }
 
