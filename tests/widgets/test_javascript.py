@@ -40,7 +40,7 @@ def test_the_bundle_is_complete_and_reaches_for_nothing():
         assert "@import" not in text
         assert "sourceMappingURL" not in text
     size = sum((STATIC / name).stat().st_size for name in SMALL)
-    assert size < 208_000  # eight views; the layout engine is 16,000 of its own
+    assert size < 215_000  # eight views; the layout engine is 16,000 of its own
 
 
 def test_every_view_has_its_script_and_no_script_is_without_a_view():

@@ -183,7 +183,7 @@ def _saved(sight: Sight) -> list[str]:
 
 
 def _gap_before(place: Rectangle, strips: Sequence[Strip], *, down: bool) -> float | None:
-    """The middle of the gap before the lane that a place is in, above it or to the left: it hides no lane's name there."""
+    """The middle of the gap before the lane that a place is in, above or to the left: it hides no lane's name there."""
     of = (s for s in strips if s.x <= place.x <= s.x + s.width and s.y <= place.y <= s.y + s.height)
     if (strip := next(of, None)) is None:
         return None
