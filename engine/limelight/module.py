@@ -79,6 +79,7 @@ def _submodules(module: Module) -> list[Module]:
 def _noted(own: FunctionType) -> Callable[..., Any]:
     """A method `__call__` of the user's: traces note its calls as they do those of `call`."""
 
+    @in_place_of_python  # which would say that an argument is missing, at the user's line
     @functools.wraps(own)
     def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807  # in its place
         if dispatch.active:

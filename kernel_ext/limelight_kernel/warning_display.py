@@ -16,6 +16,7 @@ from IPython.display import display
 
 from limelight.errors import RetracingWarning
 from limelight.user_code.source_line import Source
+from limelight.user_code.warn_at import is_ours
 from limelight_kernel.cell.cell_warnings import StagedCellWarning
 from limelight_kernel.magics.magic import text_width
 from limelight_kernel.report.listing import wrapped
@@ -34,7 +35,7 @@ def show_ours() -> tuple[Show, Show]:
     def show(
         message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
     ) -> None:
-        if file is not None or not issubclass(category, KINDS):
+        if file is not None or not (issubclass(category, KINDS) or is_ours(message)):
             before(message, category, filename, lineno, file, line)
             return
         _show(f"{Source(filename, lineno, '').label}:{lineno}", category.__name__, str(message))

@@ -109,3 +109,10 @@ def test_what_another_error_was_raised_from_has_no_frames_of_the_library_either(
     assert "running.py" not in said
     assert "direct cause" in said
     assert "----> 4     raise RuntimeError" in said
+
+
+def test_a_call_of_a_module_without_an_argument_ends_at_the_users_line(notebook):
+    notebook("class Masked(ll.Module):\n    def __call__(self, x, mask):\n        return x * mask")
+    shown = notebook("masked = Masked()\nmasked(ll.ones(2))", fails=True)
+    assert "missing 1 required positional argument: 'mask'" in shown.out
+    assert "module.py" not in shown.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from types import SimpleNamespace
@@ -62,3 +63,11 @@ def test_loading_and_unloading_leave_what_was_there(shell):
     assert warnings.showwarning is not before
     unload_ipython_extension(shell)
     assert warnings.showwarning is before
+
+
+@pytest.mark.filterwarnings("always")
+def test_any_warning_of_limelights_is_told_at_the_cell_as_readers_know_it(shell, capsys):
+    load_ipython_extension(shell)
+    shell.run_cell("import limelight as ll\nx = ll.zeros(3) + 1.0\nx.at[0].set(2.0)\ny = 1", store_history=True)
+    unload_ipython_extension(shell)
+    assert re.search(r"^In\[\d+\]:3: LostChangeWarning: x\.at\[i\]", capsys.readouterr().err, flags=re.MULTILINE)

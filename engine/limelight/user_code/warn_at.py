@@ -17,14 +17,22 @@ _heard: Final[dict[str, dict[Any, Any]]] = {}
 def warn_at(line: Source, message: str, category: type[Warning]) -> None:
     """Warns at `line`, as the user's module would: filters know it by that name, and it is heard once a line.
 
+    The warning is marked as the library's (`is_ours`), for who shows such in another way.
     Code from no file, as of a terminal or of `exec`, has no module's name: given None for one, Python drops a warning.
     """
+    warning = category(message)
+    warning.__limelight__ = True  # type: ignore[attr-defined]  # exceptions take attributes
     module = inspect.getmodulename(line.file)
     registry = _registry(line.file)
     if module is None:
-        warnings.warn_explicit(message, category, line.file, line.line, registry=registry)
+        warnings.warn_explicit(warning, None, line.file, line.line, registry=registry)
     else:
-        warnings.warn_explicit(message, category, line.file, line.line, module=module, registry=registry)
+        warnings.warn_explicit(warning, None, line.file, line.line, module=module, registry=registry)
+
+
+def is_ours(warning: Any) -> bool:
+    """Whether the library has warned so."""
+    return hasattr(warning, "__limelight__")
 
 
 def _registry(file: str) -> dict[Any, Any]:
