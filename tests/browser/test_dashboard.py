@@ -314,3 +314,13 @@ def test_before_anything_ran_it_says_what_to_run(small, picture):
     expect(panel.locator(".ll-graph-view .ll-title")).to_contain_text("f trace #1 of 1")
     panel.get_by_role("tab", name="Tape").click()  # which nobody saw while that was recorded
     expect(panel.locator(".ll-tape-view")).to_contain_text("multiply")
+
+
+def test_after_a_restart_what_is_shown_says_that_it_has_ended(small):
+    page = small(LINKED, "%graph f", "%dashboard")
+    views = [output(page, 1).locator(".ll-graph-view"), docked(page)]
+    said = "view => getComputedStyle(view, '::after').content"
+    assert [view.evaluate(said) for view in views] == ["none", "none"]
+    page.evaluate(RESTART)
+    for view in views:
+        assert "Ended" in becomes(page, lambda view=view: view.evaluate(said)[1:6], "Ended")

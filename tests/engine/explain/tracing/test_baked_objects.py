@@ -106,4 +106,4 @@ def test_what_a_module_notes_of_its_own_calls_is_no_value_of_the_users(made):
     assert "_built_on" not in str(found)
     if made is _OwnNet:
         net._rate = 3.0
-        assert len(ll.explain.baked(f).changed) == 1
+        assert {one.name for one in ll.explain.baked(f).changed} == {"net", "self._rate"}

@@ -53,6 +53,7 @@ class ViewOutput {
     const id = model.data[VIEW].model_id;
     if (id === this.modelId && this.isLive) return; // its static forms are others, and nothing else
     shown.delete(this.modelId);
+    this.live.removeClass("ll-ended");
     this.modelId = id;
     shown.set(id, (forms) => model.setData({ data: { ...model.data, ...forms } }));
     this.removeFallback();
@@ -68,7 +69,15 @@ class ViewOutput {
    */
   drawn(model) {
     if (!this.isLive) this.live._rerenderMimeModel = model;
+    else this.watch(this.modelId);
     return this.settle(model);
+  }
+
+  /** Marks the output of a widget whose kernel has gone or was restarted: it looks alive. @param {string} id */
+  async watch(id) {
+    const manager = await this.live._manager?.promise;
+    const widget = manager?.has_model(id) && (await manager.get_model(id));
+    widget?.on?.("comm_live_update", () => id === this.modelId && this.live.toggleClass("ll-ended", !widget.comm_live));
   }
 
   /** The widget has turned up, or has not yet, or will not. @param {any} model */

@@ -28,6 +28,7 @@ export default lent((Store, oneTabStop) => {
     const dashboard = new Dashboard(root, own, host, stop.signal, new Remembered(path), Store);
     oneTabStop?.(root);
     dashboard.onReset = usual;
+    own.on("comm_live_update", () => root.classList.add("ll-ended")); // beside the notebook nobody else says so
     const paint = () => themed(node, own);
     own.on("change:theme", paint);
     paint();
