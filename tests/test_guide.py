@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import re
 import urllib.parse
@@ -32,6 +33,7 @@ def test_the_code_of_a_page_runs_and_prints_what_is_said(name, tmp_path, monkeyp
     printed, said = io.StringIO(), ""
     with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")  # as in the pages: what is warned of is told in their text
+        gc.collect()  # what other tests have left would be freed while a page measures what is live
         for block in _BLOCK.finditer(text):
             kind, code = block.groups()
             if kind == "console":

@@ -261,4 +261,5 @@ def test_an_update_tells_functions_of_one_name_apart_where_that_has_changed():
     fold.catch_up()
     update, mark = fold.since(mark)
     assert "places" not in update
-    assert fold.state()["places"] == {str(functions[0].id): first, str(functions[1].id): second}
+    places = fold.state()["places"]
+    assert [places[str(function.id)] for function in functions] == [first, second]
