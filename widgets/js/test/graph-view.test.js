@@ -59,6 +59,47 @@ test("what follows on the version that is shown leaves all as the reader has it"
   assert.equal(view.forgotten, 2);
 });
 
+test("what is opened while the rest of a graph comes is drawn to its end", async () => {
+  const view = Object.assign(unseen(), { looking: 0, drawCount() {}, highlight() {}, pictureOf: () => "opened" });
+  const common = { title: "f", which: "optimised", sources: [], rules: {} };
+  view.show({ ...common, graphs: ["b"], variants: [{ key: "optimised", graph: 0 }], described: "1:1", waiting: "traced", soon: true });
+  const part = view.state;
+  view.sight = { picture: "closed", scale: 1 };
+  const drawn = [];
+  const ends = [];
+  view.draw = async () => {
+    const { state } = view;
+    await new Promise((resolve) => ends.push(resolve));
+    if (state === view.state) drawn.push(state.described);
+  };
+  const opening = view.redraw();
+  const whole = { ...common, graphs: ["a", "b"], variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }], described: "1:2", completes: "1:1" };
+  view.show(whole);
+  view.show({ ...whole, label: "trace #1", revision: 2 }); // sent anew while that waits
+  const again = view.redraw(); // and the reader opens more
+  ends[0]();
+  await opening;
+  assert.equal(view.state, part);
+  ends[1]();
+  await again;
+  await view.drawn;
+  assert.deepEqual(drawn, ["1:1", "1:1"]);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual([view.state.described, view.state.label, view.sight.picture], ["1:2", "trace #1", "opened"]);
+});
+
+test("another trace that comes before the rest of a graph is what is shown", async () => {
+  const view = Object.assign(unseen(), { looking: 0 });
+  const common = { title: "f", which: "optimised", graphs: ["b"], sources: [], rules: {}, variants: [{ key: "optimised", graph: 0 }] };
+  view.show({ ...common, described: "1:1", waiting: "traced", soon: true });
+  Object.assign(view, { sight: { picture: "part", scale: 1 }, drawn: new Promise((resolve) => setTimeout(resolve)) });
+  view.show({ ...common, described: "1:2", completes: "1:1" });
+  view.show({ ...common, described: "1:3" });
+  await view.drawn;
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(view.state.described, "1:3");
+});
+
 test("a version that the reader waits for is shown once it has come", () => {
   const shown = [];
   const view = Object.assign(unseen(), { switchTo: (key) => shown.push(key) });

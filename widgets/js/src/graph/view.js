@@ -70,6 +70,8 @@ export class GraphView {
     /** @type {Drawing} */
     this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
     this.fitted = false;
+    /** @type {Promise<void>} the end of the last drawing */
+    this.drawn = Promise.resolve();
     this.spread = false; // whether all is open, and is laid out for all to be seen
     this.looking = 0; // how often it was to be found out what is shown at first
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
@@ -138,9 +140,8 @@ export class GraphView {
   show(state) {
     if (state === this.given || (this.given && state.revision !== undefined && state.revision === this.given.revision)) return; // it was sent again
     if (this.given?.failed && !state.failed) this.side?.show("code"); // of an error the details were shown
-    const part = this.given?.described;
     this.given = state;
-    if (this.state && state.completes !== undefined && state.completes === part) return this.complete(state);
+    if (this.state && state.completes !== undefined && state.completes === this.state.described) return void this.complete(this.state);
     const first = this.state === null;
     if (this.state && state.described !== undefined && state.described === this.state.described) {
       if (this.wanted && !state.waiting) this.say(`the function has gone, and with it its ${this.wanted} graph`);
@@ -177,9 +178,15 @@ export class GraphView {
       });
   }
 
-  /** The version that is shown has come with the other one, and with what links both: what is on the page stays. @param {GraphState} state */
-  complete(state) {
-    this.state = state = withHistory(state);
+  /**
+   * The version that is shown has come with the other one, and with what links both: what is on the page stays. A drawing
+   * under way is of the part, whose graphs have other numbers: it comes to its end before.
+   * @param {GraphState} part
+   */
+  async complete(part) {
+    for (let last; this.sight && last !== this.drawn; ) await (last = this.drawn);
+    if (part !== this.state || !this.given) return; // another trace is shown by now, or it was completed
+    const state = (this.state = withHistory(this.given));
     this.slider?.take(state.history, true);
     const { wanted, sight, graph } = this;
     this.wanted = "";
@@ -280,7 +287,14 @@ export class GraphView {
   }
 
   /** Draws what is visible now. @param {string} [anchor] a box or frame that shall not move on the screen */
-  async redraw(anchor) {
+  redraw(anchor) {
+    const drawing = this.draw(anchor);
+    this.drawn = drawing.catch(() => {}); // whoever asked for it is told
+    return drawing;
+  }
+
+  /** @param {string} [anchor] */
+  async draw(anchor) {
     const { state, graph } = this;
     if (!state) return;
     this.drawHead(state);
