@@ -100,6 +100,25 @@ test("another trace that comes before the rest of a graph is what is shown", asy
   assert.equal(view.state.described, "1:3");
 });
 
+test("a picture that gets another room while all of it is being opened is laid out for that room as a whole", () => {
+  const view = Object.assign(unseen(), { opened: new Map([["g0", true]]), spread: true, redraw() {} });
+  view.lookAgain();
+  assert.equal(view.spread, true);
+  view.opened.set("g0", false);
+  view.lookAgain();
+  assert.equal(view.spread, false, "all was closed again");
+});
+
+test("opening and closing all is said once it is drawn", async () => {
+  const said = [];
+  const graph = { inputs: [], outputs: [], groups: [{ parent: -1 }], nodes: [{ group: 0 }] };
+  const view = Object.assign(unseen(), { opened: new Map(), state: { graphs: [graph], variants: [{ key: "", graph: 0 }] }, choose() {} });
+  Object.assign(view, { async redraw() { said.push("drawn"); }, say: (text) => said.push(text) });
+  await view.openAll(true);
+  await view.openAll(false);
+  assert.deepEqual(said, ["drawn", "1 group or function opened", "drawn", "all groups and functions closed"]);
+});
+
 test("a version that the reader waits for is shown once it has come", () => {
   const shown = [];
   const view = Object.assign(unseen(), { switchTo: (key) => shown.push(key) });

@@ -412,7 +412,7 @@ export class GraphView {
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
     this.body?.classList.remove("ll-tall");
-    this.spread = false;
+    this.spread &&= this.isOwn(); // where all was just opened, that is laid out for the other room
     this.anew();
     this.sight = null;
     return this.redraw();
@@ -633,7 +633,7 @@ export class GraphView {
     this.anew();
     await this.redraw();
     const said = `${counted(names.length, "group or function", "groups and functions")} opened`;
-    if (open) this.say(complete ? said : `${said}, the others stay closed: there would be too many boxes`);
+    this.say(!open ? "all groups and functions closed" : complete ? said : `${said}, the others stay closed: there would be too many boxes`);
   }
 
   showHelp() {
