@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
+    Error,
     Locator,
     Page,
     Request,
@@ -55,6 +56,8 @@ SETTLE_MILLISECONDS, SETTLE_TRIES = 100, 30
 LIGHT = "JupyterLab Light"
 DARK = "JupyterLab Dark"
 
+LATE_MODEL = "[anywidget] Failed to initialize model."
+"""What it says of a model whose script took more than 2 seconds, as on a busy machine: the view is live even so."""
 OF_IPYWIDGETS = ("widget model not found", "reading 'kernel'")
 """What it says on the console of a model that has gone or comes late, and of a notebook without a kernel."""
 
@@ -118,7 +121,7 @@ class Watch:
     def _listeners(self) -> tuple[tuple[str, Any], ...]:
         return (
             ("console", self._on_console),
-            ("pageerror", lambda error: self.errors.append(f"uncaught: {error}")),
+            ("pageerror", self._on_uncaught),
             ("request", self._on_request),
             ("websocket", lambda socket: self._check(socket.url)),
         )
@@ -126,6 +129,10 @@ class Watch:
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _on_uncaught(self, error: Error) -> None:
+        if error.message != LATE_MODEL:
+            self.errors.append(f"uncaught: {error}")
 
     def _on_request(self, request: Request) -> None:
         self._check(request.url)

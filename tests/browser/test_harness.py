@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from harness.page import DARK, CellError, becomes, cell, output, run_all, run_cell, set_theme, wait_idle
+from harness.page import DARK, LATE_MODEL, CellError, becomes, cell, output, run_all, run_cell, set_theme, wait_idle
 
 
 def test_a_counter_counts_in_python_and_on_the_screen(open_notebook, picture):
@@ -49,9 +49,12 @@ def test_a_cell_that_raises_fails_the_run_with_its_traceback(open_cells):
 def test_console_errors_and_foreign_requests_are_seen(open_cells, watch):
     page = open_cells("1 + 1")
     page.evaluate("() => console.error('a mishap')")
+    page.evaluate("said => said.map(text => setTimeout(() => { throw new Error(text) }))", [LATE_MODEL, "a fault"])
     page.evaluate("() => fetch('http://example.invalid/x').catch(() => null)")
     foreign = ["http://example.invalid/x"]
     assert becomes(page, lambda: watch.foreign, foreign) == foreign
-    assert becomes(page, lambda: any("a mishap" in error for error in watch.errors), True)
+    for said in ("a mishap", "a fault"):
+        assert becomes(page, lambda said=said: any(said in error for error in watch.errors), True)
+    assert not any(LATE_MODEL in error for error in watch.errors)
     watch.errors.clear()
     watch.foreign.clear()
