@@ -75,6 +75,8 @@ def test_loops_keep_it_as_long_as_they_are_short(steps: int, wanted: int) -> Non
     with base.chosen.override("loops"):
         f = ll.function(lambda x, n: ll.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x + 1.0), (0, x))[1])
         assert f(ll.zeros((2,)), ll.constant(steps)).tolist() == [steps, steps]
+    names = f.trace_cache[0].function.run.__globals__
+    assert {x.released > 0 for x in names.values() if type(x).__name__ == "Table"} == {wanted > 0}
 
 
 def test_blocks_that_threads_share_let_it_go_however_short() -> None:
