@@ -109,9 +109,9 @@ def test_an_interrupt_ends_a_loop_of_short_calls() -> None:
         f, x = ll.function(lambda x: x * 2.0 + 1.0), ll.ones((4,))
         f(x)
         timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-        timer.start()
         patience = time.monotonic() + LONGEST
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             while time.monotonic() < patience:
                 f(x)
         timer.join()
