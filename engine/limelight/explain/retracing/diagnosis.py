@@ -17,8 +17,10 @@ from limelight.explain.retracing.advice import advice_on
 from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.closest_trace import closest
 from limelight.explain.retracing.fix_context import MOST, FixContext, decorator
+from limelight.explain.retracing.helper_sizes import are_seen
 from limelight.explain.retracing.key_diff import Change, differing, sealed, show
 from limelight.explain.retracing.sentence import Closest, Miss, times
+from limelight.explain.retracing.suggest_signature import number_needed
 from limelight.explain.tracing import snapshot
 from limelight.staging.key import Key
 from limelight.staging.key_parts import ObjectPart, ValuePart
@@ -154,13 +156,28 @@ def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], neares
     lost = function.trace_cache.lost(key)
     if lost is not None:
         return _lost(function, lost, where)
-    cause = max([change.cause for change in changes], key=SEVERITY.__getitem__)
+    causes = {change.cause for change in changes}
+    cause = max(causes, key=SEVERITY.__getitem__)
     context = _context(function, key, where, traces, nearest)
-    mended = tuple(fixes.find(changes, context))
-    advice = advice_on(changes, context) or _opened_sizes(function, key, changes)
-    changes[:MOST] = map(_with_first_difference, changes[:MOST])
-    kept = tuple([sealed(change) for change in changes])
-    return Miss(function.name, where, cause, number, kept, Closest.of(nearest), mended, advice=advice)
+    opened = _opened_sizes(function, key, changes)
+    shown = [*map(_with_first_difference, changes[:MOST]), *changes[MOST:]]
+    kept = tuple([sealed(change) for change in shown])
+
+    def record(traces: Sequence[Any]) -> Miss:
+        """What is said beside these traces."""
+        known = context._replace(traces=traces)
+        mended, need = tuple(fixes.find(changes, known)), None
+        if not mended and not opened:
+            need = number_needed(changes, known)
+        advice = advice_on(changes, known) or opened or (str(need) if need is not None else "")
+        undecided = (
+            None if are_seen(traces, key) or Cause.SHAPE not in causes else lambda trace: record((*traces, trace))
+        )
+        return Miss(
+            function.name, where, cause, number, kept, Closest.of(nearest), mended, advice=advice, undecided=undecided
+        )
+
+    return record(traces)
 
 
 def _context(function: Any, key: Key, where: str, traces: Sequence[Any], nearest: Any) -> FixContext:

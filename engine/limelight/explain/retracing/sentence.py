@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,6 +62,7 @@ class Miss:
         seconds: what tracing took; None for a prediction.
         created: how many variables the function created while it was traced.
         made_at: `time.perf_counter()` at the call, in seconds.
+        undecided: makes the record that takes this one's place once the trace is there, where only that can tell more.
     """
 
     function: str
@@ -76,10 +78,17 @@ class Miss:
     seconds: float | None = None
     created: int = 0
     made_at: float = field(default_factory=time.perf_counter, compare=False)
+    undecided: Callable[[Any], Miss] | None = field(default=None, compare=False, repr=False)
 
-    def with_cost(self, seconds: float, created: int = 0) -> Miss:
-        """This record, with what tracing took and how many variables the function created while it did."""
-        return dataclasses.replace(self, seconds=seconds, created=created)
+    def with_trace(self, trace: Any, seconds: float, created: int = 0) -> Miss:
+        """What is to be said of a trace that took so long and in which the function created so many variables."""
+        record = self if self.undecided is None else self.undecided(trace)
+        known = dataclasses.replace(record, inside=self.inside, made_at=self.made_at)
+        return dataclasses.replace(known, seconds=seconds, created=created, undecided=None)
+
+    def settled(self) -> Miss:
+        """This record where no trace will be made: it has no hold on the call any more."""
+        return dataclasses.replace(self, undecided=None)
 
     @property
     def first(self) -> bool:
