@@ -50,6 +50,12 @@ def edges_of(tape: GradientTape) -> list[Edge]:
     return tape._edges_left
 
 
+def knows(tape: GradientTape, target: Any) -> bool:
+    """Whether the tape saw `target` computed, as far as it still has what it recorded."""
+    uid = target._uid
+    return uid != 0 and any(uid in one.outputs for one in (*edges_of(tape), *tape._cuts))
+
+
 def picks(edges: Iterable[Edge]) -> bool:
     """Whether an op takes integers or booleans beside numbers, or may: as an index, labels, a condition.
 
