@@ -53,7 +53,8 @@ def edges_of(tape: GradientTape) -> list[Edge]:
 def knows(tape: GradientTape, target: Any) -> bool:
     """Whether the tape saw `target` computed, as far as it still has what it recorded."""
     uid = target._uid
-    return uid != 0 and any(uid in one.outputs for one in (*edges_of(tape), *tape._cuts))
+    computed = (*[edge.outputs for edge in edges_of(tape)], *[cut.outputs for cut in tape._cuts])
+    return any(uid in outputs for outputs in computed if uid)
 
 
 def picks(edges: Iterable[Edge]) -> bool:

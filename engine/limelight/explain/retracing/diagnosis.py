@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from limelight.core import dispatch
-from limelight.explain.fix import Fix
 from limelight.explain.retracing import fixes, restaging
 from limelight.explain.retracing.advice import advice_on
 from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.closest_trace import closest
-from limelight.explain.retracing.fix_context import MOST, FixContext, decorator
+from limelight.explain.retracing.fix_context import MOST, FixContext, restaged
 from limelight.explain.retracing.helper_sizes import are_seen
 from limelight.explain.retracing.key_diff import Change, differing, sealed, show
 from limelight.explain.retracing.sentence import Closest, Miss, times
@@ -43,7 +42,8 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     else:
         record = _compared(function, key, where, traces, nearest)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
-    return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
+    line = stack[0] if stack else None
+    return dataclasses.replace(record, line=line, inside=tracers[-1] if tracers else "")
 
 
 def _look_up_names(key: Key) -> None:
@@ -125,8 +125,8 @@ def _lost(function: Any, lost: Ghost, where: str) -> Miss:
     size = "1 trace" if cache.size == 1 else f"{cache.size:,} traces"
     note = f"its {trace} for these arguments was evicted, since the cache holds {size} at most"
     wanted = cache.history.evicted() | {hash(entry.key) for entry in cache}
-    enough = decorator(function.python_function, function._options | {"cache_size": len(wanted)})
-    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(Fix(enough, "", ()),))
+    enough = restaged(function.python_function, function._options | {"cache_size": len(wanted)})
+    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(enough,))
 
 
 def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], nearest: Any) -> Miss:
@@ -195,6 +195,8 @@ def _context(function: Any, key: Key, where: str, traces: Sequence[Any], nearest
         function.python_function,
         {},
         any(isinstance(one, Tracer) for one in dispatch.stack()),
+        function.name,
+        nearest,
     )
 
 

@@ -15,6 +15,7 @@ from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.key_diff import Change, show
 from limelight.explain.story import MOST, SPELLED, Place, Story, differences, retrace_clauses
+from limelight.user_code.source_line import Source
 
 
 class Difference(NamedTuple):
@@ -50,7 +51,7 @@ class Miss:
 
     Args:
         function: its name.
-        where: the line of the call.
+        where: the line of the call, in words.
         cause: the greatest of the causes of all `changes`, or what concerns the call as a whole.
         number: that of the new trace, from 1.
         changes: what differs from the closest trace, in the order of the arguments.
@@ -61,6 +62,7 @@ class Miss:
         inside: the function that was being traced around the call; empty for a call of its own.
         seconds: what tracing took; None for a prediction.
         created: how many variables the function created while it was traced.
+        line: of the call, if that is the user's.
         made_at: `time.perf_counter()` at the call, in seconds.
         undecided: makes the record that takes this one's place once the trace is there, where only that can tell more.
     """
@@ -77,13 +79,14 @@ class Miss:
     inside: str = ""
     seconds: float | None = None
     created: int = 0
+    line: Source | None = field(default=None, compare=False)
     made_at: float = field(default_factory=time.perf_counter, compare=False)
     undecided: Callable[[Any], Miss] | None = field(default=None, compare=False, repr=False)
 
     def with_trace(self, trace: Any, seconds: float, created: int = 0) -> Miss:
         """What is to be said of a trace that took so long and in which the function created so many variables."""
         record = self if self.undecided is None else self.undecided(trace)
-        known = dataclasses.replace(record, inside=self.inside, made_at=self.made_at)
+        known = dataclasses.replace(record, inside=self.inside, line=self.line, made_at=self.made_at)
         return dataclasses.replace(known, seconds=seconds, created=created, undecided=None)
 
     def settled(self) -> Miss:

@@ -16,7 +16,7 @@ from limelight.core.nest import Structure
 from limelight.errors import SignatureError
 from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import Cause
-from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
+from limelight.explain.retracing.fix_context import MOST, Code, FixContext, restaged
 from limelight.explain.retracing.helper_sizes import Need, need
 from limelight.explain.retracing.key_diff import Change, quoted, show
 from limelight.explain.retracing.size_reads import Rewriting, loops_over, rewriting
@@ -55,13 +55,13 @@ def for_shapes(
     elif written.words or options.get("reduce_retracing") or options.get("input_signature"):
         return []
     elif (first := _first_trace(paths, templates, hoisted, context)) is not None:
-        return [Fix(first, ONCE, paths)]
+        assert context.site is not None, "whose words these are"
+        return [Fix(first, ONCE, paths, is_inside=context.site.is_inside)]
     else:
         options["reduce_retracing"] = True
-        return [Fix(decorator(context.function, options), LATER, paths)]
-    above = decorator(context.function, options)
-    cell = f"{above}\n{written.definition}" if written.words and above.startswith("@") else ""
-    return [Fix(above, written.place, paths, cell)]
+        return [restaged(context.function, options, LATER, paths)]
+    fix = restaged(context.function, options, written.place, paths)
+    return [fix._replace(cell=f"{fix.code}\n{written.definition}") if written.words and not fix.is_inside else fix]
 
 
 def number_needed(changes: Sequence[Change], context: FixContext) -> Need | None:
