@@ -23,7 +23,7 @@ class Fix(NamedTuple):
     """`code` to write `place` ("" for the decorator, "call with", "once, before the loop"), which mends `paths`.
 
     `cell` is more code around it, if known, with which it can run alone: a decorator's function, a cell's body.
-    `is_inside`: it is a line of a function, whose names it needs.
+    `is_inside`: it is a part of other code: a line of a function, whose names it needs, or what a call is given.
     """
 
     code: str

@@ -154,7 +154,7 @@ def fixes_in(remedy: str) -> tuple[Fix, ...]:
     """The code that a remedy in prose has, each with the words around it as its place.
 
     >>> fixes_in("pass it as an argument, f(x, n); or make it a variable, `n = ll.Variable(1)`, and assign to that")
-    (Fix(code='f(x, n)', place='pass it as an argument', paths=(), cell='', is_inside=False), \
+    (Fix(code='f(x, n)', place='pass it as an argument', paths=(), cell='', is_inside=True), \
 Fix(code='n = ll.Variable(1)', place='or make it a variable, and assign to that', paths=(), cell='', is_inside=False))
     """
     return tuple([fix for part in _parts(remedy) if (fix := _fix_in(part)) is not None])
@@ -177,8 +177,9 @@ def _fix_in(part: str) -> Fix | None:
     code = _CALL.search(part) or next((one for one in _SPAN.finditer(part) if _IS_CODE.search(one[1])), None)
     if code is None or "..." in code[1]:
         return None
+    is_assignment = bool(re.match(r"[\w.\[\]]+ = ", code[1]))
     around = part[: code.start()].rstrip(" ,") + re.sub("^(?=\\w)", " ", part[code.end() :])
-    return Fix(code[1], around.strip(" ,"), ())
+    return Fix(code[1], around.strip(" ,"), (), is_inside=not is_assignment)
 
 
 # The sentences

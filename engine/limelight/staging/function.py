@@ -462,7 +462,7 @@ class Function:
         """Traces and stores a call whose key was `asked` before it was relaxed. The reason is told from keys alone."""
         record = explainer.current().diagnose(self, asked, source_line.user_stack())
         if self._cache.budget_is_spent:
-            raise TraceBudgetError(self._cache.over_budget(self.name, record), record)
+            raise TraceBudgetError(self._cache.over_budget(self.name, record), record.settled())
         start = time.perf_counter()
         if self.follows_sharing and identity_questions.asks(self.python_function):
             self._tells_apart = sharing.TENSORS
@@ -479,7 +479,8 @@ class Function:
         self._tells_apart = max(self._tells_apart, entry.tells_apart)
         self._note_met(asked)
         entry.trace_seconds = time.perf_counter() - start
-        entry.miss = record.with_cost(entry.trace_seconds, 0 if entry.serves_once else len(creation.variables))
+        created = 0 if entry.serves_once else len(creation.variables)
+        entry.miss = record.with_trace(entry, entry.trace_seconds, created)
         if self._reads_objects(asked):
             entry.renew_without(self._cache.clear_shortcuts)
         self._cache.add(entry.key, entry)

@@ -6,12 +6,13 @@ import ast
 import builtins
 import inspect
 import itertools
+import linecache
 import sys
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
 from limelight.user_code import source_line
-from limelight.user_code.definitions import parsed_expression
+from limelight.user_code.definitions import parsed, parsed_expression
 from limelight.user_code.names_read import MISSING, step
 
 _ASKING: Final = ("explain", "get_concrete_function")
@@ -31,11 +32,13 @@ class CallSite(NamedTuple):
     """A call expression: its text in parentheses, and the expression given for each parameter ("x", "args[1]").
 
     `steady` are the names in it that stand for functions, classes and modules, which are hardly ever given new values.
+    `is_inside`: it stands in a function, whose names it may use.
     """
 
     wrapped: str
     arguments: dict[str, ast.expr]
     steady: frozenset[str] = frozenset()
+    is_inside: bool = False
 
     @property
     def text(self) -> str:
@@ -108,7 +111,30 @@ def find(signature: Parameters, names: frozenset[str], function: Any) -> CallSit
     else:
         wrapped = _wrapped(text)
     arguments = _bind(call, signature) if _names(call.func, names, function, frame) else None
-    return None if arguments is None else CallSite(wrapped, arguments, _steady(call, frame))
+    if arguments is None:
+        return None
+    line = source_line.Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return CallSite(wrapped, arguments, _steady(call, frame), not line.is_outermost)
+
+
+def at_line(line: source_line.Source, signature: Parameters, called: frozenset[str]) -> list[CallSite]:
+    """The calls on a line that are written as calls of one of the names `called`, whose functions take arguments so."""
+    text, at = "".join(linecache.getlines(line.file)), line.line
+    tree = parsed(text)
+    if tree is None:  # a cell with a magic, say: the line alone may do
+        text, at = line.text, 1
+        tree = parsed(text)
+    sites = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call) or not node.lineno <= at <= (node.end_lineno or 0):
+            continue
+        wrapped = _wrapped(ast.get_source_segment(text, node) or "")
+        call = ast.parse(wrapped, mode="eval").body
+        assert isinstance(call, ast.Call)
+        arguments = _bind(call, signature) if ast.unparse(call.func) in called else None
+        if arguments is not None:
+            sites.append(CallSite(wrapped, arguments, is_inside=not line.is_outermost))
+    return sites
 
 
 def _without_attribute(text: str, node: ast.Attribute) -> str:

@@ -78,19 +78,19 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
 
     `cell_globals` are what the names of a notebook's cell stand for, where `function` is one.
     """
-    for _, found in _codes_read(function, arguments, cell_globals):
+    for _, found in _frames_read(function, arguments, cell_globals):
         yield from found
 
 
-def codes(function: Any) -> Iterator[CodeType]:
-    """The code of `function`, and of what it calls as far as that is known, each once."""
-    for code, _ in _codes_read(function, {}, None):
-        yield code
+def scopes(function: Any) -> Iterator[tuple[CodeType, Mapping[str, Any]]]:
+    """The code of `function`, and of what it calls as far as that is known, each once, with its globals."""
+    for frame, _ in _frames_read(function, {}, None):
+        yield frame.code, frame.globals
 
 
-def _codes_read(
+def _frames_read(
     function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str, Any] | None
-) -> Iterator[tuple[CodeType, list[Read]]]:
+) -> Iterator[tuple[_Frame, list[Read]]]:
     """Each code with its uses; see `reads`."""
     namespace = None if cell_globals is None else vars(function)["__limelight_written__"].names
     waiting = deque(_frames(function, arguments))
@@ -106,7 +106,7 @@ def _codes_read(
         seen.add(key)
         uses = frame.uses or uses_of(frame.code, frame.body, stamps)
         found = [_resolved(use, frame) for use in uses.uses]
-        yield frame.code, found
+        yield frame, found
         for read in found:
             if read.use.how == "read" and read.value is not MISSING:
                 waiting += _called(read.value, read.base)

@@ -97,14 +97,16 @@ class TapeMagic(LimelightMagic):
         arguments.only(given, (*_ABOUT_CALLS, "why", "saved", "rule", "of", "wrt", "tol", *FORMS), self.tape, "tape")
         if asked:
             return self._drawn(given, asked[0], self._about_call(given, asked[0], line))
-        tape = self.session.tape(given.name)
+        target = given.why[0] if given.why else given.of
+        tape = self.session.tape(given.name, None if target is None else self.session.value(target))
         return self._nothing(given, _NO_TAPE) if tape is None else self._about_tape(given, tape)
 
     def _about_tape(self, given: Namespace, tape: Any) -> Any:
         if given.why:
             target, source = map(self.session.value, given.why)
             try:
-                answer = explain.why_none(tape, target, source, scope=self.shell.user_ns)
+                written = dict(zip(given.why, (target, source), strict=True))
+                answer = explain.why_none(tape, target, source, scope={**written, **self.shell.user_ns})
             except ArgumentError as error:
                 raise UsageError(f"%tape --why: {error.bare}") from None
             return self._show(given, Cards(answer))

@@ -12,6 +12,9 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from limelight.autodiff import GradientTape
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
+from limelight.explain.none_gradients.gradient_paths import knows
 from limelight.export import LoadedFunction, call_of
 from limelight.memory import DeviceWatch
 from limelight.staging import partial_trace
@@ -176,8 +179,8 @@ class Session:
             raise UsageError(f"which function? write one of {', '.join(alive)}")
         return self.shell.user_ns[alive[0]] if alive else None
 
-    def tape(self, path: str | None) -> Any:
-        """The tape of that name; without a name the notebook's newest, or None."""
+    def tape(self, path: str | None, target: object = None) -> Any:
+        """The tape of that name; without a name the newest that saw `target` computed, else the newest, or None."""
         if path is not None:
             names = self.tape_names()
             value = self.value(path, f"; tapes are {', '.join(names)}" if names else "; no tape is here yet")
@@ -187,7 +190,8 @@ class Session:
                 )
             return value
         tapes = [value for value in self.shell.user_ns.values() if issubclass(type(value), GradientTape)]
-        return max(tapes, key=lambda tape: tape.id, default=None)
+        of_target = [tape for tape in tapes if isinstance(target, Tensor | Resource) and knows(tape, target)]
+        return max(of_target or tapes, key=lambda tape: tape.id, default=None)
 
     def function_names(self) -> list[str]:
         """The notebook's names for staged functions."""

@@ -109,3 +109,17 @@ def test_the_tolerance_of_a_check(run):
     run("import limelight as ll\nf = ll.function(lambda x: ll.sin(x).sum())\nx = ll.ones((2,))")
     assert run("%tape --tol 1e-2 -q -o told --check f(x)\ntold").value.tolerance == 1e-2
     assert "it goes before --check" in run("%tape --tol 1e-2", fails=True).err
+
+
+def test_a_source_has_the_name_that_was_written(notebook):
+    notebook("P = {'W': ll.Variable([1.0])}\nwith ll.GradientTape() as tape:\n    y = ll.constant(1.0) * 2.0")
+    assert "for `P['W']`" in repr(notebook("%tape --why y P['W']").value)
+
+
+def test_without_a_name_the_tape_that_saw_the_target_answers(notebook):
+    notebook("v, w = ll.Variable([1.0]), ll.Variable([2.0])")
+    notebook("with ll.GradientTape() as first:\n    y = v * 3.0")
+    notebook("with ll.GradientTape() as second:\n    z = w * 3.0")
+    assert "every op from `v` to `y` was recorded" in repr(notebook("%tape --why y v").value)
+    assert "multiply" in repr(notebook("%tape --of y").value)
+    assert "`y` was computed on `first`, not on `second`" in repr(notebook("%tape second --why y v").value)

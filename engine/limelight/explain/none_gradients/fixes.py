@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from limelight import ops
+from limelight.core.tensor import Tensor
+from limelight.core.variable import Resource
 from limelight.explain.fix import called, replaced, rewritten, stored_names
 from limelight.user_code.definitions import parsed
 from limelight.user_code.source_line import Source
 
+_DEPTH: Final = 3
+_MOST_HOLDERS: Final = 1000
+"""Of how many objects is looked whether they hold what is to be named."""
+_OPAQUE: Final = (type, ModuleType, FunctionType, MethodType, Tensor, Resource, str, bytes, np.ndarray, int, float)
 _STEPS: Final = ("floor", "ceil", "round", "trunc")
 
 
 def name_of(x: Any, scopes: Sequence[Mapping[str, Any]], otherwise: str) -> str:
-    """What the first of `scopes` that knows `x` calls it."""
-    for scope in scopes:
-        for name, value in scope.items():
-            if value is x and not name.startswith("_"):
-                return name
-    return otherwise
+    """What the first of `scopes` that knows `x` calls it, by a name of its own or by that of what holds it."""
+    visible = [{name: value for name, value in scope.items() if name[:1].isalpha()} for scope in scopes]
+    named = (name for scope in visible for name, value in scope.items() if value is x)
+    held = (path for scope in visible for path, value in _within(scope) if value is x)
+    return next(named, None) or next(held, otherwise)
+
+
+def _within(scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What objects and containers hold, the shallow first; each once, and nothing of modules, classes, functions."""
+    waiting, seen = deque(scope.items()), set[int]()
+    while waiting and len(seen) < _MOST_HOLDERS:
+        path, holder = waiting.popleft()
+        if isinstance(holder, _OPAQUE) or id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        for one, value in _parts(path, holder):
+            yield one, value
+            if path.count(".") + path.count("[") < _DEPTH:
+                waiting.append((one, value))
+
+
+def _parts(path: str, holder: Any) -> list[tuple[str, Any]]:
+    if isinstance(holder, list | tuple):
+        return [(f"{path}[{i}]", value) for i, value in enumerate(holder[:_MOST_HOLDERS])]
+    if isinstance(holder, dict):
+        return [(f"{path}[{key!r}]", value) for key, value in list(holder.items()) if type(key) in (str, int)]
+    attributes = getattr(holder, "__dict__", None)
+    attributes = attributes if type(attributes) is dict else {}
+    return [(f"{path}.{name}", value) for name, value in list(attributes.items()) if not name.startswith("_")]
 
 
 def advice(op: str) -> str:

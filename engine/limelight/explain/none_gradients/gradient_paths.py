@@ -50,6 +50,13 @@ def edges_of(tape: GradientTape) -> list[Edge]:
     return tape._edges_left
 
 
+def knows(tape: GradientTape, target: Any) -> bool:
+    """Whether the tape saw `target` computed, as far as it still has what it recorded."""
+    uid = target._uid
+    computed = (*[edge.outputs for edge in edges_of(tape)], *[cut.outputs for cut in tape._cuts])
+    return any(uid in outputs for outputs in computed if uid)
+
+
 def picks(edges: Iterable[Edge]) -> bool:
     """Whether an op takes integers or booleans beside numbers, or may: as an index, labels, a condition.
 

@@ -18,7 +18,16 @@ from limelight.core.variable import Resource
 from limelight.errors import ArgumentError
 from limelight.explain.fix import Fix
 from limelight.explain.none_gradients import fixes, op_history
-from limelight.explain.none_gradients.gradient_paths import Ancestry, Cut, Reach, backwards, edges_of, forwards, picks
+from limelight.explain.none_gradients.gradient_paths import (
+    Ancestry,
+    Cut,
+    Reach,
+    backwards,
+    edges_of,
+    forwards,
+    knows,
+    picks,
+)
 from limelight.explain.story import Place, Story
 from limelight.user_code.source_line import Source, at, locals_of
 
@@ -123,6 +132,7 @@ class _Question:
         self.tape = tape
         self.target = target
         self.source = source
+        self.scopes = scopes
         self.target_name = fixes.name_of(target, scopes, "target")
         self.source_name = fixes.name_of(source, scopes, "source")
         self.tape_name = fixes.name_of(tape, scopes, "tape")
@@ -138,6 +148,9 @@ class _Question:
                 "it picks from; a number that is computed with has one where it is floating"
             )
             return self._say("integer or boolean dtype", said, fix="" if picks(edges_of(self.tape)) else cast)
+        if (other := self._other_tape()) is not None:
+            said = f"`{self.target_name}` was computed on `{other}`, not on `{self.tape_name}`: ask that tape"
+            return self._say("read outside the tape", said)
         self.tape._watch_variables([self.target])
         if self.target is self.source and self.source._uid in self.tape._watched:
             return self._say("connected", f"`{self.target_name}` is `{self.source_name}`, so the gradient is 1")
@@ -152,6 +165,13 @@ class _Question:
         if self.tape._used and not self.tape.persistent and self.tape._edges_left is None:
             return self._by_used_tape(reach)
         return self._by_cuts(reach)
+
+    def _other_tape(self) -> str | None:
+        """The name of the tape that the target is of, where it is of another one alone."""
+        if self.target is self.source or knows(self.tape, self.target):
+            return None
+        named = [(name, one) for names in self.scopes for name, one in names.items() if isinstance(one, GradientTape)]
+        return next((name for name, one in named if one is not self.tape and knows(one, self.target)), None)
 
     def _connected(self, reach: Reach) -> WhyNone:
         own = [edge for edge in reach.edges if edge.op.name in ("custom_gradient", "custom_forward")]

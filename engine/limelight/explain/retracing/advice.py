@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from limelight.explain.retracing.causes import ADVICE, Cause
+from limelight.explain.retracing.containers import advice_on_count, advice_on_kind
 from limelight.explain.retracing.fix_context import MOST, FixContext
 from limelight.explain.retracing.fixes import container_template
 from limelight.explain.retracing.key_diff import Change, TextPart, quoted
 
 
 def advice_on(changes: Sequence[Change], context: FixContext) -> str:
-    """Which of the numbers that differ could not be tensors, and why."""
+    """Which of the numbers that differ could not be tensors, and why; what containers could be."""
     obstacles = [(c.path, context.obstacles.get(c.path)) for c in changes[:MOST]]
     said = [f"`{path}` cannot simply be a tensor: {one}." for path, one in obstacles if one and one.is_known]
     said += [_more_keys(change, context) for change in changes[:MOST] if change.cause is Cause.KEYS]
+    said += [advice_on_kind(change, context) for change in changes[:MOST] if change.cause is Cause.CONTAINER]
+    said += [advice_on_count(change, context) for change in changes[:MOST] if change.cause is Cause.COUNT]
     return " ".join(filter(None, said))
 
 

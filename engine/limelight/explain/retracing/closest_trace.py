@@ -68,7 +68,7 @@ def closest(traces: Sequence[Any], key: Key, signature: Signature, where: str = 
         (same if alike else others).append(trace)
     ranked = _rank_alike(same, key, mine)
     if not ranked or ranked[0][0] > 1:
-        ranked += [_rank(trace, key, signature) for trace in _likeliest(others, len(mine.parts))]
+        ranked += [_rank(trace, key, signature) for trace in _likeliest(others, mine)]
     return min(ranked, key=lambda row: (*row[:2], row[-1].where != where, *row[2:-1]))[-1] if ranked else None
 
 
@@ -127,10 +127,20 @@ def _weight(before: Part, after: Part) -> float:
     return SEVERITY[cause] + len(differing_sizes(before.shape, after.shape)) / 100
 
 
-def _likeliest(traces: Sequence[Any], leaves: int) -> list[Any]:
-    """The few that are worth a full comparison: of about the same size, used most, newest."""
-    ranked = sorted(traces, key=lambda trace: (abs(len(trace.key.parts) - leaves), -trace.hits, -trace.index))
-    return ranked[:_OTHERS]
+def _likeliest(traces: Sequence[Any], mine: Fingerprint) -> list[Any]:
+    """The few that are worth a full comparison: they share the most leaves, wherever these are, used most, newest."""
+    if len(traces) <= _OTHERS:
+        return list(traces)
+    parts = mine.parts.tolist()
+    leaves = set(parts)
+
+    def rank(trace: Any) -> tuple[int, ...]:
+        theirs, known = trace.fingerprint.parts, trace.fingerprint.known
+        given = set((theirs if known is None else theirs[known]).tolist())  # open sizes may serve all the same
+        unshared = sum([part not in given for part in parts]) + len(given - leaves)
+        return (unshared, abs(len(theirs) - len(parts)), -trace.hits, -trace.index)
+
+    return sorted(traces, key=rank)[:_OTHERS]
 
 
 def _rank(trace: Any, key: Key, signature: Signature) -> tuple[Any, ...]:

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from limelight.core import dispatch
-from limelight.explain.fix import Fix
 from limelight.explain.retracing import fixes, restaging
 from limelight.explain.retracing.advice import advice_on
 from limelight.explain.retracing.causes import SEVERITY, Cause
 from limelight.explain.retracing.closest_trace import closest
-from limelight.explain.retracing.fix_context import MOST, FixContext, decorator
+from limelight.explain.retracing.fix_context import MOST, FixContext, restaged
+from limelight.explain.retracing.helper_sizes import are_seen
 from limelight.explain.retracing.key_diff import Change, differing, sealed, show
 from limelight.explain.retracing.sentence import Closest, Miss, times
+from limelight.explain.retracing.suggest_signature import number_needed
 from limelight.explain.tracing import snapshot
 from limelight.staging.key import Key
 from limelight.staging.key_parts import ObjectPart, ValuePart
@@ -41,7 +42,8 @@ def diagnose(function: Any, key: Key, stack: Sequence[Source]) -> Miss:
     else:
         record = _compared(function, key, where, traces, nearest)
     tracers = [one.name for one in dispatch.stack() if isinstance(one, Tracer)]
-    return dataclasses.replace(record, inside=tracers[-1]) if tracers else record
+    line = stack[0] if stack else None
+    return dataclasses.replace(record, line=line, inside=tracers[-1] if tracers else "")
 
 
 def _look_up_names(key: Key) -> None:
@@ -123,8 +125,8 @@ def _lost(function: Any, lost: Ghost, where: str) -> Miss:
     size = "1 trace" if cache.size == 1 else f"{cache.size:,} traces"
     note = f"its {trace} for these arguments was evicted, since the cache holds {size} at most"
     wanted = cache.history.evicted() | {hash(entry.key) for entry in cache}
-    enough = decorator(function.python_function, function._options | {"cache_size": len(wanted)})
-    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(Fix(enough, "", ()),))
+    enough = restaged(function.python_function, function._options | {"cache_size": len(wanted)})
+    return Miss(function.name, where, Cause.EVICTED, number, note=note, fixes=(enough,))
 
 
 def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], nearest: Any) -> Miss:
@@ -154,13 +156,28 @@ def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], neares
     lost = function.trace_cache.lost(key)
     if lost is not None:
         return _lost(function, lost, where)
-    cause = max([change.cause for change in changes], key=SEVERITY.__getitem__)
+    causes = {change.cause for change in changes}
+    cause = max(causes, key=SEVERITY.__getitem__)
     context = _context(function, key, where, traces, nearest)
-    mended = tuple(fixes.find(changes, context))
-    advice = advice_on(changes, context) or _opened_sizes(function, key, changes)
-    changes[:MOST] = map(_with_first_difference, changes[:MOST])
-    kept = tuple([sealed(change) for change in changes])
-    return Miss(function.name, where, cause, number, kept, Closest.of(nearest), mended, advice=advice)
+    opened = _opened_sizes(function, key, changes)
+    shown = [*map(_with_first_difference, changes[:MOST]), *changes[MOST:]]
+    kept = tuple([sealed(change) for change in shown])
+
+    def record(traces: Sequence[Any]) -> Miss:
+        """What is said beside these traces."""
+        known = context._replace(traces=traces)
+        mended, need = tuple(fixes.find(changes, known)), None
+        if not mended and not opened:
+            need = number_needed(changes, known)
+        advice = advice_on(changes, known) or opened or (str(need) if need is not None else "")
+        undecided = (
+            None if are_seen(traces, key) or Cause.SHAPE not in causes else lambda trace: record((*traces, trace))
+        )
+        return Miss(
+            function.name, where, cause, number, kept, Closest.of(nearest), mended, advice=advice, undecided=undecided
+        )
+
+    return record(traces)
 
 
 def _context(function: Any, key: Key, where: str, traces: Sequence[Any], nearest: Any) -> FixContext:
@@ -178,6 +195,8 @@ def _context(function: Any, key: Key, where: str, traces: Sequence[Any], nearest
         function.python_function,
         {},
         any(isinstance(one, Tracer) for one in dispatch.stack()),
+        function.name,
+        nearest,
     )
 
 

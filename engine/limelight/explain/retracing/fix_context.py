@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from limelight.core import dtypes, nest
 from limelight.core.dtypes import DType
+from limelight.explain.fix import Fix
 from limelight.explain.may_be_tensor import obstacle
 from limelight.explain.retracing.key_diff import Change, quoted
 from limelight.staging.key import Key
 from limelight.staging.key_parts import Part, TensorPart, ValuePart, VariablePart
 from limelight.staging.signature import Signature
 from limelight.user_code.call_expression import CallSite
+from limelight.user_code.source_line import Source
 from limelight.user_code.value_use import Obstacle
 
 MOST: Final = 12
@@ -39,6 +41,8 @@ class FixContext(NamedTuple):
         function: the Python function.
         obstacles: by path, what keeps a number from being a tensor, as far as it has been looked up.
         is_nested: whether the call is made by another function's trace.
+        name: of the function.
+        closest: the trace that comes closest.
     """
 
     signature: Signature
@@ -51,6 +55,14 @@ class FixContext(NamedTuple):
     function: Any
     obstacles: dict[str, Obstacle | None]
     is_nested: bool = False
+    name: str = ""
+    closest: Any = None
+
+    @property
+    def earlier(self) -> Source | None:
+        """The line of the call that made the closest trace, if known."""
+        line: Source | None = getattr(getattr(self.closest, "miss", None), "line", None)
+        return line
 
     def is_default(self, change: Change) -> bool:
         """Whether the closest trace was made for the parameter's default."""
@@ -106,6 +118,14 @@ class Code(str):
 
     __slots__ = ()
     __repr__ = str.__str__
+
+
+def restaged(
+    function: Any, options: dict[str, Any], place: str = "", paths: tuple[str, ...] = (), cell: str = ""
+) -> Fix:
+    """The fix that stages a function with other options; what is no decorator is a part of a statement."""
+    code = decorator(function, options)
+    return Fix(code, place, paths, cell, is_inside=not code.startswith("@"))
 
 
 def decorator(function: Any, options: dict[str, Any]) -> str:

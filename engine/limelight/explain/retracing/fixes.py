@@ -10,17 +10,18 @@ others. What is not understood gets advice in words (`advice`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from limelight.core import dtypes, shapes
-from limelight.core.dtypes import DType
 from limelight.explain.fix import Fix, called, expression
 from limelight.explain.retracing.causes import Cause
+from limelight.explain.retracing.containers import as_tensor, constant
 from limelight.explain.retracing.fix_context import MOST, FixContext, parameter_of
 from limelight.explain.retracing.key_diff import SCOPE, Change, TextPart, quoted, show
 from limelight.explain.retracing.suggest_signature import ONCE, for_shapes, is_lasting
-from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart
+from limelight.staging.key_parts import TensorPart, ValuePart, VariablePart, bare_part
+from limelight.user_code import call_expression
 from limelight.user_code.definitions import reads_only
 
 _ATOMS: Final = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Dict, ast.List)
@@ -39,24 +40,20 @@ def find(changes: Sequence[Change], context: FixContext) -> list[Fix]:
     names = {fix.paths[0]: name for fix, name in hoisted}
     fixes = for_shapes(changes, templates, names, context)
     if fixes and "input_signature" in fixes[0].code:  # which takes numbers as tensors
-        numbers = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
-        fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *numbers))
-        templates = {path: template for path, template in templates.items() if path not in numbers}
+        taken = [c.path for c in named if isinstance(c.before, ValuePart) and c.path in templates]
+        fixes[0] = fixes[0]._replace(paths=(*fixes[0].paths, *taken))
+        templates = {path: template for path, template in templates.items() if path not in taken}
     hoists = [fix for fix, _ in hoisted]
     fixes = hoists + fixes if fixes and fixes[0].place == ONCE else fixes + hoists
-    numbers_before = [change for change in named if isinstance(change.before, ValuePart)]
-    earlier = [change.path for change in numbers_before if isinstance(change.after, TensorPart)]
-    both = [change.path for change in numbers_before if isinstance(change.after, ValuePart)]
+    numbers = {c.path: (c.before, c.after) for c in named if isinstance(c.before, ValuePart)}
+    earlier = {path: before for path, (before, after) in numbers.items() if isinstance(after, TensorPart)}
+    both = [path for path, (_, after) in numbers.items() if isinstance(after, ValuePart)]
     mended = _at_the_call(templates, names, earlier, context)
     fixes += [_also_elsewhere(fix, context) if set(both) & set(fix.paths) else fix for fix in mended]
     return _in_device_scope(changes, fixes, context)
 
 
 # At the call: another expression for an argument
-
-
-def _constant(dtype: DType) -> str:
-    return "ll.constant({})" if dtype == dtypes.float32 else f'll.constant({{}}, "{dtype.name}")'
 
 
 def _template(change: Change, context: FixContext) -> str | None:
@@ -73,6 +70,8 @@ def _template(change: Change, context: FixContext) -> str | None:
             return _scalar_template(before, after)
         case TensorPart(), VariablePart() if (before.dtype, before.shape) == (after.dtype, after.spec.shape):
             return "ll.constant({})"
+        case TensorPart(), TextPart() if after.kind in (list, tuple):
+            return as_tensor(change.path, before, context)
         case TextPart(), TextPart():
             return container_template(change.path, before, after, context)
     return None
@@ -87,7 +86,7 @@ def _number_template(change: Change, types: set[type], context: FixContext) -> s
     dtype = context.met_dtype() if float in types else context.met_dtype(("integer", "floating", "complex"))
     if dtype is None or context.obstacle(change.path):
         return None
-    return _constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
+    return constant(dtype) if types == {float} else f'll.constant({{}}, "{dtype.name}")'
 
 
 def _scalar_template(value: ValuePart, tensor: TensorPart) -> str | None:
@@ -136,14 +135,14 @@ def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 
 def _at_the_call(
-    templates: dict[str, str], hoisted: dict[str, str], earlier: Sequence[str], context: FixContext
+    templates: dict[str, str], hoisted: dict[str, str], earlier: Mapping[str, ValuePart], context: FixContext
 ) -> list[Fix]:
     """The user's own call, mended; where it cannot be had, the expressions to pass.
 
     Args:
         templates: by path, the expression to pass, with {} for what is passed now.
         hoisted: by path, the name of what is made once, before the loop.
-        earlier: paths that are tensors now, and were numbers in another call: that one is to be mended.
+        earlier: by path, the numbers of another call that are tensors now: that one is to be mended.
         context: of the call.
     """
     site, mended, fixes = context.site, dict(hoisted), []
@@ -151,14 +150,43 @@ def _at_the_call(
         parameter = parameter_of(path, context.signature)
         given = site.expression(parameter) if site else None
         if path in earlier and (context.elsewhere or given is None or not _varies(given)):
-            fixes.append(Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,)))
+            fixes.append(_in_the_earlier_call(path, template, earlier[path], context))
         elif given is not None and parameter == path:
             mended[path] = _filled(template, given)
         else:
-            fixes.append(_for_part(path, template, parameter, given))
+            fixes.append(_for_part(path, template, parameter, given, context))
     if site is not None and mended:
-        fixes.append(Fix(site.mended(mended), _CALL, tuple(mended)))
+        fixes.append(Fix(site.mended(mended), _CALL, tuple(mended), is_inside=site.is_inside))
     return fixes
+
+
+def _in_the_earlier_call(path: str, template: str, number: ValuePart, context: FixContext) -> Fix:
+    """The call that made the closest trace, mended; where it cannot be told from others, the expression to pass.
+
+    Args:
+        path: of the argument.
+        template: the expression to pass, with {} for what is passed now.
+        number: what it was in that call.
+        context: of this call.
+    """
+    called = frozenset([context.name, *([context.site.called] if context.site else [])])
+    calls = call_expression.at_line(context.earlier, context.signature, called) if context.earlier else []
+    given = [(call, text) for call in calls if (text := call.expression(path)) is not None]
+    sure = [(call, text) for call, text in given if _is_literal(text, number)] or given
+    if len(sure) != 1:
+        return Fix(_filled(template, path), f"in the earlier call, for `{path}` pass", (path,), is_inside=True)
+    ((call, text),) = sure
+    where = f" at {context.elsewhere}" if context.elsewhere else ""
+    mended = call.mended({path: _filled(template, text)})
+    return Fix(mended, f"the earlier call{where} becomes", (path,), is_inside=call.is_inside)
+
+
+def _is_literal(text: str, number: ValuePart) -> bool:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return type(value) in _NUMBERS and bool(number == bare_part(value, {}))
 
 
 def _also_elsewhere(fix: Fix, context: FixContext) -> Fix:
@@ -167,7 +195,7 @@ def _also_elsewhere(fix: Fix, context: FixContext) -> Fix:
     return fix._replace(place=f"here, and alike at {where}, {fix.place}") if where else fix
 
 
-def _for_part(path: str, template: str, parameter: str, given: str | None) -> Fix:
+def _for_part(path: str, template: str, parameter: str, given: str | None, context: FixContext) -> Fix:
     """For a part of a container: an assignment before the call, in the caller's words where they are known.
 
     Args:
@@ -175,13 +203,15 @@ def _for_part(path: str, template: str, parameter: str, given: str | None) -> Fi
         template: the expression to pass, with {} for what is passed now.
         parameter: the one that the path begins with.
         given: what the user wrote for it; None where that is not known.
+        context: of the call.
     """
     if given is None or not is_lasting(given):  # a display or a call makes another container each time
-        return Fix(_filled(template, path), f"for `{path}` pass", (path,))
+        return Fix(_filled(template, path), f"for `{path}` pass", (path,), is_inside=True)
     target = f"{given}{path[len(parameter) :]}"
     if path.endswith('"]'):
-        return Fix(f"{target} = {_filled(template, target)}", "before the call", (path,))
-    return Fix(_filled(template, target), f"for `{path}` pass", (path,))
+        inside = context.site is None or context.site.is_inside
+        return Fix(f"{target} = {_filled(template, target)}", "before the call", (path,), is_inside=inside)
+    return Fix(_filled(template, target), f"for `{path}` pass", (path,), is_inside=True)
 
 
 def _filled(template: str, given: str) -> str:
@@ -261,6 +291,7 @@ def _in_device_scope(changes: Sequence[Change], fixes: list[Fix], context: FixCo
     if fixes and fixes[-1].place.endswith(_CALL):
         last = fixes[-1]
         place = last.place.removesuffix(_CALL).strip()
-        return [*fixes[:-1], Fix(f"with ll.device({name}): {last.code}", place, (SCOPE, *last.paths))]
-    call = context.site.text if context.site else "..."
-    return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,))]
+        whole = last._replace(code=f"with ll.device({name}): {last.code}", place=place, paths=(SCOPE, *last.paths))
+        return [*fixes[:-1], whole]
+    call, inside = ("...", True) if context.site is None else (context.site.text, context.site.is_inside)
+    return [*fixes, Fix(f"with ll.device({name}): {call}", "", (SCOPE,), is_inside=inside)]

@@ -1,77 +1,110 @@
 """Whether a function's helpers, methods and modules need a size as a number: then no signature may leave it open.
 
-Their source says which sizes they read. Which of these vary is told by two traces that differ in sizes alone, op by op.
+Their source says which sizes they read, and what for. Which of these vary is told by traces that differ in sizes
+alone, op by op: a call that makes another of them is understood once it has been traced.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import prod
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
-from limelight.explain.retracing.size_reads import READS, told
-from limelight.graph.ir import Graph, Node, Value
-from limelight.user_code.code_uses import reads_sizes
-from limelight.user_code.definitions import definition_of
-from limelight.user_code.names_read import codes, is_users
-from limelight.user_code.source_line import is_library
+from limelight.core.shapes import Shape
+from limelight.explain.retracing.size_uses import Axes, SizeUse, size_uses
+from limelight.graph.ir import Graph, Node
+from limelight.staging.key import Key
+from limelight.user_code.names_read import scopes
+from limelight.user_code.source_line import Source
 
-_Axes = frozenset[int | None]
+_Nodes = Sequence[tuple[Node, ...]]
+"""The nodes of some traces side by side."""
 
 
-def need_numbers(function: Any, traces: Sequence[Any], *, loops: bool) -> bool:
-    """Whether a helper of `function` may read a size that varies, or its traces have an op for each of so many.
+class Need(NamedTuple):
+    """What may need a size as a number; `is_known`: the traces show that it does vary."""
 
-    Without two traces that differ in sizes alone, whatever a helper reads may vary. `loops`: the function's own loops
-    over sizes are to be written anew, so that traces are of different lengths for a reason that is known.
+    what: SizeUse | Source
+    is_known: bool
+
+    def __str__(self) -> str:
+        if isinstance(self.what, Source):
+            return f"The ops are others for another size from {self.what} on, so no trace serves all sizes."
+        how = "is" if self.is_known else "may be"
+        said = f"{self.what} {how} needed as a number, which no trace for all sizes has"
+        instead = self.what.instead
+        then = "and `input_signature` or `reduce_retracing=True` can leave it open"
+        return f"{said}; write `{instead}` there, or -1 in a shape, {then}." if instead else f"{said}."
+
+
+def are_seen(traces: Sequence[Any], key: Key) -> bool:
+    """Whether traces show all sizes that vary together with a call's."""
+    alike = _alike(traces)
+    return bool(alike) and _merged(alike).generalised(key) == _merged(alike)
+
+
+def need(function: Any, traces: Sequence[Any], key: Key, *, loops: bool, own: bool = False) -> Need | None:
+    """What of `function` may need as a number a size that varies; also an op that not all traces have.
+
+    Where traces do not show what varies, whatever is read may.
+
+    Args:
+        function: the Python function.
+        traces: of it.
+        key: of the call.
+        loops: its own loops over sizes are to be written anew, so traces are of different lengths for a known reason.
+        own: what it reads itself counts as what its helpers do.
     """
-    own = getattr(function, "__code__", None)
-    reading = {code: axes for code in codes(function) if code is not own and (axes := _read_in(code))}
-    pair = _differing_in_sizes(traces)
-    if pair is None or loops:
-        return bool(reading)
-    first, second = [trace.graph for trace in pair]
-    if [node.op for node in first.nodes] != [node.op for node in second.nodes]:
-        return True
-    return any(_vary(code, axes, first, second) for code, axes in reading.items())
+    mine = getattr(function, "__code__", None)
+    read = [(code, size_uses(code, scope)) for code, scope in scopes(function) if own or code is not mine]
+    graphs = [trace.graph for trace in _alike(traces)]
+    if loops or not are_seen(traces, key):
+        return next((Need(use, False) for _, uses in read for use in uses), None)
+    other = next((at for graph in graphs if (at := _other_op(graphs[0], graph)) is not None), None)
+    if other is not None:
+        return Need(other, True)
+    nodes = list(zip(*[graph.nodes for graph in graphs], strict=True))
+    return next((Need(use, True) for code, uses in read for use in _varying(code, uses, nodes)), None)
 
 
-def _read_in(code: CodeType) -> _Axes:
-    """The axes of the sizes that the user's code reads, None for one that is not written as a number."""
-    if is_library(code) or not is_users(code.co_filename) or not reads_sizes(code):
-        return frozenset()
-    tree = definition_of(code)
-    if tree is None:
-        return frozenset([None])
-    nodes = list(told(tree))
-    axes = {id(node.value): node.slice for node in nodes if isinstance(node, ast.Subscript)}
-    reads = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in READS]
-    return frozenset(_number(axes.get(id(read))) if read.attr == "shape" else None for read in reads)
+def _alike(traces: Sequence[Any]) -> list[Any]:
+    """The newest trace, and of those of the same call but for its sizes as many as show each size that varies."""
+    alike: list[Any] = list(traces[-1:])
+    for one in traces[:-1]:
+        merged = _merged(alike)
+        if (wider := merged.generalised(one.key)) is not None and wider != merged:
+            alike.append(one)
+    return alike
 
 
-def _number(axis: ast.expr | None) -> int | None:
-    try:
-        number = None if axis is None else ast.literal_eval(axis)
-    except ValueError:
+def _merged(traces: Sequence[Any]) -> Key:
+    """The key with all sizes open in which traces differ."""
+    key: Key = traces[0].key
+    for one in traces[1:]:
+        key = key.generalised(one.key) or key
+    return key
+
+
+def _other_op(first: Graph, second: Graph) -> Source | None:
+    """The line from which on two traces have not the same ops."""
+    if [node.op for node in first.nodes] == [node.op for node in second.nodes]:
         return None
-    return number if type(number) is int else None
+    shorter, longer = sorted([first.nodes, second.nodes], key=len)
+    differing = [node for node, other in zip(longer, shorter, strict=False) if node.op != other.op]
+    node = (*differing, *longer[len(shorter) :])[0]
+    return node.stack[0] if node.stack else Source("<unknown>", 1, "")
 
 
-def _differing_in_sizes(traces: Sequence[Any]) -> tuple[Any, Any] | None:
-    """The newest trace, and another of the same call but for its sizes."""
-    if not traces:
-        return None
-    newest = traces[-1]
-    return next(((one, newest) for one in traces[:-1] if newest.key.generalised(one.key) is not None), None)
-
-
-def _vary(code: CodeType, axes: _Axes, first: Graph, second: Graph) -> bool:
-    """Whether one of the axes varies in what the ops of that code take and give; of one without ops, in any value."""
-    pairs = list(zip(first.nodes, second.nodes, strict=True))
-    own = [(one, other) for one, other in pairs if _is_by(one, code)] or pairs
-    return any(_differ(a, b, axes) for one, other in own for a, b in zip(_values(one), _values(other), strict=True))
+def _varying(code: CodeType, uses: list[SizeUse], nodes: _Nodes) -> Iterator[SizeUse]:
+    """The uses whose sizes vary in what the ops of that code take and give; of one without ops, in any value."""
+    own = [row for row in nodes if _is_by(row[0], code)] or nodes if uses else []
+    values = [value for row in own for value in zip(*map(_shapes, row), strict=True)]
+    serves = all(_has_one_unknown(row) for row in own if row[0].op.name == "reshape")
+    for use in uses:
+        if not (use.is_shape and serves) and any(_differ(value, use.axes) for value in values):
+            yield use
 
 
 def _is_by(node: Node, code: CodeType) -> bool:
@@ -79,14 +112,28 @@ def _is_by(node: Node, code: CodeType) -> bool:
     return any(at.file == code.co_filename and min(lines) <= at.line <= max(lines) for at in node.stack)
 
 
-def _values(node: Node) -> Iterator[Value]:
-    return chain(node.inputs, node.outputs)
+def _shapes(node: Node) -> list[Shape]:
+    """Those of what an op takes and gives; what is no tensor has none."""
+    return [getattr(value.spec, "shape", ()) for value in chain(node.inputs, node.outputs)]
 
 
-def _differ(a: Value, b: Value, axes: _Axes) -> bool:
-    one, other = getattr(a.spec, "shape", None), getattr(b.spec, "shape", None)
-    if one is None or other is None:
-        return False
-    if None in axes or len(one) != len(other):
-        return bool(one != other)
-    return any(one[axis] != other[axis] for axis in axes if axis is not None and -len(one) <= axis < len(one))
+def _has_one_unknown(reshapes: Sequence[Node]) -> bool:
+    """Whether a reshape may be given None: for the one size of its tensor that varies, as the others agree."""
+    (fixed_in, open_in), (fixed_out, open_out) = [
+        _parted([getattr(value.spec, "shape", ()) for value in values])
+        for values in ([node.inputs[0] for node in reshapes], [node.outputs[0] for node in reshapes])
+    ]
+    return open_in == open_out == 0 or (open_in == open_out == 1 and fixed_in == fixed_out > 0)
+
+
+def _parted(shapes: Sequence[Shape]) -> tuple[int, int]:
+    """How many elements the sizes have that agree, and how many sizes do not."""
+    fixed = [sizes[0] for sizes in zip(*shapes, strict=False) if len(set(sizes)) == 1]
+    return prod([size for size in fixed if size is not None]), min(map(len, shapes)) - len(fixed)
+
+
+def _differ(shapes: Sequence[Shape], axes: Axes) -> bool:
+    if axes is None or len(set(map(len, shapes))) > 1:
+        return len(set(shapes)) > 1
+    part = axes if isinstance(axes, slice) else slice(axes, axes + 1 or None)
+    return len({shape[part] for shape in shapes}) > 1

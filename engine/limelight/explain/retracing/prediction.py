@@ -82,7 +82,7 @@ def predict(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pre
         return Prediction(function.name, False, error=_said(error))
     if trace is not None:
         return Prediction(function.name, True, trace, notes=(*_unseen(function, trace), *_same_calls(call, kwargs)))
-    record = diagnose(function, call.key, source_line.user_stack())
+    record = diagnose(function, call.key, source_line.user_stack()).settled()
     if function.trace_cache.budget_is_spent:
         refusal = f"TraceBudgetError: {function.trace_cache.over_budget(function.name, record)}"
         return Prediction(function.name, False, miss=record, error=refusal)

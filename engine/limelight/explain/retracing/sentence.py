@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import ADVICE, Cause
 from limelight.explain.retracing.key_diff import Change, show
 from limelight.explain.story import MOST, SPELLED, Place, Story, differences, retrace_clauses
+from limelight.user_code.source_line import Source
 
 
 class Difference(NamedTuple):
@@ -49,7 +51,7 @@ class Miss:
 
     Args:
         function: its name.
-        where: the line of the call.
+        where: the line of the call, in words.
         cause: the greatest of the causes of all `changes`, or what concerns the call as a whole.
         number: that of the new trace, from 1.
         changes: what differs from the closest trace, in the order of the arguments.
@@ -60,7 +62,9 @@ class Miss:
         inside: the function that was being traced around the call; empty for a call of its own.
         seconds: what tracing took; None for a prediction.
         created: how many variables the function created while it was traced.
+        line: of the call, if that is the user's.
         made_at: `time.perf_counter()` at the call, in seconds.
+        undecided: makes the record that takes this one's place once the trace is there, where only that can tell more.
     """
 
     function: str
@@ -75,11 +79,19 @@ class Miss:
     inside: str = ""
     seconds: float | None = None
     created: int = 0
+    line: Source | None = field(default=None, compare=False)
     made_at: float = field(default_factory=time.perf_counter, compare=False)
+    undecided: Callable[[Any], Miss] | None = field(default=None, compare=False, repr=False)
 
-    def with_cost(self, seconds: float, created: int = 0) -> Miss:
-        """This record, with what tracing took and how many variables the function created while it did."""
-        return dataclasses.replace(self, seconds=seconds, created=created)
+    def with_trace(self, trace: Any, seconds: float, created: int = 0) -> Miss:
+        """What is to be said of a trace that took so long and in which the function created so many variables."""
+        record = self if self.undecided is None else self.undecided(trace)
+        known = dataclasses.replace(record, inside=self.inside, line=self.line, made_at=self.made_at)
+        return dataclasses.replace(known, seconds=seconds, created=created, undecided=None)
+
+    def settled(self) -> Miss:
+        """This record where no trace will be made: it has no hold on the call any more."""
+        return dataclasses.replace(self, undecided=None)
 
     @property
     def first(self) -> bool:

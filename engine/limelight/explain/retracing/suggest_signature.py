@@ -16,10 +16,10 @@ from limelight.core.nest import Structure
 from limelight.errors import SignatureError
 from limelight.explain.fix import Fix
 from limelight.explain.retracing.causes import Cause
-from limelight.explain.retracing.fix_context import MOST, Code, FixContext, decorator
-from limelight.explain.retracing.helper_sizes import need_numbers
+from limelight.explain.retracing.fix_context import MOST, Code, FixContext, restaged
+from limelight.explain.retracing.helper_sizes import Need, need
 from limelight.explain.retracing.key_diff import Change, quoted, show
-from limelight.explain.retracing.size_reads import loops_over, rewriting
+from limelight.explain.retracing.size_reads import Rewriting, loops_over, rewriting
 from limelight.staging.key_parts import LONG, Part, TensorPart, ValuePart, bare_part
 
 ONCE: Final = "once, before the loop,"
@@ -43,11 +43,8 @@ def for_shapes(
         context: of the call.
     """
     shaped = [change for change in changes if change.cause in _OF_TENSORS and _is_of_sizes(change)]
-    function, sizes = inspect.unwrap(context.function), _sizes_of_parameters(context)
-    written = rewriting(function, sizes) if shaped else None
-    if written is None or (loops_over(function, sizes) and not context.options.get("autograph")):
-        return []
-    if need_numbers(function, context.traces, loops=written.loops):
+    written = _written(context) if shaped else None
+    if not isinstance(written, Rewriting):
         return []
     paths = tuple([change.path for change in shaped])
     options = dict(context.options)
@@ -58,13 +55,30 @@ def for_shapes(
     elif written.words or options.get("reduce_retracing") or options.get("input_signature"):
         return []
     elif (first := _first_trace(paths, templates, hoisted, context)) is not None:
-        return [Fix(first, ONCE, paths)]
+        assert context.site is not None, "whose words these are"
+        return [Fix(first, ONCE, paths, is_inside=context.site.is_inside)]
     else:
         options["reduce_retracing"] = True
-        return [Fix(decorator(context.function, options), LATER, paths)]
-    above = decorator(context.function, options)
-    cell = f"{above}\n{written.definition}" if written.words and above.startswith("@") else ""
-    return [Fix(above, written.place, paths, cell)]
+        return [restaged(context.function, options, LATER, paths)]
+    fix = restaged(context.function, options, written.place, paths)
+    return [fix._replace(cell=f"{fix.code}\n{written.definition}") if written.words and not fix.is_inside else fix]
+
+
+def number_needed(changes: Sequence[Change], context: FixContext) -> Need | None:
+    """What keeps sizes from being left open that alone differ, where that is known."""
+    written = _written(context) if any(map(_is_of_sizes, changes)) else None
+    return None if isinstance(written, Rewriting) else written
+
+
+def _written(context: FixContext) -> Rewriting | Need | None:
+    """The function written for sizes that are left open, or what keeps it from that, None where there is no telling."""
+    function, sizes = inspect.unwrap(context.function), _sizes_of_parameters(context)
+    if loops_over(function, sizes) and not context.options.get("autograph"):
+        return None
+    written = rewriting(function, sizes)
+    if written is None:
+        return need(function, context.traces, context.key, loops=False, own=True) or Rewriting()
+    return need(function, context.traces, context.key, loops=written.loops) or written
 
 
 def _sizes_of_parameters(context: FixContext) -> dict[str, tuple[int | None, ...]]:

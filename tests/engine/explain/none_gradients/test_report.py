@@ -420,3 +420,29 @@ def test_of_a_tape_that_has_answered_no_gradient_is_said_to_be_missing():
         y = v * 3.0
     tape.gradient(y, v)
     assert "has no gradient" not in str(ll.explain.why_none(tape, y, v))
+
+
+def test_what_an_object_or_a_container_holds_is_named_by_the_way_to_it():
+    class Holder:
+        pass
+
+    model = Holder()
+    model.inner, model.weights = Holder(), {"W": ll.Variable([1.0])}
+    model.inner.table = [ll.Variable([2.0])]
+    with ll.GradientTape() as tape:
+        y = ll.constant(1.0) * 2.0
+    assert "for `model.inner.table[0]`" in str(ll.explain.why_none(tape, y, model.inner.table[0]))
+    assert "for `model.weights['W']`" in str(ll.explain.why_none(tape, y, model.weights["W"]))
+
+
+def test_a_target_of_another_tape_is_said_to_be_of_that_one():
+    v, w = ll.Variable([1.0]), ll.Variable([2.0])
+    with ll.GradientTape(persistent=True) as first:
+        y = v * 3.0
+    with ll.GradientTape() as second:
+        z = w * 3.0
+    answer = ll.explain.why_none(second, y, v)
+    assert answer.cause == "read outside the tape"
+    assert "`y` was computed on `first`, not on `second`: ask that tape" in str(answer)
+    assert "was not read while" in str(ll.explain.why_none(first, y, w))
+    assert "was not read while" in str(ll.explain.why_none(second, z, v))

@@ -73,6 +73,20 @@ def test_then_the_most_used():
     assert newest(f).closest.uses == 2
 
 
+@pytest.mark.parametrize("reduced", [False, True])
+def test_a_trace_of_another_structure_is_close_however_far_back_it_lies(reduced):
+    f = ll.function(lambda x, k=1, opts=None, flag=True: 1.0, reduce_retracing=reduced)
+    v = ll.ones((3,))
+    f(v)
+    for k in range(2, 7):
+        f(v, k)
+    f(ll.ones((3, 1)))
+    f(v, flag=False)
+    f(v, opts={"a": 1.0})
+    assert newest(f).closest.number == 1
+    assert [d.path for d in newest(f).differences] == ["opts"]
+
+
 def test_a_small_change_of_structure_beats_many_changed_leaves():
     f = ll.function(constantly)
     f([1, 2, 3, 4])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import limelight as ll
+
 BEFORE = "w = ll.Variable(ll.eye(4), name='w')\n"
 FUNCTIONS = {
     "a shape": "def f(x):\n    z = ll.ones((x.shape[0], 4))\n    return z @ w + ll.sum(x)\n",
@@ -93,3 +95,64 @@ def test_a_size_that_is_printed_leaves_the_fix(program):
     written = "def helper(x):\n    print(x.shape)\n@ll.function\ndef f(x):\n    print('batch', x.shape)\n"
     before = program(f"{written}    helper(x)\n    return x * 2.0\n{CALLS}")
     assert before.miss.fix == '@ll.function(input_signature=[ll.TensorSpec((None, 2, 4), "float32")])'
+
+
+SHAPES = {
+    "by name": "def helper(x):\n    b = x.shape[0]\n    return ll.reshape(x, (b, 8))\n",
+    "beside a product of others": (
+        "def helper(x):\n    b = x.shape[0]\n    n = 1\n    for size in x.shape[1:]:\n        n *= size\n"
+        "    return ll.reshape(x, (b, n))\n"
+    ),
+    "of a shape taken apart": "def helper(x):\n    b, t, d = x.shape\n    return ll.reshape(x, [b, t * d])\n",
+    "of a tensor's method": "def helper(x):\n    return x.reshape(x.shape[0], 8)\n",
+}
+THREE = "results = [f(ll.ones((n, 2, 4))) for n in (3, 4, 5)]\n"
+
+
+@pytest.mark.parametrize("calls", [THREE, THREE.replace(", 5", "")], ids=["three sizes", "two sizes"])
+@pytest.mark.parametrize("written", SHAPES.values(), ids=SHAPES)
+def test_a_size_that_a_helper_passes_on_to_reshape_leaves_the_fix(program, written, calls):
+    staged = f"{written}@ll.function\ndef f(x):\n    return helper(x * 2.0)\n"
+    before = program(f"{staged}{calls}")
+    (fix,) = before.miss.fixes
+    after = program(f"{staged.replace('@ll.function', fix.code)}{THREE}")
+    assert after.f.trace_count == 1
+
+
+def test_a_size_that_the_function_itself_passes_on_by_name_leaves_the_fix(program):
+    written = "@ll.function\ndef f(x):\n    b, t, d = x.shape\n    return ll.reshape(x, (b, t * d))\n"
+    (fix,) = program(f"{written}{THREE}").miss.fixes
+    assert program(f"{written.replace('@ll.function', fix.code)}{THREE}").f.trace_count == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "b = x.shape[0]\n    return ll.reshape(ll.ones((b * 4,)), (b, 4))",
+        "b = x.shape[0]\n    return ll.zeros((b, 4))",
+        "b = x.shape[0]\n    b = b + 1\n    return ll.reshape(x, (b - 1, 8))",
+        "b, t, d = x.shape\n    return ll.reshape(x, (t, b, d)) / b",
+    ],
+)
+@pytest.mark.parametrize("calls", [THREE, THREE.replace(", 5", "")], ids=["three sizes", "two sizes"])
+def test_a_helper_that_needs_the_number_is_named_with_what_to_write(program, body, calls):
+    staged = f"def helper(x):\n    {body}\n@ll.function\ndef f(x):\n    return helper(x * 2.0)\n"
+    miss = program(f"{staged}{calls}").miss
+    assert miss.fix == ""
+    assert "`x.shape[0]` in `helper` (program" in str(miss)
+    assert "is needed as a number" in str(miss)
+    assert "write `ll.shape_of(x)[0]` there" in str(miss)
+
+
+def test_sizes_that_vary_together_with_others_only_in_this_call_are_known_after_it(program):
+    staged = "def helper(x):\n    return x / x.shape[1]\n@ll.function\ndef f(x):\n    return helper(x)\n"
+    calls = "for shape in ((3, 2), (4, 2), (4, 5)):\n    f(ll.ones(shape))\n"
+    assert program(f"{staged}{calls}").miss.fix == ""
+
+
+def test_a_prediction_says_what_may_need_a_number(program):
+    staged = "def helper(x):\n    b = x.shape[0]\n    return ll.reshape(x, (b, 8))\n@ll.function\n"
+    ran = program(f"{staged}def f(x):\n    return helper(x)\nf(ll.ones((3, 2, 4)))")
+    said = str(ran.f.explain(ll.ones((4, 2, 4))))
+    assert "`x.shape[0]` in `helper` (program" in said
+    assert "may be needed as a number" in said
