@@ -13,7 +13,7 @@ Gradient tape: ...
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.user_code import source_line
 from limelight_widgets.figures.tensor_tile import TensorTile as TensorTile
@@ -40,7 +40,7 @@ from limelight_widgets.views.view import View as View
 
 source_line.hide(os.path.dirname(__file__))  # what listens while a line of the user's runs is no part of it
 
-VIEWS: tuple[type[View], ...] = (
+VIEWS: tuple[type[View[Any]], ...] = (
     CacheView,
     CheckpointView,
     DashboardView,

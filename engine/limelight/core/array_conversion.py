@@ -12,7 +12,7 @@ import numpy as np
 from limelight.core import dtypes
 from limelight.core.dtypes import DType, DTypeLike
 from limelight.errors import DTypeError, ShapeError
-from limelight.user_code import open_sizes
+from limelight.user_code import unknown_sizes
 
 _NUMBERS: Final = {bool, int, float, complex}
 
@@ -114,7 +114,7 @@ def as_array(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]
     except ValueError as error:
         raise ShapeError(f"a tensor must be rectangular: {_ragged(value) or error}") from None
     if array.dtype.kind == "O" and _has_none(value):
-        size = open_sizes.here()
+        size = unknown_sizes.here()
         raise DTypeError(
             f"cannot make a tensor of None: it is no number; if a function made it, does that end with `return`? If "
             f"it is a size of {size.tensor}.shape, unknown while tracing, write {size}, or "

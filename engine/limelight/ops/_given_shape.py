@@ -19,7 +19,7 @@ from limelight.core.shapes import Shape
 from limelight.core.spec import TensorSpec, known
 from limelight.core.tensor import Tensor, as_tensor
 from limelight.errors import CallError, LimelightError, ShapeError
-from limelight.user_code import open_sizes
+from limelight.user_code import unknown_sizes
 
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 
@@ -115,7 +115,7 @@ def as_shape(like: Any) -> Shape | Tensor:
         return vector
     if None in sizes:
         given = "None" if like is None else shapes.show(sizes)
-        x = open_sizes.here().tensor
+        x = unknown_sizes.here().tensor
         raise ShapeError(
             f"a shape needs all its sizes, got {given}; where {x}.shape has None, a size unknown while tracing, write "
             f"{x}.sizes(), or ll.shape_of({x})"

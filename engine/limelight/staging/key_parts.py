@@ -69,7 +69,7 @@ class _Part(tuple[Any, ...]):
     """Whether the leaf is an input of the graph, rather than something that the trace is bound to."""
 
     @property
-    def has_open_sizes(self) -> bool:
+    def has_unknown_sizes(self) -> bool:
         """Whether it is a tensor of which not all sizes are known: such a part serves many."""
         return False
 
@@ -102,7 +102,7 @@ class TensorPart(_Part):
         return self[3] if len(self) > 3 else CPU0
 
     @property
-    def has_open_sizes(self) -> bool:
+    def has_unknown_sizes(self) -> bool:
         return None in self[2]
 
     def covers(self, other: Part) -> bool:

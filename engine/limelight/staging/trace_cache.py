@@ -127,7 +127,7 @@ class TraceCache:
             self.history.add(entry)  # first: an interrupt in the middle must leave no entry without its number
             if any(isinstance(part, ObjectPart) or has_identity(part) for part in key.parts):
                 self._weak = {**self._weak, key: entry}
-            if any(part.has_open_sizes for part in key.parts):
+            if any(part.has_unknown_sizes for part in key.parts):
                 self._relaxed = [*self._relaxed, (key, entry)]
             self._order = [*self._order, entry]
             self._entries[key] = entry
@@ -308,7 +308,7 @@ def _is_dead(key: Key) -> bool:
 
 def _is_relaxed(key: Key) -> bool:
     """Whether all parts are tensors, some of unknown sizes: then nothing of the user's is in the key."""
-    return all(isinstance(part, TensorPart) for part in key.parts) and any(part.has_open_sizes for part in key.parts)
+    return all(isinstance(part, TensorPart) for part in key.parts) and any(part.has_unknown_sizes for part in key.parts)
 
 
 def _values(key: Key) -> str:

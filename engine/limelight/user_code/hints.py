@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, Final
 
 from limelight.errors import mark_user_error
-from limelight.user_code import equivalents, open_sizes, source_line
+from limelight.user_code import equivalents, source_line, unknown_sizes
 from limelight.user_code.definitions import parsed_expression
 
 _APART: Final = ("tree", "data", "lookup", "debug")
@@ -268,7 +268,7 @@ def note_sizes(error: BaseException) -> None:
     """For a trace in which sizes are unknown: says what to write if it was one of them that Python could not use."""
     said = str(error) if type(error) is TypeError else ""
     if "NoneType" in said and _OF_NUMBERS.search(said):
-        size = open_sizes.behind(error.__traceback__)
+        size = unknown_sizes.behind(error.__traceback__)
         x = size.tensor
         add_note(
             error,

@@ -137,20 +137,15 @@ def parts(given: Iterable[str], name: str | None) -> tuple[str | None, tuple[str
     )
 
 
-def sources(
-    given: bool | str, name: str | None, is_read: Callable[[str], bool]
-) -> tuple[bool, str | None, tuple[str, ...]]:
+def sources(given: bool | str, name: str | None) -> tuple[bool, str | None, tuple[str, ...]]:
     """Whether `-g` was given, NAME, and the names that `-g` differentiates by, none for all.
 
-    argparse takes the word after `-g` for its list: it is the NAME of `%%stage -g NAME` where no other NAME is given
-    and the cell does not read it (`is_read`).
+    argparse takes the word after `-g` for its list, and the next one for NAME.
     """
     if isinstance(given, bool):
         return given, name, ()
     if given.endswith(",") and name is not None:  # -g x, w
         given, name = f"{given}{name}", None
-    if name is None and given.isidentifier() and not is_read(given):
-        return True, given, ()
     return True, name, tuple(part.strip() for part in unquoted(given).split(",") if part.strip())
 
 

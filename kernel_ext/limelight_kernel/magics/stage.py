@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -139,7 +138,7 @@ class StageMagic(LimelightMagic):
         held = self.session.preferences
         arguments.only(given, _FOR_CELLS, self.stage, "stage", True)
         given.name, parts = arguments.parts(given.annotate, given.name)
-        grad, given.name, wrt = arguments.sources(given.grad, given.name, lambda name: self._is_read(name, cell))
+        grad, given.name, wrt = arguments.sources(given.grad, given.name)
         parts = parts or held.get("annotate")
         if given.max_traces is None and not given.strict:
             given.max_traces = held.get("max_traces")
@@ -170,12 +169,6 @@ class StageMagic(LimelightMagic):
             given.level,
             _passes(given),
         )
-
-    def _is_read(self, name: str, cell: str) -> bool:
-        """Whether a name stands in the cell for a value of the notebook that is no staged cell."""
-        space = self.shell.user_ns
-        stands = re.search(rf"\b{name}\b", cell) is not None
-        return stands and name in space and not isinstance(space[name], StagedCell)
 
     def _show_failed(self, given: Namespace, error: Exception) -> None:
         """The cell with the line that was refused; its graph up to what failed, where tracing it has come to an op."""

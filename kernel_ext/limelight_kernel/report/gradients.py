@@ -202,7 +202,8 @@ def check_sources(staged: StagedCell, wrt: Sequence[str]) -> None:
     for name in wrt:
         first = re.split(r"[.\[/]", name)[0]
         if first not in reads:
-            raise UsageError(f"%%stage -g: the cell reads no {first!r}{did_you_mean(first, reads)}")
+            known = did_you_mean(first, reads) or f"; it reads {', '.join(sorted(reads)) or 'nothing'}"
+            raise UsageError(f"%%stage -g: the cell reads no {first!r}{known}; NAME goes first")
 
 
 def _leads_to(name: str, path: str) -> bool:

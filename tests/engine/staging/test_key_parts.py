@@ -1,4 +1,4 @@
-"""Parts of keys: their two forms are equal, and a trace with open sizes serves what its parts cover, nothing else."""
+"""Parts of keys: their forms are equal, and a trace with unknown sizes serves what its parts cover, nothing else."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_nothing_but_a_tensor_is_one(given: Any) -> None:
     assert not TensorPart.of(ones(1).dtype, (None, 3)).covers(ll.function(lambda x: x)._call((given,), {}).key.parts[0])
 
 
-# What stands beside a tensor of open sizes
+# What stands beside a tensor of unknown sizes
 
 KEPT = Thing()
 PAIRS: dict[str, tuple[Any, Any]] = {
@@ -196,7 +196,7 @@ def test_a_typed_key_is_found_by_a_bare_one() -> None:
         "TensorPart", "ValuePart", "ValuePart", "ValuePart", "ObjectPart", "VariablePart", "TensorPart"
     ]  # fmt: skip
     assert [part.is_input for part in key.parts] == [True, False, False, False, False, True, True]
-    assert [part.has_open_sizes for part in key.parts] == [False] * 6 + [True]
+    assert [part.has_unknown_sizes for part in key.parts] == [False] * 6 + [True]
 
 
 def test_parts_can_be_copied_and_pickled() -> None:

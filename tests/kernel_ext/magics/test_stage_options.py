@@ -274,7 +274,7 @@ def test_what_has_effects_is_not_run_again_for_its_times(notebook):
 
 def test_gradients_of_the_result(notebook):
     notebook("import numpy as np\na = np.ones([1, 2], 'float32')\nn = 3")
-    ran = notebook("%%stage -g step -o ran\nunused = x * n\nloss = ((a @ w) * n).sum()\nloss")
+    ran = notebook("%%stage step -g -o ran\nunused = x * n\nloss = ((a @ w) * n).sum()\nloss")
     assert ran.value.item() == 21.0
     found = {one.name: one for one in value(notebook, "ran.gradients.found")}
     assert found["a"].value.numpy().tolist() == [[9.0, 12.0]]
@@ -308,7 +308,7 @@ def test_where_there_is_nothing_to_differentiate(notebook, cell, said):
 
 def test_a_wrong_gradient_is_an_error_at_the_cells_line(notebook):
     notebook("@ll.custom_gradient\ndef odd(t):\n    return t * 2, lambda g: ll.ones([7])")
-    ran = notebook("%%stage -g step\ny = odd(x)\ny.sum()", fails=True)
+    ran = notebook("%%stage step -g\ny = odd(x)\ny.sum()", fails=True)
     assert "----> 2 y = odd(x)" in ran.out
     assert "odd returned a gradient of shape (7,)" in ran.out
 
@@ -318,7 +318,7 @@ def test_a_gradient_that_cannot_be_computed_is_no_error_of_the_cell(notebook, mo
         raise GradientError("no way back")
 
     monkeypatch.setattr("limelight_kernel.report.gradients.GradientFunction.get_concrete_function", fail)
-    ran = notebook("%%stage -g step\ny = x * 2\ny.sum()")
+    ran = notebook("%%stage step -g\ny = x * 2\ny.sum()")
     assert "No gradient: no way back" in ran.text
     assert notebook("y.numpy().tolist()").value == [[2.0, 4.0]]
 

@@ -34,7 +34,7 @@ def named(notebook, line):
         ("-g w, v", ["w", "v"]),
         ("step -g x", ["x"]),
         ("-g x step", ["x"]),
-        ("-g step", ["w", "x", "v"]),
+        ("step -g", ["w", "x", "v"]),
         ("--grad=w", ["w"]),
     ],
 )
@@ -65,8 +65,10 @@ def test_a_name_that_holds_several_stands_for_all_of_them(notebook):
 
 def test_what_cannot_be_differentiated_by_is_said(notebook):
     ran = notebook(f"%%stage -g xx,w\n{CELL}", fails=True)
-    assert ran.err == "UsageError: %%stage -g: the cell reads no 'xx'; did you mean 'x'?\n"
-    assert "y" not in notebook("dir()").value
+    assert ran.err == "UsageError: %%stage -g: the cell reads no 'xx'; did you mean 'x'?; NAME goes first\n"
+    ran = notebook(f"%%stage -g total\n{CELL}", fails=True)
+    assert ran.err == "UsageError: %%stage -g: the cell reads no 'total'; it reads lr, v, w, x; NAME goes first\n"
+    assert not {"y", "total"}.intersection(notebook("dir()").value)
     notebook(f"%%stage -g lr,w -q -o ran\n{CELL}")
     lr = notebook("ran.gradients.found").value[-1]
     assert (lr.name, lr.value) == ("lr", None)

@@ -60,7 +60,7 @@ def models():
 
 CELLS = {
     "a staged cell": "%%stage step\ny = x + 1\ny",
-    "with gradients": "%%stage -g step\nll.sum(x * w)",
+    "with gradients": "%%stage step -g\nll.sum(x * w)",
     "two in one": "display(ll.widgets.graph(step), ll.widgets.trace_cache(step))",
     "a magic": "%graph step",
     "a kept result": "%%stage -o kept step\ny = x + 1",

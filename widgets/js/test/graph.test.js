@@ -7,7 +7,7 @@ import { hidden } from "../src/graph/offscreen-counts.js";
 import { fitted, settled } from "../src/graph/camera.js";
 import { firstSight, MOST_BOXES } from "../src/graph/first-sight.js";
 import { saved } from "../src/graph/lanes.js";
-import { level, typeSize, written } from "../src/graph/labels.js";
+import { level, stacked, typeSize, written } from "../src/graph/labels.js";
 import { lineCounts, sentence, short } from "../src/graph/line-counts.js";
 import { passSummary } from "../src/graph/passes.js";
 import { inRows, layered } from "../src/graph/layered-layout.js";
@@ -382,6 +382,17 @@ test("labels grow until they can be read, and are left out where they do not fit
   assert.equal(typeSize(label, 0.3), 0);
   assert.deepEqual([level(1), level(1.1), level(0.96)], [0, 0, 0]);
   assert.ok(level(0.5) < 0);
+});
+
+test("lines that have grown, or are left, stay within the middle of their box; the last goes where not all have room", () => {
+  const [title, told] = [{ size: 12, y: 16 }, { size: 11, y: 30 }];
+  const room = { top: 100, height: 33 };
+  const at = (/** @type {number[]} */ ...types) => stacked([title, told].map((line, i) => ({ ...line, type: types[i] })), room).flatMap(({ type, y }) => (type ? [[type, Math.round(y)]] : []));
+  assert.deepEqual(at(12, 11), [[12, 16], [11, 30]], "as they are");
+  assert.deepEqual(at(12, 0), [[12, 121]], "alone in the middle");
+  assert.deepEqual(at(15, 15), [[15, 114], [15, 130]]);
+  assert.deepEqual(at(20, 18), [[20, 124]], "a title alone");
+  assert.deepEqual(at(0, 18), [[18, 123]], "a number alone");
 });
 
 test("the bytes of a value", () => {

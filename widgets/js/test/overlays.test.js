@@ -46,3 +46,9 @@ test("a bar keeps its number while the picture gets smaller", () => {
   assert.deepEqual(numbers.map(({ text, type }) => [text, Math.round(type)]), [["norm 26.4", 11], ["norm 26.4", 13], ["26.4", 18]]);
   assert.equal(written(toldLabel("norm 26.4", 30), 0.6).type, 0, "none that is cut");
 });
+
+test("the legend tells the heaviest box, whose number may have no room", () => {
+  const found = told(overlays.state, overlays.boxes, "bytes");
+  const heaviest = [...found.values()].find(({ share }) => share === 1).text;
+  assert.ok(legend(overlays.state, 0, "bytes", found).endsWith(`The bar is the share of the heaviest box, ${heaviest}.`));
+});

@@ -274,7 +274,7 @@ def _array_text(array: np.ndarray) -> str:
     if array.size == 1:
         return _number_text(array.reshape(-1)[0])
     if array.size <= 8:
-        return shortened(str(array.tolist()), ATTRIBUTE_WIDTH)
+        return shortened(_nested_text(array), ATTRIBUTE_WIDTH)
     if array.size <= LOOKED_AT and (array == array.flat[0]).all():
         return f"all {_number_text(array.flat[0])}"
     return f"{array.dtype}{list(array.shape)}"
@@ -304,6 +304,13 @@ def _name_captures(graph: State, graphs: Sequence[State]) -> None:
             for inner, value in zip(reversed(inputs), reversed(given), strict=False):  # captures come last
                 if _UNNAMED.fullmatch(inner["name"]) and value in names:
                     inner["name"] = names[value]
+
+
+def _nested_text(value: Any) -> str:
+    """An array as a list of lists; its numbers as `_number_text` tells them: Python's have the digits of 64 bits."""
+    if isinstance(value, np.ndarray):
+        return f"[{', '.join([_nested_text(one) for one in value])}]"
+    return _number_text(value) if isinstance(value, np.inexact) else attribute_text(value)
 
 
 def _number_text(number: Any) -> str:

@@ -63,13 +63,17 @@ def _dissolve(tree: GroupTree, repeat: int) -> None:
     """Has the members of a repeat stand where it stood."""
     group = tree.groups[repeat]
     assert group.repeat is not None
-    inside: list[Child] = []
-    for member in group.repeat.members:
-        inside += tree.groups[member].children if tree.groups[member].kind == "step" else [Child(True, member)]
+    inside = _taken_apart(tree, group.repeat.members)
     children = tree.children_of(group.parent)
     at = children.index(Child(True, repeat))
     tree.move(inside, group.parent)
     tree.set_children(group.parent, [*children[:at], *inside, *children[at + 1 :]])
+
+
+def _taken_apart(tree: GroupTree, members: Sequence[int]) -> list[Child]:
+    """What the members of a repeat are without it: themselves, or what is in a round."""
+    rounds = [(member, tree.groups[member]) for member in members]
+    return [one for k, of in rounds for one in (of.children if of.kind == "step" else [Child(True, k)])]
 
 
 def _without_repeats(tree: GroupTree, repeat: Group, children: Sequence[Child]) -> list[Child]:
@@ -84,10 +88,8 @@ def _without_repeats(tree: GroupTree, repeat: Group, children: Sequence[Child]) 
         complete = len(members) == repeat.repeat.count
         if not members or complete or not all(named and paths.issuperset(named) for named in of_modules):
             result.append(child)
-            continue
-        for member in members:
-            is_round = tree.groups[member].kind == "step"
-            result += tree.groups[member].children if is_round else [Child(True, member)]
+        else:
+            result += _taken_apart(tree, members)
     return result
 
 
@@ -125,6 +127,5 @@ def _rounds(tree: GroupTree, repeat: Group, children: Sequence[Child]) -> tuple[
 
 def _modules(tree: GroupTree, member: int) -> list[str]:
     """The paths of the modules that a member of a repeat calls."""
-    group = tree.groups[member]
-    inside = [tree.groups[c.at] for c in group.children if c.is_group] if group.kind == "step" else [group]
+    inside = [tree.groups[child.at] for child in _taken_apart(tree, [member]) if child.is_group]
     return [one.path for one in inside if one.path]

@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from limelight import events, forking
 from limelight_widgets.folds.fold import Fold, State
@@ -21,6 +21,8 @@ INTERVAL = 0.05  # seconds between two updates
 SLOW_INTERVAL = 1.0  # while the front end lags behind
 LOOK = 0.1  # seconds between two looks at what sends no events
 LINGER = 4  # times that the thread looks in vain for more before it ends
+
+F = TypeVar("F", bound=Fold)
 
 
 class Pulse:
@@ -79,7 +81,7 @@ class Pulse:
             self.wake()
 
 
-class Feed:
+class Feed(Generic[F]):
     """Keeps a fold up to date while it is open, and publishes what changed.
 
     Args:
@@ -94,9 +96,9 @@ class Feed:
 
     def __init__(
         self,
-        fold: Fold,
-        publish: Callable[[Fold], float],
-        refresh: Callable[[Fold, bool], None] | None = None,
+        fold: F,
+        publish: Callable[[F], float],
+        refresh: Callable[[F, bool], None] | None = None,
         *,
         looks: bool = False,
         followed: Callable[[bool], None] = lambda on: None,
@@ -141,13 +143,13 @@ class Feed:
         self._dirty = True
         self._pulse.wake()
 
-    def change(self, action: Callable[[Any], object]) -> None:
+    def change(self, action: Callable[[F], object]) -> None:
         """Has `action` change the fold, on any thread, and publishes soon."""
         with self._lock:
             action(self.fold)
         self.poke()
 
-    def read(self, tell: Callable[[Fold], State] = lambda fold: fold.state()) -> State:
+    def read(self, tell: Callable[[F], State] = lambda fold: fold.state()) -> State:
         """The state now, as `tell` reads it from the fold."""
         with self._lock:
             self._fold_queue()
@@ -157,7 +159,7 @@ class Feed:
                 self._refresh(self.fold, True)
             return tell(self.fold)
 
-    def snapshot(self, tell: Callable[[Fold], State] = lambda fold: fold.state()) -> tuple[State, int]:
+    def snapshot(self, tell: Callable[[F], State] = lambda fold: fold.state()) -> tuple[State, int]:
         """The state now and its mark: what comes after is news to whoever has been given that state."""
         with self._lock:
             return self.read(tell), self.fold.since(0)[1]
@@ -197,7 +199,7 @@ class Feed:
             self.fold.apply(self._queue.popleft())
 
 
-_alive: Final[weakref.WeakSet[Feed]] = weakref.WeakSet()
+_alive: Final[weakref.WeakSet[Feed[Any]]] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:

@@ -11,7 +11,7 @@ from limelight import checkpoint as checkpoints
 from limelight_widgets.figures.checkpoint import checkpoint_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.checkpoint import CheckpointFold
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.fold import State
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
@@ -23,7 +23,7 @@ class CheckpointWidget(ViewWidget):
     script_path = script("checkpoint")
 
 
-class CheckpointView(View):
+class CheckpointView(View[CheckpointFold]):
     """What is in a checkpoint, how it is matched, or how two differ; it follows the files and the objects.
 
     Args:
@@ -44,20 +44,19 @@ class CheckpointView(View):
     looks = True
 
     def __init__(self, ask: Callable[[], Any], files: Sequence[str | os.PathLike[str]]) -> None:
-        self._checkpoint_fold = CheckpointFold(ask, files)
-        super().__init__(self._checkpoint_fold)
+        super().__init__(CheckpointFold(ask, files))
 
-    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+    def _refresh(self, fold: CheckpointFold, at_leisure: bool) -> None:
         if at_leisure:
-            self._checkpoint_fold.look()
+            fold.look()
 
     def _figure(self, state: State) -> Figure:
-        return checkpoint_figure(state, str(self._checkpoint_fold.answer))
+        return checkpoint_figure(state, str(self._feed.fold.answer))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer, ready for JSON."""
         self.state()
-        answer: dict[str, Any] = self._checkpoint_fold.answer.to_dict()
+        answer: dict[str, Any] = self._feed.fold.answer.to_dict()
         return answer
 
 

@@ -50,7 +50,7 @@ class NewestTapeView(TapeView):
         View.__init__(self, NewestTapeFold())
 
 
-class DashboardView(View):
+class DashboardView(View[DashboardFold]):
     """Graph, trace cache, tape and devices, linked by one selection.
 
     >>> import limelight as ll
@@ -65,7 +65,7 @@ class DashboardView(View):
 
     def __init__(self, function: Any = None, tape: Any = None) -> None:
         super().__init__(DashboardFold(tuple(PANELS)))
-        self.views: dict[str, View] = {}
+        self.views: dict[str, View[Any]] = {}
         self.is_open = True
         self._interval = 1 / RATE
         self._dock = ""
@@ -133,11 +133,11 @@ class DashboardView(View):
         """Shows in all pages what is chosen."""
         self._feed.change(lambda fold: fold.put(selection=chosen.to_dict()))
 
-    def _put(self, views: dict[str, View], function: Any) -> None:
+    def _put(self, views: dict[str, View[Any]], function: Any) -> None:
         for old in self.views.values():
             old.close()
         self.views = views
-        self._feed.fold.put(title=getattr(function, "name", ""), selection={})  # type: ignore[attr-defined]
+        self._feed.fold.put(title=getattr(function, "name", ""), selection={})
         if isinstance(self._made, DashboardWidget) and self._made.comm is not None:
             self._made.bind(self._joined(self._made))
             self._feed.poke()
@@ -170,7 +170,7 @@ class DashboardView(View):
         return dashboard_figure({name: self.views[name]._figure(one) for name, one in state["views"].items()})
 
 
-def _views(function: Any, tape: Any) -> dict[str, View]:
+def _views(function: Any, tape: Any) -> dict[str, View[Any]]:
     return {
         "graph": NewestGraphView(function),
         "cache": trace_cache(function),

@@ -11,7 +11,7 @@ from limelight.memory import drop_tally, keep_tally, memory_info, recent_copies
 from limelight_widgets.figures.devices import devices_figure
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.folds.devices import DevicesFold
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.fold import State
 from limelight_widgets.live.view_script import script
 from limelight_widgets.live.widget import ViewWidget
 from limelight_widgets.views.view import View
@@ -23,7 +23,7 @@ class DevicesWidget(ViewWidget):
     script_path = script("devices")
 
 
-class DevicesView(View):
+class DevicesView(View[DevicesFold]):
     """The devices: what lives on them, what ran on them, what was copied between them.
 
     >>> import limelight as ll
@@ -51,11 +51,9 @@ class DevicesView(View):
             tally, self._tally = self._tally, None
             drop_tally(tally)
 
-    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+    def _refresh(self, fold: DevicesFold, at_leisure: bool) -> None:
         """Takes what was counted since the last time; compares it, at leisure, with what lives, which takes a while."""
         now = time.perf_counter()
-        if not isinstance(fold, DevicesFold):
-            return
         if self._tally is not None:
             fold.take(self._tally)
         if at_leisure:

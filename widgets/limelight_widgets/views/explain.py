@@ -21,7 +21,7 @@ class ExplainWidget(ViewWidget):
     script_path = script("explain")
 
 
-class ExplainView(View):
+class ExplainView(View[ExplainFold]):
     """The stories of an answer, a card each.
 
     >>> import limelight as ll

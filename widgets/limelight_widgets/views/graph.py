@@ -37,7 +37,8 @@ from limelight_widgets.figures import graph_files
 from limelight_widgets.figures.graph import graph_figure
 from limelight_widgets.figures.overlays import OVERLAYS, Overlay
 from limelight_widgets.figures.static_forms import Figure
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.dashboard import NewestGraphFold
+from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph import GraphFold, Which
 from limelight_widgets.live.front_end import has_front_end
 from limelight_widgets.live.layout_widget import shared_engine
@@ -69,7 +70,7 @@ class GraphWidget(ViewWidget):
             shared_script(cls.script_path)
 
 
-class GraphView(View):
+class GraphView(View[GraphFold | NewestGraphFold]):
     """A graph: its ops and values, name scopes and nested functions, and the lines of code that made them.
 
     >>> import limelight as ll
@@ -99,9 +100,9 @@ class GraphView(View):
         self._which = which
         selection.follow(self)
 
-    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+    def _refresh(self, fold: GraphFold | NewestGraphFold, at_leisure: bool) -> None:
         """Looks at a trace that runs from time to time."""
-        if self._timer is None and fold.runs:  # type: ignore[attr-defined]  # of a graph, or of the newest
+        if self._timer is None and fold.runs:
             self._look_again(LOOK)
 
     def _look_again(self, seconds: float) -> None:
@@ -110,7 +111,7 @@ class GraphView(View):
         self._timer.start()
 
     def _look(self) -> None:
-        fold: Any = self._feed.fold
+        fold = self._feed.fold
         self._timer = None
         self._feed.change(lambda fold: fold.grow())
         if fold.runs and self.is_live:
@@ -118,7 +119,7 @@ class GraphView(View):
 
     def cell_ended(self) -> None:
         """Looks whether a function whose call had failed has been called well since."""
-        if self._feed.is_open and self._feed.fold.has_failed:  # type: ignore[attr-defined]  # of a graph, or of the newest
+        if self._feed.is_open and self._feed.fold.has_failed:
             self._feed.change(lambda fold: fold.catch_up())
         super().cell_ended()
 

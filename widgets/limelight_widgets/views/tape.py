@@ -6,6 +6,7 @@ from typing import Any
 
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.tape import tape_figure
+from limelight_widgets.folds.dashboard import NewestTapeFold
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.tape import TapeFold
 from limelight_widgets.live.view_script import script
@@ -19,7 +20,7 @@ class TapeWidget(ViewWidget):
     script_path = script("tape")
 
 
-class TapeView(View):
+class TapeView(View[TapeFold | NewestTapeFold]):
     """A gradient tape: its entries in order, the bytes that each keeps alive, and the rule that each will apply.
 
     >>> import limelight as ll

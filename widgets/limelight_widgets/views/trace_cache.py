@@ -11,7 +11,7 @@ from limelight.staging.function import alive as staged_functions
 from limelight_widgets.figures.static_forms import Figure
 from limelight_widgets.figures.trace_cache import cache_figure
 from limelight_widgets.figures.trace_diff import differences
-from limelight_widgets.folds.fold import Fold, State
+from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.trace_cache import SORTS, CacheFold, Sort
 from limelight_widgets.folds.user_functions import is_user_function
 from limelight_widgets.live import what_if
@@ -29,7 +29,7 @@ class CacheWidget(ViewWidget):
     script_path = script("trace_cache")
 
 
-class CacheView(View):
+class CacheView(View[CacheFold]):
     """A trace cache: its entries, how often each was used, and why each was traced.
 
     >>> import limelight as ll
@@ -48,9 +48,8 @@ class CacheView(View):
         super().__init__(CacheFold(functions, only=only, internals=internals, sort=sort))
         self._only = weakref.ref(functions[0]) if only else None
 
-    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
-        if isinstance(fold, CacheFold):
-            fold.look()
+    def _refresh(self, fold: CacheFold, at_leisure: bool) -> None:
+        fold.look()
 
     def _figure(self, state: State) -> Figure:
         return cache_figure(state)

@@ -18,23 +18,23 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Generic, Protocol
 
 from limelight import forking
 from limelight.core.collector import collector_paused
 from limelight_widgets.figures import files
 from limelight_widgets.figures.static_forms import Figure
-from limelight_widgets.folds.fold import Fold, State, shown
+from limelight_widgets.folds.fold import State, shown
 from limelight_widgets.live import cell_outputs, static_outputs, wire
-from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, Feed
+from limelight_widgets.live.feed import INTERVAL, SLOW_INTERVAL, F, Feed
 from limelight_widgets.live.front_end import has_front_end
 from limelight_widgets.live.widget import AHEAD, ViewWidget
 
 MOST_CLOSED = 32  # widgets that nobody looks at any more, kept for a page that is loaded again
 GIVE_UP = 600  # updates without an answer after which nobody is looking
 
-_closed: OrderedDict[int, View] = OrderedDict()
-_alive: Final[weakref.WeakSet[View]] = weakref.WeakSet()
+_closed: OrderedDict[int, View[Any]] = OrderedDict()
+_alive: Final[weakref.WeakSet[View[Any]]] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
@@ -60,14 +60,14 @@ class Channel(Protocol):
         """Takes it off the page."""
 
 
-class View:
+class View(Generic[F]):
     """A live view. Display it, and it follows the engine until its output goes away.
 
     `widget` is the Jupyter widget, for use inside layouts of ipywidgets, which keep it until `close()`; `static()` is
     the view as it stands, without a widget; `state()` is what it shows, as JSON.
 
-    Each kind of view is a subclass in a file of its own. It names its fold (what it gives to `__init__`), its static
-    forms (`_figure`), and its widget with its script.
+    Each kind of view is a subclass in a file of its own. It names its fold (the type, and what it gives to `__init__`),
+    its static forms (`_figure`), and its widget with its script.
 
     >>> import limelight as ll
     >>> view = ll.widgets.devices()
@@ -81,7 +81,7 @@ class View:
     looks: ClassVar[bool] = False
     """Whether it looks for itself while it is open, ten times a second, at what sends no events."""
 
-    def __init__(self, fold: Fold) -> None:
+    def __init__(self, fold: F) -> None:
         self._feed = Feed(fold, self._publish, self._refresh, looks=self.looks, followed=self._followed)
         self._lock = threading.Lock()
         _alive.add(self)
@@ -240,13 +240,13 @@ class View:
     def _figure(self, state: State) -> Figure:
         raise NotImplementedError
 
-    def _refresh(self, fold: Fold, at_leisure: bool) -> None:
+    def _refresh(self, fold: F, at_leisure: bool) -> None:
         """Compares the fold with the engine's own accounts, where it has some."""
 
     def _followed(self, on: bool) -> None:
         """Told when it begins and ceases to follow the engine."""
 
-    def _publish(self, fold: Fold) -> float:
+    def _publish(self, fold: F) -> float:
         widget = self._made
         if widget is None or widget.comm is None:
             return self._interval
@@ -310,7 +310,7 @@ class View:
         self._feed.poke()
 
 
-def _retire(view: View) -> None:
+def _retire(view: View[Any]) -> None:
     _closed[id(view)] = view
     while len(_closed) > MOST_CLOSED:
         _closed.popitem(last=False)[1].close()

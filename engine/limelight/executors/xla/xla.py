@@ -55,7 +55,7 @@ class CompiledGraph:
         self.output_devices = output_devices
         self._graph = graph
         self._otherwise = otherwise
-        self._open = [i for i, value in enumerate(graph.inputs) if _has_open_sizes(value.spec)]
+        self._open = [i for i, value in enumerate(graph.inputs) if _has_unknown_sizes(value.spec)]
         self._programs: dict[Any, Program | None] = {}  # by sizes that the graph does not know; None: the plan runs
         self._only: Callable[..., Any] | None = None  # where it knows all
         self.program: Callable[..., Any] | None = None
@@ -183,7 +183,7 @@ def _has_form(spec: Spec) -> bool:
     return not isinstance(spec, ObjectSpec) and spec.dtype.kind in "biufcV" and spec.dtype.names is None
 
 
-def _has_open_sizes(spec: Spec) -> bool:
+def _has_unknown_sizes(spec: Spec) -> bool:
     return not isinstance(spec, ObjectSpec) and None in spec.shape
 
 

@@ -42,7 +42,7 @@ class Fingerprint(NamedTuple):
 
     @staticmethod
     def of_trace(key: Key) -> Fingerprint:
-        known = [not part.has_open_sizes for part in key.parts]
+        known = [not part.has_unknown_sizes for part in key.parts]
         return Fingerprint.of_call(key)._replace(known=None if all(known) else np.array(known))
 
 
@@ -85,7 +85,7 @@ def _rank_alike(traces: Sequence[Any], key: Key, mine: Fingerprint) -> list[tupl
     counted = []
     for trace in traces:
         differs, known = trace.fingerprint.parts != mine.parts, trace.fingerprint.known
-        sure = differs if known is None else differs & known  # parts with open sizes may serve all the same
+        sure = differs if known is None else differs & known  # parts with unknown sizes may serve all the same
         counted.append((int(np.count_nonzero(sure)) + (trace.key.device is not key.device), differs, trace))
     if any(trace.fingerprint.known is not None for trace in traces):
         counted = _counted_in_full(counted, key)
@@ -98,7 +98,7 @@ def _rank_alike(traces: Sequence[Any], key: Key, mine: Fingerprint) -> list[tupl
 
 
 def _counted_in_full(counted: list[tuple[int, Any, Any]], key: Key) -> list[tuple[int, Any, Any]]:
-    """Of traces with open sizes, those that come first: which of their open parts differ is asked one by one."""
+    """Of traces with unknown sizes, those that come first: which of their unknown parts differ is asked one by one."""
     exact: list[tuple[int, Any, Any]] = []
     for count, differs, trace in sorted(counted, key=lambda row: (row[0], -row[2].hits, -row[2].index))[:_OTHERS]:
         if len(exact) > 1 and count >= min([row[0] for row in exact]):

@@ -346,7 +346,7 @@ def _tensor_cause(before: TensorPart, after: TensorPart) -> Cause:
 
 
 def differing_sizes(before: Sequence[int | None], after: Sequence[int | None]) -> list[tuple[int, Any, Any]]:
-    """Axis, former size and size, where a trace for `before` does not serve `after`: open sizes serve all."""
+    """Axis, former size and size, where a trace for `before` does not serve `after`: unknown sizes serve all."""
     return [(i, m, n) for i, (m, n) in enumerate(zip(before, after, strict=True)) if m != n and m is not None]
 
 

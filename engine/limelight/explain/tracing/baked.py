@@ -152,11 +152,16 @@ def _of_entry(
     by_name = {value.name: value for value in now.values()}
     gone = any(isinstance(part, ObjectPart) and part.identity.target() is None for part in entry.key.parts)
     values = []
-    for key, then in entry.baked.items():
-        current = now.get(key) or by_name.get(then.name)  # the second where the code that reads it was edited
+    found = [(then, now.get(key) or by_name.get(then.name)) for key, then in entry.baked.items()]  # if edited, by name
+    differ = [then for then, current in found if current is None or current.token != then.token]
+    told = [then.attribute for then in differ if then.attribute is not None]
+    for then, current in found:
         if current is None and gone:
             continue  # no call leads to this trace again
         changed = current is None or current.token != then.token
+        attributes = [] if current is None else then.changes(current)
+        if attributes and all(one in told for one in attributes):
+            continue  # by their own names
         if then.kind in _REFERRED and not changed:
             continue
         text = _GONE if current is None else current.text

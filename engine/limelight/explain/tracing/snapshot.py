@@ -62,6 +62,7 @@ class Baked(NamedTuple):
     line: Source
     root: str  # of its chain: "local" where the name has no meaning outside the code that reads it
     is_fixed: bool = False  # whether it is part of something that takes no assignments
+    attribute: tuple[Any, str] | None = None  # of which object it is an attribute, and which
 
     @property
     def is_number(self) -> bool:
@@ -72,6 +73,14 @@ class Baked(NamedTuple):
     def is_name(self) -> bool:
         """Whether it is found under a name, rather than as a part of something."""
         return self.where in ("global", "closure")
+
+    def changes(self, now: Baked) -> list[tuple[Any, str]]:
+        """The attributes of an object that differ in a later snapshot of it; none of what is no object."""
+        if self.kind != "object" or now.kind != "object" or self.token[0] != now.token[0]:
+            return []
+        before, after = ({name: token for (_, name), token in one.token[1][2]} for one in (self, now))
+        names = [name for name in before | after if before.get(name, MISSING) != after.get(name, MISSING)]
+        return [(self.token[0], name) for name in names]
 
 
 Snapshot = dict[tuple[str, str], Baked]
@@ -175,7 +184,8 @@ def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs:
         if key not in constants:
             printed = _printed(value, (read.code, read.use.chain) not in called)
             if printed is not None:
-                constants[key] = Baked(str(chain), _where(chain), *printed, read.line, chain.root, _is_fixed(read.base))
+                of = (read.line, chain.root, _is_fixed(read.base), _attribute(read, chain))
+                constants[key] = Baked(str(chain), _where(chain), *printed, *of)
     return constants
 
 
@@ -218,6 +228,16 @@ def _is_fixed(base: Any) -> bool:
     return isinstance(base, tuple) or bool(frozen)
 
 
+def _attribute(read: Read, chain: Chain) -> tuple[Any, str] | None:
+    """The object that an attribute belongs to, and its name."""
+    if chain != read.use.chain or not chain.steps or chain.steps[-1][0] != ".":
+        return None
+    try:
+        return _which(read.base), chain.steps[-1][1]
+    except TypeError:
+        return None
+
+
 def _where(chain: Chain) -> str:
     if chain.steps:
         return "attribute" if chain.steps[-1][0] == "." else "item"
@@ -251,10 +271,14 @@ def fingerprint(value: Any, inside: bool = False) -> tuple[str, Any, str] | None
     try:
         plain = _plain_attributes(value) if inside else {}
         said = f" ({', '.join([f'{name}={_text(x)}' for name, x in plain.items()])})" if plain else ""
-        which = id(value) if type(value) is SimpleNamespace else _Weak(value)  # of which there are no weak references
-        return ("object", (which, _of_container(plain, 0)), f"a {type(value).__name__}{said}")
+        return ("object", (_which(value), _of_container(plain, 0)), f"a {type(value).__name__}{said}")
     except TypeError:
         return None
+
+
+def _which(value: Any) -> Any:
+    """What stands for an object; TypeError where it takes no weak references."""
+    return id(value) if type(value) is SimpleNamespace else _Weak(value)  # of the former there are none
 
 
 def _plain_attributes(value: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from limelight.core.spec import known
 from limelight.core.tensor import Tensor, TensorLike, as_tensor, wrap
 from limelight.errors import ArgumentError, DTypeError
 from limelight.ops._given_shape import as_shape, defop_with_shape, hide_rest_parameter, keyword_error, run_on_device
-from limelight.user_code import open_sizes
+from limelight.user_code import unknown_sizes
 
 __all__ = [
     "arange",
@@ -372,7 +372,7 @@ def arange(
         return numbers if dtype is None else numbers.astype(dtype)
     first, last, apart = bounds
     if not all(isinstance(x, (int, float)) for x in bounds):
-        size = open_sizes.here()
+        size = unknown_sizes.here()
         instead = f"; for a size of {size.tensor}.shape that is unknown while tracing write {size}"
         hint = instead if None in bounds else ""
         raise DTypeError(f"arange: start, stop and step must be real numbers, got {', '.join(map(repr, bounds))}{hint}")

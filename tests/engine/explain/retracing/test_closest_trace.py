@@ -156,7 +156,7 @@ def test_a_thousand_differing_leaves_are_explained_quickly():
     assert len(calls) < 20_000  # a few for each leaf, not for each leaf of each of the 40 traces
 
 
-def test_traces_with_open_sizes_are_counted_without_the_sizes_that_they_serve():
+def test_traces_with_unknown_sizes_are_counted_without_the_sizes_that_they_serve():
     f = ll.function(lambda tree, which: 1.0)
     for rank, which in ((1, "a"), (2, "b")):
         spec = ll.TensorSpec((None,) * rank)

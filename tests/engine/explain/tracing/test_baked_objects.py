@@ -106,4 +106,31 @@ def test_what_a_module_notes_of_its_own_calls_is_no_value_of_the_users(made):
     assert "_built_on" not in str(found)
     if made is _OwnNet:
         net._rate = 3.0
-        assert {one.name for one in ll.explain.baked(f).changed} == {"net", "self._rate"}
+        assert {one.name for one in ll.explain.baked(f).changed} == {"self._rate"}
+
+
+class Scaled(ll.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.shift = 2.0, 1.0
+
+    def __call__(self, x):
+        return x * self.scale + vars(self)["shift"]
+
+
+def test_an_attribute_is_told_by_its_own_name_or_with_its_object_not_twice():
+    net = Scaled()
+
+    def loss(model, x):
+        return ll.sum(model(x))
+
+    @ll.function
+    def step(x):
+        return loss(net, x)
+
+    step(ll.ones(2))
+    net.scale = 3.0
+    (told,) = ll.explain.baked(step).changed
+    assert (told.name, told.then, told.now) == ("self.scale", "2.0", "3.0")
+    net.shift = 2.0  # which no chain of names leads to
+    assert [told.name for told in ll.explain.baked(step).changed] == ["net", "self.scale"]

@@ -5,7 +5,7 @@ import { inLanes, lanesOf } from "./lanes.js";
 import { ANY_SIZE, layered } from "./layered-layout.js";
 
 const PADDING = 12;
-const TITLE_HEIGHT = 20;
+export const TITLE_HEIGHT = 20;
 const CHARACTER = 6.7;
 
 /**

@@ -26,7 +26,7 @@ const NOT_MEASURED = "not measured";
 const ELSEWHERE = "where its inputs are";
 const MOST_DEVICES = 2;
 const LINE = 20; // pixels that a line of two may grow to
-const BAR = 4; // pixels, at the foot of a box
+export const BAR = 4; // pixels, at the foot of a box
 
 /** What an overlay tells on each box that stands for ops. @param {GraphState} state @param {Box[]} boxes @param {string} overlay @returns {Map<string, Told>} */
 export function told(state, boxes, overlay) {
@@ -37,8 +37,12 @@ export function told(state, boxes, overlay) {
   return new Map(found.map(([name, value]) => [name, { text: textOf(overlay, value), share: shareOf(value, most) }]));
 }
 
-/** What an overlay shows, in what unit, and how much it is all in all. @param {GraphState} state @param {number} graph @param {string} overlay */
-export function legend(state, graph, overlay) {
+/**
+ * What an overlay shows, in what unit, and how much it is all in all.
+ * @param {GraphState} state @param {number} graph @param {string} overlay
+ * @param {Map<string, Told>} [overlaid] the boxes, where their numbers may go while their bars stay, as the picture gets smaller
+ */
+export function legend(state, graph, overlay, overlaid = new Map()) {
   const { nodes } = state.graphs[graph];
   if (MEASURED.includes(overlay) && !nodes.some(({ cost }) => cost)) {
     const write = `%graph ${state.title}(...) --overlay ${overlay}`;
@@ -46,7 +50,8 @@ export function legend(state, graph, overlay) {
   }
   const said = `${overlay}: ${OVERLAYS[overlay][1]}`;
   if (overlay === "device") return said;
-  return `${said}; all in all ${textOf(overlay, sumOf(nodes, overlay))}. The bar is the share of the heaviest box.`;
+  const heaviest = [...overlaid.values()].find(({ share }) => share === 1)?.text ?? "";
+  return `${said}; all in all ${textOf(overlay, sumOf(nodes, overlay))}. The bar is the share of the heaviest box${heaviest && `, ${heaviest}`}.`;
 }
 
 /** @param {GraphState} state @param {Box} box @param {string} overlay */

@@ -5,7 +5,8 @@ import { bytes, shortened } from "../format.js";
 import { GLYPHS, KINDS } from "./box-text.js";
 import { EdgeLine } from "./edge-line.js";
 import { saved } from "./lanes.js";
-import { isUnmeasured, shareElement, toldLabel } from "./overlays.js";
+import { TITLE_HEIGHT } from "./nested-layout.js";
+import { BAR, isUnmeasured, shareElement, toldLabel } from "./overlays.js";
 
 /**
  * @typedef {import("./nested-layout.js").Drawing} Drawing
@@ -103,7 +104,7 @@ function stripAt({ x = 0, y = 0 }, strips = []) {
 
 /** @param {import("./layered-layout.js").Strip} place @param {Labels} labels */
 function strip({ lane, title, x, y, width, height }, labels) {
-  const said = title && labels.add({ element: s("text", { x: x + 8, y: y + 13 }, title), size: 11, full: title, width: width - 12, height: 15 });
+  const said = title && labels.add(label({ size: 11, full: title, width: width - 12, height: 15 }, x + 8, y + 13));
   return s("g", { class: `ll-strip ll-strip-${lane}` }, s("rect", { x, y, width, height, rx: 6 }), said);
 }
 
@@ -126,7 +127,7 @@ function savedElement({ forward, backward, bytes: kept }, from, to, drawing, lab
     s("title", {}, `${text} kept for the backward pass`),
     s("path", { d: `M${x},${y} L${toX},${toY}`, "stroke-width": 1 + Math.log10(1 + kept / 1000) }),
     room && s("rect", { x: middleX - width / 2, y: middleY - 8, width, height: 15, rx: 4 }),
-    room && label(labels, { x: middleX, y: middleY + 4, "text-anchor": "middle" }, { full: text, size: 11 }),
+    room && labels.add(label({ full: text, size: 11 }, middleX, middleY + 4, { "text-anchor": "middle" })),
   );
 }
 
@@ -160,7 +161,7 @@ function frameTitle({ name, label: said, fused }, { x, y, width }, actions, labe
     "g",
     { class: `ll-close${fused ? " ll-fused-title" : ""}`, role: "button", "aria-label": fused ? said : `Close ${said}`, onclick: act, dataset: { title: name } },
     s("rect", { x: x + 4, y: y + 3, width: Math.min(width - 8, 6.7 * text.length + 10), height: 16, rx: 4 }), // edges pass behind it
-    label(labels, { x: x + 9, y: y + 14 }, { width: width - 10, height: 60, size: 11, full: text, short }),
+    ...labels.stack([label({ width: width - 10, height: 60, size: 11, full: text, short }, x + 9, y + 14)], { top: y, height: TITLE_HEIGHT }),
     s("title", {}, fused ? said : `Close ${said}`),
   );
 }
@@ -186,6 +187,11 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y
   const where = actions.where(box);
   const name = `${GLYPHS[kind]} ${title}`.trim();
   const spoken = [kind === "op" ? "" : KINDS[kind], full, where, opens ? "closed, Enter opens it" : ""];
+  const lines = [
+    { kind: "ll-name", width: width - 4, height: height - 6, size: 12, full: name },
+    ...(detail ? [{ kind: "ll-detail", ...(told ? toldLabel(detail, width) : { size: 11, full: detail }) }] : []),
+    ...(tags ? [{ kind: "ll-tags", size: 11, full: tags }] : []),
+  ];
   const state = `${mark ? ` ll-${mark === "pruned" ? "gone" : "changed"}` : ""}${isUnmeasured(told) ? " ll-unmeasured" : ""}`;
   return s(
     "g",
@@ -195,9 +201,7 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y
       ondblclick: opens ? () => actions.toggle(box.name) : null,
     },
     s("rect", { class: "ll-outline", width, height, rx: round ? Math.min(height / 2, 19) : 5 }),
-    label(labels, { class: "ll-name", x: width / 2, y: 16 }, { width: width - 4, height: height - 6, size: 12, full: name }),
-    detail && label(labels, { class: "ll-detail", x: width / 2, y: 30 }, told ? toldLabel(detail, width) : { size: 11, full: detail }),
-    tags && label(labels, { class: "ll-tags", x: width / 2, y: detail ? 44 : 30 }, { size: 11, full: tags }),
+    ...labels.stack(lines.map(({ kind, ...said }, i) => label(said, width / 2, 16 + 14 * i, { class: kind })), { top: 0, height: height - (told?.share ? BAR + 1 : 0) }),
     s("title", {}, [full, where, ...(box.tags ?? []).slice(0, 20)].filter(Boolean).join("\n")),
     opens && opener(box.name, width, actions),
     shareElement(told, { x, y, width, height }),
@@ -206,10 +210,11 @@ function boxElement(box, { title, detail, kind, full, mark, tags }, told, { x, y
 
 /**
  * A text that is there at the scales at which it can be read; without a width, at its own size only.
- * @param {Labels} labels @param {import("../dom.js").Properties} properties @param {{full: string, size: number, short?: string, width?: number, height?: number}} said
+ * @param {{full: string, size: number, short?: string, width?: number, height?: number}} said @param {number} x @param {number} y where it is at scale 1
+ * @param {import("../dom.js").Properties} [properties]
  */
-function label(labels, properties, said) {
-  return labels.add({ width: 0, height: 0, ...said, element: s("text", properties, said.full) });
+function label(said, x, y, properties) {
+  return { width: 0, height: 0, y, ...said, element: s("text", { x, y, ...properties }, said.full) };
 }
 
 /** The little plus at a box's corner. @param {string} name @param {number} width @param {Actions} actions */

@@ -253,11 +253,11 @@ export class GraphView {
     if (overlay && this.state) this.say(legend(this.state, this.graph, overlay));
   }
 
-  /** @param {GraphState} state @param {number} graph */
-  drawLegend(state, graph) {
+  /** @param {GraphState} state @param {number} graph @param {Map<string, import("./overlays.js").Told>} overlaid */
+  drawLegend(state, graph, overlaid) {
     if (!this.legend) return;
     this.legend.hidden = !this.overlay;
-    this.legend.textContent = this.overlay ? legend(state, graph, this.overlay) : "";
+    this.legend.textContent = this.overlay ? legend(state, graph, this.overlay, overlaid) : "";
   }
 
   /** @param {string} key */
@@ -329,7 +329,7 @@ export class GraphView {
     const { element, parts } = scene(picture, drawing, { words, overlaid }, actions, labels, this.arrow);
     camera.large = picture.boxes.length + picture.edges.size > LARGE;
     stage.replaceChildren(element); // nearly nothing: whoever asks for a size now has the page lay out no more than that
-    this.drawLegend(state, graph);
+    this.drawLegend(state, graph, overlaid);
     this.outline?.draw(picture, words);
     this.side?.draw(state, this.variant, graph);
     this.drawCount(state, graph);
