@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "engine" / "native"
 TABLES = (
     "table",
+    "gil",
     "templates",
     "writing",
     "gathers",

@@ -111,6 +111,16 @@ static int leaves(int operand)
     return -1;
 }
 
+/* For how many elements of plain arithmetic one counts: rows by their bytes; sixteen where it may be slow, as sines of long
+ * doubles and functions of other packages are. */
+static npy_intp work_of_element(const Loop *loop)
+{
+    if (loop->rows_of >= 0) {
+        return 1 + loop->itemsizes[loop->rows_of] / 8;
+    }
+    return loop->ufunc == NULL || loop->shares ? 1 : 16;
+}
+
 static int check(Instruction *in, const Loop *loop, const Memory *memory)
 {
     const npy_intp *dims = in->words + 2 * in->operands, *axes = dims + in->dims + in->steps;
@@ -130,7 +140,7 @@ static int check(Instruction *in, const Loop *loop, const Memory *memory)
         }
         work = bounded_product(work, length);
     }
-    in->work = work;
+    in->work = bounded_product(work, work_of_element(loop));
     for (int k = 0; k < in->operands; k++) {
         if (!stays_inside(in, loop, k, dims[0], memory)) {
             return leaves(k);

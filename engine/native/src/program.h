@@ -108,7 +108,8 @@ Instruction *program_reserve(Program *program, Kind kind, size_t words);
 
 typedef enum { PROGRAM_DONE, PROGRAM_INTERRUPTED, PROGRAM_GUARDED } ProgramEnd;
 
-/* Runs all, without the GIL. Signals are looked for every now and then; where a handler raises, the run ends there. */
+/* Runs all, without the GIL from where it takes more than some microseconds. Signals are looked for every now and then;
+ * where a handler raises, the run ends there. */
 ProgramEnd program_run(const Program *program, char *slots[], npy_intp counters[], Watch *watch);
 
 #endif

@@ -1,4 +1,4 @@
-/* Running a table: operands are looked at, results allocated, the program walked without the GIL. */
+/* Running a table: operands are looked at, results allocated, the program walked. */
 #include "float_errors.h"
 #include "storage.h"
 #include "watch.h"
@@ -98,12 +98,12 @@ static int finish_results(const Table *table, const Frame *frame, PyObject *resu
 }
 
 /* How the walk ended; interrupted also where a loop has raised. */
-static ProgramEnd walk(const Table *table, Frame *frame)
+static ProgramEnd walk(Table *table, Frame *frame)
 {
     float_errors_clear();
-    Watch watch = {.thread = PyEval_SaveThread(), .since = {0, 0}};
+    Watch watch = {.thread = NULL, .since = {0, 0}};
     const ProgramEnd end = program_run(&table->program, frame->slots, frame->counters, &watch);
-    PyEval_RestoreThread(watch.thread);
+    table->released += take_gil_back(&watch);
     return PyErr_Occurred() ? PROGRAM_INTERRUPTED : end;
 }
 

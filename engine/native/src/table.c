@@ -304,6 +304,7 @@ static void table_dealloc(PyObject *self)
 static PyMemberDef members[] = {
     {"arena", T_PYSSIZET, offsetof(Table, arena), READONLY, "Bytes of memory for intermediates."},
     {"instructions", T_PYSSIZET, offsetof(Table, program.count), READONLY, "How many instructions there are."},
+    {"released", T_PYSSIZET, offsetof(Table, released), READONLY, "How many calls let others have the GIL meanwhile."},
     {"refused", T_PYSSIZET, offsetof(Table, refused), READONLY, "How many calls went to `otherwise`."},
     {NULL, 0, 0, 0, NULL},
 };

@@ -42,6 +42,7 @@ typedef struct {
     Py_ssize_t n_counters;
     Py_ssize_t arena;
     Py_ssize_t refused;
+    Py_ssize_t released;
     PyObject *constants; /* a tuple of arrays, at whose memory instructions point */
     PyObject *loops;     /* which keeps the ufuncs alive */
     PyObject *otherwise; /* is called instead where the arrays are not those that the table was made for */

@@ -20,8 +20,8 @@ int look_for_signals(void *context)
         return 0;
     }
     watch->since = now;
-    PyEval_RestoreThread(watch->thread);
+    take_gil_back(watch);
     const int interrupted = PyErr_CheckSignals();
-    watch->thread = PyEval_SaveThread();
+    let_gil_go(watch);
     return interrupted;
 }

@@ -98,10 +98,10 @@ static void abandon(void *given)
 static void refuse(Work *work, Watch *watch)
 {
     if (watch != NULL && !work->stopped) {
-        PyEval_RestoreThread(watch->thread);
+        take_gil_back(watch);
         PyErr_SetString(PyExc_RuntimeError, "this process was forked in the middle of a computation, whose results it has "
                                             "not: fork between computations, or run a new process in the handler");
-        watch->thread = PyEval_SaveThread();
+        let_gil_go(watch);
     }
     work->stopped = 1;
 }

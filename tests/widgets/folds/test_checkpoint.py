@@ -22,7 +22,7 @@ def saved(tmp_path):
 
 
 def fold_of(view):
-    fold = view._checkpoint_fold
+    fold = view._feed.fold
     fold.look()
     return fold
 

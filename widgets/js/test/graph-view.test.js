@@ -129,6 +129,24 @@ test("a version that the reader waits for is shown once it has come", () => {
   assert.deepEqual(shown, ["traced"]);
 });
 
+test("of the other version all is open where all of this one is, and what was said of this one is over", async () => {
+  const said = [];
+  const graph = { inputs: [], outputs: [], groups: [{ parent: -1 }], nodes: [{ group: 0 }] };
+  const variants = [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }];
+  const view = Object.assign(unseen(), { opened: new Map(), state: { graphs: [graph, graph], variants, waiting: "" }, variant: "optimised" });
+  const parts = { choose() {}, async redraw() {}, say: (text) => said.push(text), forget: GraphView.prototype.forget };
+  Object.assign(view, parts, { layouts: { forget() {} }, results: { renew() {} } });
+  await view.switchTo("traced");
+  assert.deepEqual([view.variant, [...view.opened.values()]], ["traced", []]);
+  await view.openAll(true);
+  await view.switchTo("optimised");
+  assert.deepEqual([view.variant, view.spread, [...view.opened.values()]], ["optimised", true, [true]]);
+  view.opened.set("g0", false);
+  await view.switchTo("traced");
+  assert.deepEqual([view.spread, [...view.opened.values()]], [false, []], "all was closed");
+  assert.deepEqual(said, ["", "1 group or function opened", "", "1 group or function opened", ""]);
+});
+
 /** As much of an element as a count has. */
 const element = () => ({ replaceChildren(...parts) { this.textContent = parts.map(({ text }) => text).join(""); } });
 

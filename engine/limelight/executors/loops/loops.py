@@ -1,10 +1,10 @@
 """The executor `loops`: stretches of a graph run as tables of NumPy's inner loops, the rest as in the plan.
 
-A table makes the calls that NumPy's functions would make, without Python, without NumPy's dispatch and without the GIL,
-and so finds the plan's numbers to the bit. Loops, branches and calls are a part of it, and assignments to variables are
-made at its end. What it cannot do (random draws outside of loops, Python's functions, unknown sizes, other devices,
-bodies of loops with any of these) runs by the plan's kernels between two tables. It is there where the package
-limelight-native is (engine/native).
+A table makes the calls that NumPy's functions would make, without Python, without NumPy's dispatch and, but for the
+first microseconds, without the GIL, and so finds the plan's numbers to the bit. Loops, branches and calls are a part
+of it, and assignments to variables are made at its end. What it cannot do (random draws outside of loops, Python's
+functions, unknown sizes, other devices, bodies of loops with any of these) runs by the plan's kernels between two
+tables. It is there where the package limelight-native is (engine/native).
 """
 
 from __future__ import annotations

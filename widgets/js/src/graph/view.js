@@ -228,6 +228,7 @@ export class GraphView {
   /** Another graph: of what was opened or chosen in the last one, only the line means anything here. */
   forget() {
     this.opened.clear();
+    this.say(""); // how much was opened, say
     this.body?.classList.remove("ll-drawer");
     this.layouts.forget();
     this.chosen = null;
@@ -260,13 +261,14 @@ export class GraphView {
     this.legend.textContent = this.overlay ? legend(state, graph, this.overlay, overlaid) : "";
   }
 
-  /** @param {string} key */
+  /** Shows another version; all of it is open where all of the last one was. @param {string} key */
   switchTo(key) {
     if (key === this.state?.waiting) return this.ask(key);
+    const all = this.spread && this.isOpened;
     this.variant = key;
     this.forget();
     this.slider?.draw();
-    this.redraw();
+    return all ? this.openAll(true) : this.redraw();
   }
 
   /** Has the kernel describe the other version of a large graph, and shows it then. @param {string} key */
@@ -406,13 +408,17 @@ export class GraphView {
 
   /** Whether the reader has made the picture their own; one all of whose groups were closed is nobody's. */
   isOwn() {
-    return Boolean(this.camera?.touched) || [...this.opened.values()].some(Boolean);
+    return Boolean(this.camera?.touched) || this.isOpened;
+  }
+
+  get isOpened() {
+    return [...this.opened.values()].some(Boolean);
   }
 
   lookAgain() {
     if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
     this.body?.classList.remove("ll-tall");
-    this.spread &&= this.isOwn(); // where all was just opened, that is laid out for the other room
+    this.spread &&= this.isOpened; // where all was just opened, that is laid out for the other room
     this.anew();
     this.sight = null;
     return this.redraw();
