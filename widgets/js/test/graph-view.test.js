@@ -166,7 +166,7 @@ test("the number of ops is told once", () => {
 
 test("a part of a pixel makes no other room, for which all would be found out again", () => {
   globalThis.window = { innerHeight: 720 };
-  const within = (enlarged) => roomOf({ body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", camera: { enlarged: () => enlarged } });
+  const within = (enlarged) => roomOf({ body: { clientWidth: 846, clientHeight: 460, style: { height: "" } }, height: "", camera: { enlarged: () => enlarged } });
   assert.equal(within(846.5 / 846), within(1));
   assert.notEqual(within(1.4), within(1));
   delete globalThis.window;
@@ -178,7 +178,7 @@ function within(pane, more = {}) {
   globalThis.getComputedStyle = ({ overflowY }) => ({ overflowY });
   globalThis.document = { body: null };
   const cell = { overflowY: "visible", parentElement: { overflowY: "auto", clientHeight: pane } };
-  return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", ...more };
+  return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { height: "" } }, height: "", ...more };
 }
 
 test("a picture is as high as can be seen with its bar and foot, without scrolling", () => {
@@ -217,7 +217,7 @@ test("what failed leaves room for what is said of it", () => {
   const [whole] = rooms(within(599, { state: { failed: undefined } }));
   const [beside] = rooms(within(599, { state: { failed: { node: 1, error: "" } } }));
   assert.ok(beside.width < whole.width && beside.height === whole.height);
-  const narrow = { clientWidth: 470, clientHeight: 240, style: { blockSize: "240px" } };
+  const narrow = { clientWidth: 470, clientHeight: 240, style: { height: "240px" } };
   const [below] = rooms(within(599, { body: narrow, state: { failed: { node: 1, error: "" } } }));
   assert.ok(below.width === 446 && Math.abs(below.height - 108) < 1e-9);
 });

@@ -235,6 +235,18 @@ test("the corner of what is opened or closed does not move", () => {
   assert.ok(seen(fits, { x: 10, y: 10, width: 800, height: 300 }), "it is made smaller where that is enough");
 });
 
+test("what is opened at an edge of the view keeps the corner there, and is in sight", () => {
+  const [now, was] = [{ x: 0, y: 0, scale: 1 }, { width: 120, height: 50 }];
+  const opened = { x: 560, y: 400, width: 600, height: 300 };
+  const after = settled(now, view, opened, was);
+  assert.ok(close(after.x + (opened.x + opened.width) * after.scale, 560 + was.width));
+  assert.ok(close(after.y + (opened.y + opened.height) * after.scale, 400 + was.height));
+  assert.ok(seen(after, opened));
+  assert.ok(!seen(settled(now, view, opened), opened), "the upper left corner cannot stay");
+  const small = { x: 60, y: 40, width: 300, height: 200 };
+  assert.deepEqual(settled(now, view, small, was), now, "where all of it is seen, nothing moves");
+});
+
 test("boxes out of sight are counted on each side", () => {
   const boxes = [[0, -50], [0, 100], [0, 900], [-400, 100], [1000, 100]].map(([x, y]) => ({ x, y, width: 10, height: 10 }));
   assert.deepEqual(hidden(boxes, { x: 0, y: 0, scale: 1 }, view), { above: 1, below: 1, left: 1, right: 1 });

@@ -28,17 +28,38 @@ export function fitted(view, { width, height }, least = LEAST) {
 }
 
 /**
- * How a drawing is to be shown after something in it was opened or closed: the corner of that does not move. If it is
- * not in sight, all is made smaller about this corner, as long as it can be read.
- * @param {{x: number, y: number, scale: number}} now @param {Room} view
- * @param {Rectangle} opened
+ * How a drawing is to be shown after something in it was opened or closed: a corner of that does not move. If it is not in
+ * sight, all is made smaller about this corner, as long as it can be read.
+ * @param {{x: number, y: number, scale: number}} now the upper left corner is where it was @param {Room} view @param {Rectangle} opened
+ * @param {{width: number, height: number}} [was] how large it was when it was closed: then that corner stays which shows most
  */
-export function settled(now, view, opened) {
-  const [left, top] = [now.x + opened.x * now.scale, now.y + opened.y * now.scale];
-  const [right, bottom] = [(view.x ?? 0) + view.width, (view.y ?? 0) + view.height];
-  const wanted = Math.min((right - MARGIN - left) / opened.width, (bottom - MARGIN - top) / opened.height);
+export function settled(now, view, opened, was) {
+  const corners = was ? [[0, 0], [1, 0], [0, 1], [1, 1]] : [[0, 0]];
+  const ways = corners.map((corner) => about(corner, now, view, opened, was ?? opened));
+  return ways.reduce((best, way) => (shareSeen(way, view, opened) > shareSeen(best, view, opened) + 0.01 ? way : best));
+}
+
+/**
+ * The same about one corner of what is opened, 0 and 0 for the upper left one.
+ * @param {number[]} corner @param {{x: number, y: number, scale: number}} now @param {Room} view @param {Rectangle} opened
+ * @param {{width: number, height: number}} was
+ */
+function about([right, bottom], now, view, opened, was) {
+  const x = now.x + (opened.x + right * was.width) * now.scale;
+  const y = now.y + (opened.y + bottom * was.height) * now.scale;
+  const [left, top] = [view.x ?? 0, view.y ?? 0];
+  const wide = right ? x - left : left + view.width - x;
+  const high = bottom ? y - top : top + view.height - y;
+  const wanted = Math.min((wide - MARGIN) / opened.width, (high - MARGIN) / opened.height);
   const scale = Math.min(now.scale, Math.max(wanted, Math.min(READABLE, now.scale)));
-  return { x: left - opened.x * scale, y: top - opened.y * scale, scale };
+  return { x: x - (opened.x + right * opened.width) * scale, y: y - (opened.y + bottom * opened.height) * scale, scale };
+}
+
+/** How much of a place is in sight. @param {{x: number, y: number, scale: number}} way @param {Room} view @param {Rectangle} place */
+function shareSeen({ x, y, scale }, view, place) {
+  const inside = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ start, /** @type {number} */ room) =>
+    Math.max(Math.min(from + size, start + room) - Math.max(from, start), 0) / size;
+  return inside(x + place.x * scale, place.width * scale, view.x ?? 0, view.width) * inside(y + place.y * scale, place.height * scale, view.y ?? 0, view.height);
 }
 
 /** As little as is needed for a place to be in sight. @param {{x: number, y: number, scale: number}} now
@@ -151,10 +172,10 @@ export class Camera {
     this.apply();
   }
 
-  /** After something was opened or closed. @param {Rectangle | null} opened */
-  settle(opened) {
+  /** After something was opened or closed. @param {Rectangle | null} opened @param {Rectangle | null} [was] as it was when it was closed */
+  settle(opened, was) {
     if (!this.svg.clientWidth || !opened) return;
-    Object.assign(this, settled(this, this.view(), opened));
+    Object.assign(this, settled(this, this.view(), opened, was ?? undefined));
     this.apply();
   }
 
