@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { onKey } from "../src/graph/keyboard.js";
 import { roomOf, rooms, tallest } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
@@ -236,6 +237,21 @@ test("a picture whose groups were all closed, or that begins in an empty corner,
   view.spread = true;
   view.fit();
   assert.deepEqual(calls, ["whole", "beginning", "to 2400"]);
+});
+
+test("a group that is opened by a key may move, for the view to be full; one under the pointer stays", async () => {
+  const calls = [];
+  const camera = { settle: () => calls.push("settled"), fill: () => calls.push("filled") };
+  const drawing = { boxes: new Map(), frames: new Map() };
+  const view = Object.assign(unseen(), { camera, drawing, opened: new Map(), picture: { boxes: [], frames: [] }, redraw: async () => {}, grow() {} });
+  Object.assign(view, { choose: () => calls.push("chosen"), box: () => ({ opens: true }), chosen: "g0" });
+  globalThis.document = { activeElement: null };
+  await view.toggle("g0");
+  assert.deepEqual(calls.splice(0), ["settled", "chosen"]);
+  onKey(view, { key: "Enter", preventDefault() {}, stopPropagation() {} });
+  await new Promise((done) => setTimeout(done));
+  assert.deepEqual(calls, ["settled", "filled", "chosen"]);
+  delete globalThis.document;
 });
 
 test("who moves the picture while its new room is waited for keeps it where it was moved", (t) => {

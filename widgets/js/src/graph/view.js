@@ -121,6 +121,7 @@ export class GraphView {
     const [svg, side] = [this.svg, this.side.element];
     const body = (this.body = h("div", { class: "ll-body" }, this.canvas, side));
     this.camera.free = () => uncovered(svg, body, side);
+    this.camera.signs = () => this.offscreen?.places() ?? [];
     this.status = h("span", { class: "ll-quiet", role: "status" });
     this.bar = toolbar(this);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
@@ -591,8 +592,11 @@ export class GraphView {
     return positionsOf(state, box).some(([source, line]) => lineKey(source, line) === key);
   }
 
-  /** Opens a closed group or call, closes an open one; what was chosen stays within it. @param {string} name */
-  async toggle(name) {
+  /**
+   * Opens a closed group or call, closes an open one; what was chosen stays within it.
+   * @param {string} name @param {boolean} [fill] whether the picture may move to fill the view: nothing is under the pointer, as by a key
+   */
+  async toggle(name, fill = false) {
     const open = !this.drawing.frames.has(name);
     this.opened.set(name, open);
     const focused = this.body?.contains(document.activeElement); // or on "Open", beside what is chosen
@@ -601,6 +605,7 @@ export class GraphView {
     this.grow();
     if (open) this.body?.classList.remove("ll-drawer"); // it would cover what was opened
     this.camera?.settle(this.placeOf(name), was);
+    if (fill) this.camera?.fill(this.drawing);
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name, Boolean(focused), false); // with the mouse, nothing else moves
     if (focused) this.highlights?.focus();
