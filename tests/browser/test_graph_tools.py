@@ -45,6 +45,7 @@ def test_files_overlays_passes_and_failures(page, picture) -> None:
     is_kept(page, view_at(page, 2))
     is_stepped_through(view_at(page, 2), picture)
     is_overlaid(view_at(page, 2))
+    is_sought(view_at(page, 2))
     is_saved(page, view_at(page, 2))
     is_failed(view_at(page, 5))
     have_names(page)
@@ -109,6 +110,24 @@ def is_overlaid(view: Locator) -> None:
     expect(view.locator(".ll-legend")).to_contain_text("not measured")
     menu.select_option("")
     expect(view.locator(".ll-legend")).to_be_hidden()
+
+
+def is_sought(view: Locator) -> None:
+    """The count of what was found moves nothing, however wide the view is."""
+    moved = """view => {
+      const [bar, matches] = [view.querySelector(".ll-bar"), view.querySelector(".ll-matches")];
+      const room = view.parentElement, found = [];
+      for (let width = 360; width <= 1200; width += 10) {
+        room.style.width = `${width}px`;
+        matches.textContent = "";
+        const before = bar.offsetHeight;
+        matches.textContent = "12 of 1,024 matches";
+        if (bar.offsetHeight !== before) found.push(width);
+      }
+      room.style.width = matches.textContent = "";
+      return found;
+    }"""
+    assert view.evaluate(moved) == []
 
 
 def is_saved(page: Page, view: Locator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -87,11 +88,16 @@ class _Stepped:
         self._function = function
         self._observer = observer
 
-    def run(self, *payloads: Any) -> tuple[Any, ...]:
+    @cached_property
+    def _placed(self) -> Placed:
+        """Its graph, placed once for all turns of a loop."""
         devices, deliver = self._function.where if isinstance(self._function, Relocated) else ((), None)
+        return place(self.graph, devices, deliver, build)
+
+    def run(self, *payloads: Any) -> tuple[Any, ...]:
         self._observer.enter(self._node, self._function)
         try:
-            return Steps(place(self.graph, devices, deliver, build), payloads, self._observer).outputs
+            return Steps(self._placed, payloads, self._observer).outputs
         finally:
             self._observer.leave()
 

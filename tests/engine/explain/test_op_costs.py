@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import limelight as ll
+from limelight.executors import step
+from limelight.explain import op_costs
 
 
 def test_each_op_of_the_graph_that_runs_is_measured_once() -> None:
@@ -75,3 +79,27 @@ def test_ops_of_the_gradient_are_measured_where_they_are_asked_for():
     assert list(measured.of.values())[-1].norm == pytest.approx(10.0)
     with pytest.raises(ll.errors.ArgumentError, match=r"explain\.costs: gradient_of has 'y'"):
         ll.explain.costs(square, x, gradient_of="y")
+
+
+def test_the_set_up_of_a_run_counts_for_no_op(monkeypatch):
+    clock = count()  # a second for each look at it
+    begin = op_costs.begin
+
+    def slow_begin(*args: Any) -> Any:
+        for _ in range(1000):
+            next(clock)
+        return begin(*args)
+
+    monkeypatch.setattr(op_costs, "begin", slow_begin)
+    monkeypatch.setattr(op_costs, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    measured = ll.explain.costs(ll.function(lambda x: ll.exp(ll.sin(x))), ll.ones(2))
+    assert [cost.seconds for cost in measured.of.values()] == [1.0, 1.0]
+
+
+def test_a_loop_places_its_functions_once_for_all_turns(monkeypatch):
+    placed = []
+    place = step.place
+    monkeypatch.setattr(step, "place", lambda graph, *rest: placed.append(graph.name) or place(graph, *rest))
+    loop = ll.function(lambda x: ll.while_loop(lambda i, x: i < 9, lambda i, x: (i + 1, ll.exp(-x)), (0, x))[1])
+    ll.explain.costs(loop, ll.ones(2))
+    assert len(placed) == op_costs.RUNS * 3  # the graph, the condition and the body

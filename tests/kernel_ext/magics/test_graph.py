@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+from limelight_widgets.figures.overlays import legend
 
 FAILS = "y = ll.tanh(x)\ny @ ll.ones((3, 3))\n"
 
@@ -71,6 +75,18 @@ def test_overlays_measure_a_call_or_a_staged_cell(cell):
     said = str(cell("%graph f(x - 1.0) --overlay nan --text").value)
     assert "4 numbers not finite" in " ".join(said.split())
     assert "bytes of what each op gives" in str(cell("%graph f --overlay bytes --text").value)
+
+
+def test_the_way_to_measure_that_a_view_names_goes_for_a_staged_cell_and_is_no_python_for_a_function(cell):
+    cell("%%stage step -q\nx + 1.0\n")
+    cell("%graph step -o view --static")
+    command = re.search(r"%graph .*", legend(cell("view").value.state(), 0, "time"))[0]
+    assert command == "%graph step --overlay time"
+    assert "all in all" in str(cell(f"{command} --text").value)
+    cell("f = ll.function(lambda x: ll.log(x))\ny = f(x)")
+    cell("%graph f -o view --static")
+    said = legend(cell("view").value.state(), 0, "time")
+    assert "invalid character" in str(cell(re.search(r"%graph .* --overlay time", said)[0], fails=True).error)
 
 
 def test_a_call_is_shown_on_its_own_trace_and_not_on_the_newest(cell):

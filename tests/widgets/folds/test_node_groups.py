@@ -181,7 +181,7 @@ def test_rounds_of_a_loop_that_calls_modules_are_groups():
     assert repeat is not None
     assert repeat.count == 5
     assert [hierarchy.groups[k].kind for k in repeat.members] == ["step"] * 5
-    assert [hierarchy.groups[k].title for k in repeat.members[:2]] == ["1 of 5: cell#0", "2 of 5: cell#0"]
+    assert [hierarchy.groups[k].title for k in repeat.members[:2]] == ["1 of 5: cell#0", "2 of 5: cell#1"]
     assert [hierarchy.of[i] for i in range(15) if i % 3 == 0] == repeat.members
 
 

@@ -116,6 +116,40 @@ def test_a_loss_of_inner_gradients_is_no_update(equation_step):
     assert "mean" in found["forward"] + found["loss"]
 
 
+@pytest.mark.parametrize("has_modules", [True, False])
+def test_a_loss_with_weights_that_a_gradient_has_moved_is_no_update(has_modules):
+    """As in meta-learning: no variable is updated."""
+    net, x, w = nn.Dense(1), ll.ones((3, 2)), ll.ones((2, 2))
+    net(x)
+
+    def inner(w, x):
+        return ll.mean((net(x @ w) if has_modules else ll.tanh(x @ w)) ** 2)
+
+    @ll.function
+    def meta(w, x):
+        with ll.GradientTape() as tape:
+            tape.watch(w)
+            loss = inner(w, x)
+        return inner(w - 0.1 * tape.gradient(loss, w), x)
+
+    meta(w, x)
+    found = lanes_of(meta)
+    assert "update" not in found
+    assert (found["forward"] + found.get("loss", [])).count("mean") == 2
+
+
+def test_weights_that_are_given_back_moved_along_a_gradient_are_an_update():
+    @ll.function
+    def step(w, x):
+        with ll.GradientTape() as tape:
+            tape.watch(w)
+            loss = ll.mean(ll.tanh(x @ w))
+        return w - 0.1 * tape.gradient(loss, w)
+
+    step(ll.ones((2, 1)), ll.ones((3, 2)))
+    assert lanes_of(step)["update"] == ["constant", "multiply", "subtract"]
+
+
 def test_what_only_updates_read_is_of_the_update():
     net, rate = nn.Dense(2), ll.Variable(0.5)
     x = ll.ones((3, 2))

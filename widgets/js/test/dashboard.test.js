@@ -63,17 +63,17 @@ test("a part whose script failed is begun anew the next time that it is put", as
 test("the graph has the room that its bar and its messages leave, also when those come and go", () => {
   const bar = { offsetHeight: 60 };
   const message = { offsetHeight: 70 };
-  const body = { style: { blockSize: "" }, closest: () => ({ clientHeight: 400 }) };
+  const body = { style: { height: "" }, closest: () => ({ clientHeight: 400 }) };
   body.parentElement = { children: [bar, message, body] };
   const watched = [];
   const around = { observe: (one) => watched.push(one) };
   const dashboard = Object.assign(Object.create(Dashboard.prototype), { root: { querySelector: () => body }, around });
   dashboard.fill();
-  assert.equal(body.style.blockSize, "270px");
+  assert.equal(body.style.height, "270px");
   assert.deepEqual(watched, [bar, message]);
   message.offsetHeight = 0; // there is a graph now
   dashboard.fill();
-  assert.equal(body.style.blockSize, "340px");
+  assert.equal(body.style.height, "340px");
 });
 
 /** A page with one place beside the notebook, and what draws a kernel's dashboard there. */

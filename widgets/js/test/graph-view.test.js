@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { onKey } from "../src/graph/keyboard.js";
 import { roomOf, rooms, tallest } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
@@ -166,7 +167,7 @@ test("the number of ops is told once", () => {
 
 test("a part of a pixel makes no other room, for which all would be found out again", () => {
   globalThis.window = { innerHeight: 720 };
-  const within = (enlarged) => roomOf({ body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", camera: { enlarged: () => enlarged } });
+  const within = (enlarged) => roomOf({ body: { clientWidth: 846, clientHeight: 460, style: { height: "" } }, height: "", camera: { enlarged: () => enlarged } });
   assert.equal(within(846.5 / 846), within(1));
   assert.notEqual(within(1.4), within(1));
   delete globalThis.window;
@@ -178,7 +179,7 @@ function within(pane, more = {}) {
   globalThis.getComputedStyle = ({ overflowY }) => ({ overflowY });
   globalThis.document = { body: null };
   const cell = { overflowY: "visible", parentElement: { overflowY: "auto", clientHeight: pane } };
-  return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { blockSize: "" } }, height: "", ...more };
+  return { root: { parentElement: cell }, body: { clientWidth: 846, clientHeight: 460, style: { height: "" } }, height: "", ...more };
 }
 
 test("a picture is as high as can be seen with its bar and foot, without scrolling", () => {
@@ -217,7 +218,7 @@ test("what failed leaves room for what is said of it", () => {
   const [whole] = rooms(within(599, { state: { failed: undefined } }));
   const [beside] = rooms(within(599, { state: { failed: { node: 1, error: "" } } }));
   assert.ok(beside.width < whole.width && beside.height === whole.height);
-  const narrow = { clientWidth: 470, clientHeight: 240, style: { blockSize: "240px" } };
+  const narrow = { clientWidth: 470, clientHeight: 240, style: { height: "240px" } };
   const [below] = rooms(within(599, { body: narrow, state: { failed: { node: 1, error: "" } } }));
   assert.ok(below.width === 446 && Math.abs(below.height - 108) < 1e-9);
 });
@@ -236,6 +237,21 @@ test("a picture whose groups were all closed, or that begins in an empty corner,
   view.spread = true;
   view.fit();
   assert.deepEqual(calls, ["whole", "beginning", "to 2400"]);
+});
+
+test("a group that is opened by a key may move, for the view to be full; one under the pointer stays", async () => {
+  const calls = [];
+  const camera = { settle: () => calls.push("settled"), fill: () => calls.push("filled") };
+  const drawing = { boxes: new Map(), frames: new Map() };
+  const view = Object.assign(unseen(), { camera, drawing, opened: new Map(), picture: { boxes: [], frames: [] }, redraw: async () => {}, grow() {} });
+  Object.assign(view, { choose: () => calls.push("chosen"), box: () => ({ opens: true }), chosen: "g0" });
+  globalThis.document = { activeElement: null };
+  await view.toggle("g0");
+  assert.deepEqual(calls.splice(0), ["settled", "chosen"]);
+  onKey(view, { key: "Enter", preventDefault() {}, stopPropagation() {} });
+  await new Promise((done) => setTimeout(done));
+  assert.deepEqual(calls, ["settled", "filled", "chosen"]);
+  delete globalThis.document;
 });
 
 test("who moves the picture while its new room is waited for keeps it where it was moved", (t) => {

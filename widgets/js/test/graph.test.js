@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { draw } from "../src/graph/nested-layout.js";
 import { hidden } from "../src/graph/offscreen-counts.js";
-import { fitted, settled } from "../src/graph/camera.js";
+import { filled, fitted, revealed, settled } from "../src/graph/camera.js";
 import { firstSight, MOST_BOXES } from "../src/graph/first-sight.js";
 import { saved } from "../src/graph/lanes.js";
 import { level, stacked, typeSize, written } from "../src/graph/labels.js";
@@ -233,6 +233,44 @@ test("the corner of what is opened or closed does not move", () => {
   }
   const fits = settled({ x: 0, y: 0, scale: 1 }, view, { x: 10, y: 10, width: 800, height: 300 });
   assert.ok(seen(fits, { x: 10, y: 10, width: 800, height: 300 }), "it is made smaller where that is enough");
+});
+
+test("what is opened at an edge of the view keeps the corner there, and is in sight", () => {
+  const [now, was] = [{ x: 0, y: 0, scale: 1 }, { width: 120, height: 50 }];
+  const opened = { x: 560, y: 400, width: 600, height: 300 };
+  const after = settled(now, view, opened, was);
+  assert.ok(close(after.x + (opened.x + opened.width) * after.scale, 560 + was.width));
+  assert.ok(close(after.y + (opened.y + opened.height) * after.scale, 400 + was.height));
+  assert.ok(seen(after, opened));
+  assert.ok(!seen(settled(now, view, opened), opened), "the upper left corner cannot stay");
+  const small = { x: 60, y: 40, width: 300, height: 200 };
+  assert.deepEqual(settled(now, view, small, was), now, "where all of it is seen, nothing moves");
+});
+
+test("what is brought into sight has room around it, and what is in sight stays", () => {
+  const now = { x: 0, y: 0, scale: 1 };
+  const at = (/** @type {any} */ place, signs = []) => {
+    const { x, y } = revealed(now, view, place, signs);
+    return [x + place.x, y + place.y];
+  };
+  assert.deepEqual(at({ x: 560, y: 400, width: 120, height: 40 }), [560, 400]);
+  assert.deepEqual(at({ x: 990, y: 200, width: 120, height: 40 }), [700 - 175 - 120, 200], "a quarter of the view to the right of it");
+  assert.deepEqual(at({ x: 300, y: -90, width: 120, height: 40 }), [300, 115], "and above");
+  assert.deepEqual(at({ x: 990, y: 200, width: 600, height: 40 }), [50, 200], "or as much as there is");
+  assert.deepEqual(at({ x: 990, y: 200, width: 900, height: 40 }), [12, 200], "else the beginning is seen");
+  const right = { x: 550, y: 207, width: 146, height: 20 };
+  const below = { x: 280, y: 436, width: 140, height: 20 };
+  assert.deepEqual(at({ x: 560, y: 200, width: 120, height: 40 }, [right, below]), [405, 200], "what lies below a sign is not in sight");
+  assert.deepEqual(at({ x: 300, y: 405, width: 120, height: 40 }, [right, below]), [300, 460 - 115 - 40]);
+  const inDrawer = revealed(now, { ...view, x: 300, width: 400 }, { x: 20, y: 200, width: 100, height: 40 });
+  assert.equal(inDrawer.x + 20, 300 + 100);
+});
+
+test("no room is left empty while some of the drawing is out of sight", () => {
+  const drawing = { width: 600, height: 900 };
+  assert.deepEqual(filled({ x: 50, y: 320, scale: 1 }, view, drawing), { x: 50, y: 12, scale: 1 });
+  assert.deepEqual(filled({ x: -90, y: -700, scale: 1 }, view, drawing), { x: 12, y: 460 - 12 - 900, scale: 1 });
+  assert.deepEqual(filled({ x: 50, y: -200, scale: 1 }, view, drawing), { x: 50, y: -200, scale: 1 });
 });
 
 test("boxes out of sight are counted on each side", () => {

@@ -27,7 +27,8 @@ for (const [kind, { boxes, legend: said }] of Object.entries(overlays.said)) {
 
 test("what was not measured says so, and how to measure it", () => {
   const state = { title: "f", sources: [], graphs: [{ inputs: [], outputs: [], groups: [], nodes: [{ op: "add", kind: "op", names: [] }] }] };
-  assert.match(legend(state, 0, "time"), /not measured.*%graph f\(\.\.\.\) --overlay time/);
+  assert.ok(legend(state, 0, "time").endsWith("not measured. To run a call and measure its ops, write %graph f(‹arguments›) --overlay time, with the call's own for ‹arguments›"));
+  assert.ok(legend({ ...state, staged_cell: true }, 0, "nan").endsWith("To run the cell and measure its ops, write %graph f --overlay nan"));
   const box = { name: "n0", kind: "node", graph: 0, index: 0, parent: "" };
   assert.deepEqual(told(state, [box], "time").get("n0"), { text: "not measured", share: null });
 });

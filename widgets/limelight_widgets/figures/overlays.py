@@ -26,6 +26,8 @@ LEGENDS: Final = {
     "grad": "L2 norm of what each op of the backward pass gave",
 }
 NOT_MEASURED: Final = "not measured"
+_ANY_CALL: Final = "a call", "(‹arguments›)", ", with the call's own for ‹arguments›"
+"""These are no Python: copied as they are, they are an error at once."""
 _ELSEWHERE: Final = "where its inputs are"
 _MOST_DEVICES: Final = 2
 
@@ -51,8 +53,9 @@ def legend(state: State, graph: int, overlay: Overlay) -> str:
     """What an overlay shows, in what unit, and how much it is all in all."""
     nodes = state["graphs"][graph]["nodes"]
     if overlay in MEASURED and not any("cost" in node for node in nodes):
-        write = f"%graph {state['title']}(...) --overlay {overlay}"
-        return f"{overlay}: {NOT_MEASURED}. To run a call and measure its ops, write {write}"
+        what, call, hint = ("the cell", "", "") if state.get("staged_cell") else _ANY_CALL
+        write = f"%graph {state['title']}{call} --overlay {overlay}"
+        return f"{overlay}: {NOT_MEASURED}. To run {what} and measure its ops, write {write}{hint}"
     said = f"{overlay}: {LEGENDS[overlay]}"
     if overlay == "device":
         return said

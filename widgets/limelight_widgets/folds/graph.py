@@ -198,6 +198,8 @@ class GraphFold:
         self._known = _known(function)
         which = "history" if "stop" in self._at_first.get("begin", ()) else self._which
         head = {"kind": "graph", "title": function.name, "which": which, "traces": len(cache)}
+        if _is_staged_cell(function):
+            head["staged_cell"] = True
         if self._diff is not None and (len(cache) or not self._opened):
             return head | self._of_two(function.name, cache)
         follows = self._trace == -1
@@ -257,8 +259,11 @@ class GraphFold:
         key = (entry.index, id(entry.graph), id(_optimised(entry)[0]), self._whole)
         before, part = self._described
         if before != key:
-            known = hasattr(function, "output_names")  # by a staged cell
-            outputs = function.output_names(entry) if known else output_names(getattr(entry, "output_paths", ()))
+            outputs = (
+                function.output_names(entry)
+                if _is_staged_cell(function)
+                else output_names(getattr(entry, "output_paths", ()))
+            )
             names = Names(outputs, capture_names(function, entry))
             same = before is not None and before[:-1] == key[:-1]
             completes = {"completes": part["described"]} if same else {}
@@ -309,6 +314,11 @@ def _known(function: Any) -> Known:
     failed = failed_trace(function)
     said = ("", 0) if failed is None else (failed.error, len(failed.graph.nodes))
     return len(numbers), numbers[-1] if numbers else -1, *said
+
+
+def _is_staged_cell(function: Any) -> bool:
+    """Whether it knows its outputs, and its arguments, by their names in the notebook."""
+    return hasattr(function, "output_names")
 
 
 def _cost_states(costs: Any) -> Iterator[tuple[int, list[object]]]:

@@ -2,7 +2,8 @@
 
 Lanes partition the nodes. What a gradient wrote is "backward"; an optimiser's update is "update", and so is what only
 such updates read, whatever else is made of gradients without going into another one, and what is written to variables
-after a gradient, outside of modules, as a momentum that is kept by hand. Of the rest, what follows the
+after a gradient, outside of modules, as a momentum that is kept by hand; running the model again on what a gradient has
+made is none. Of the rest, what follows the
 last module is "loss", if the graph has a backward pass, and so is what is made of a module's results and goes into no
 other, where several models are trained; all others are "forward". A gradient that is differentiated in its turn is no
 "backward": it stands as a group among what reads it (`inner_gradients`).
@@ -76,6 +77,10 @@ def places(nodes: Sequence[Any], ops: Sequence[str], inputs: Sequence[Sequence[i
     called = [None if within else call for call, within in zip(calls, inner, strict=True)] if any(inner) else calls
     sites = _sites(stacks, ops) if any(outer) else ()
     chosen = lanes(called, outer, inputs, sites, writes)
+    if "update" in chosen:
+        chosen = _with_the_model_run_again(
+            chosen, called, inputs, list(zip(ops, [stack[:1] for stack in stacks], strict=True)), writes
+        )
     helpers = _HelperCalls(function)
     origin = origins(outer, stacks, ops, inputs) if any(outer) else ()
     before: list[tuple[int, int, tuple[Segment, ...]]] = []  # the calls around nodes, from one to another
@@ -227,6 +232,35 @@ def _with_what_updates_alone_read(
         if chosen[i] in {"forward", "loss"} and calls[i] is None and readers[i]:
             chosen[i] = "update" if all(chosen[k] == "update" for k in readers[i]) else chosen[i]
     return chosen
+
+
+def _with_the_model_run_again(
+    chosen: list[Lane],
+    calls: Sequence[Any],
+    inputs: Sequence[Sequence[int]],
+    written: Sequence[object],
+    writes: Sequence[bool],
+) -> list[Lane]:
+    """The same lanes, but where nothing is updated, running the model on what a gradient has made is no update.
+
+    As in meta-learning: weights are moved along a gradient, and the loss is computed with them. What runs the model is
+    a module's call, or what is `written`, op and line, like something before the gradient; what leads there, and what
+    is made of it, goes with it.
+    """
+    moved = [lane == "update" for lane in chosen]
+    if any(one and (writes[i] or _is_update(calls[i])) for i, one in enumerate(moved)):
+        return chosen
+    before = {one for one, lane in zip(written, chosen, strict=True) if lane in {"forward", "loss"}}
+    again = [one and (calls[i] is not None or written[i] in before) for i, one in enumerate(moved)]
+    leads = list(again)
+    for i in range(len(chosen) - 1, -1, -1):
+        for k in inputs[i] if leads[i] else ():
+            leads[k] |= k >= 0 and moved[k]
+    for i, row in enumerate(inputs):
+        again[i] |= moved[i] and any(k >= 0 and again[k] for k in row)
+    last = max([i for i, call in enumerate(calls) if call is not None and chosen[i] != "backward"], default=len(chosen))
+    anew: list[Lane] = ["forward" if i <= last else "loss" for i in range(len(chosen))]
+    return [anew[i] if again[i] or leads[i] else lane for i, lane in enumerate(chosen)]
 
 
 def _scopes(scope: str | None) -> tuple[Segment, ...]:

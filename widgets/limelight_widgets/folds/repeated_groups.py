@@ -174,7 +174,7 @@ class _Repeats:
             self._tree.groups[children[0].at].parent = repeat
             return children[0]
         above = self._tree.groups[repeat]
-        title = f"{number + 1} of {count}: {above.title.partition(' (call ')[0]}"
+        title = f"{number + 1} of {count}: {self._title(children)[0].partition(' (call ')[0]}"
         group = Group(self._tree.distinct(f"{above.id}/{number}"), "step", title, repeat, above.lane)
         group.first, group.children = self._tree.first_of(children[0]), children
         at = len(self._tree.groups)

@@ -206,7 +206,7 @@ export class Dashboard {
     const taken = others.reduce((sum, one) => sum + one.offsetHeight, 0);
     for (const one of others) this.around.observe(one);
     const height = `${Math.max(pane.clientHeight - taken, 160)}px`;
-    if (body.style.blockSize !== height) body.style.blockSize = height;
+    if (body.style.height !== height) body.style.height = height;
   }
 
   /** A view says what is chosen in it: the others show it, and the kernel is told. @param {HTMLElement} from @param {any} chosen */

@@ -13,6 +13,7 @@ import { callLabel } from "./visible-boxes.js";
  *
  * @typedef {object} GraphState what a graph fold says
  * @property {string} title @property {string} which @property {string} [empty]
+ * @property {boolean} [staged_cell] whether it is called by its name alone
  * @property {string} [label] which trace it is @property {string} [newer] which is newer
  * @property {string} [described] the same in states with the same graphs @property {string} [signature]
  * @property {string} [completes] the state of the shown version alone that it follows on @property {boolean} [soon] whether such a one is

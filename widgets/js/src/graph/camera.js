@@ -1,5 +1,7 @@
 // Panning and zooming: a transformation of the whole picture.
 
+import { meet } from "./rectangles.js";
+
 /**
  * @typedef {{x: number, y: number, width: number, height: number}} Rectangle
  * @typedef {{x?: number, y?: number, width: number, height: number}} Room where a picture is seen, at 0, 0 unless it says where
@@ -7,6 +9,7 @@
 
 const LEAST = 0.02;
 const MOST = 4;
+const AROUND = 0.25; // of the room, that is left on each side of what is brought into sight
 const MOST_AT_FIRST = 1.15;
 export const MARGIN = 12;
 const REST = 250; // milliseconds after the last step of a movement until a large picture is drawn anew
@@ -28,26 +31,65 @@ export function fitted(view, { width, height }, least = LEAST) {
 }
 
 /**
- * How a drawing is to be shown after something in it was opened or closed: the corner of that does not move. If it is
- * not in sight, all is made smaller about this corner, as long as it can be read.
- * @param {{x: number, y: number, scale: number}} now @param {Room} view
- * @param {Rectangle} opened
+ * How a drawing is to be shown after something in it was opened or closed: a corner of that does not move. If it is not in
+ * sight, all is made smaller about this corner, as long as it can be read.
+ * @param {{x: number, y: number, scale: number}} now the upper left corner is where it was @param {Room} view @param {Rectangle} opened
+ * @param {{width: number, height: number}} [was] how large it was when it was closed: then that corner stays which shows most
  */
-export function settled(now, view, opened) {
-  const [left, top] = [now.x + opened.x * now.scale, now.y + opened.y * now.scale];
-  const [right, bottom] = [(view.x ?? 0) + view.width, (view.y ?? 0) + view.height];
-  const wanted = Math.min((right - MARGIN - left) / opened.width, (bottom - MARGIN - top) / opened.height);
-  const scale = Math.min(now.scale, Math.max(wanted, Math.min(READABLE, now.scale)));
-  return { x: left - opened.x * scale, y: top - opened.y * scale, scale };
+export function settled(now, view, opened, was) {
+  const corners = was ? [[0, 0], [1, 0], [0, 1], [1, 1]] : [[0, 0]];
+  const ways = corners.map((corner) => about(corner, now, view, opened, was ?? opened));
+  return ways.reduce((best, way) => (shareSeen(way, view, opened) > shareSeen(best, view, opened) + 0.01 ? way : best));
 }
 
-/** As little as is needed for a place to be in sight. @param {{x: number, y: number, scale: number}} now
- * @param {Room} view @param {Rectangle} place
+/**
+ * The same about one corner of what is opened, 0 and 0 for the upper left one.
+ * @param {number[]} corner @param {{x: number, y: number, scale: number}} now @param {Room} view @param {Rectangle} opened
+ * @param {{width: number, height: number}} was
  */
-function moved({ x, y, scale }, view, place) {
-  const [left, top] = [x - (view.x ?? 0) + place.x * scale, y - (view.y ?? 0) + place.y * scale];
-  const byX = shift(left, left + place.width * scale, view.width);
-  return { x: x + byX, y: y + shift(top, top + place.height * scale, view.height), scale };
+function about([right, bottom], now, view, opened, was) {
+  const x = now.x + (opened.x + right * was.width) * now.scale;
+  const y = now.y + (opened.y + bottom * was.height) * now.scale;
+  const [left, top] = [view.x ?? 0, view.y ?? 0];
+  const wide = right ? x - left : left + view.width - x;
+  const high = bottom ? y - top : top + view.height - y;
+  const wanted = Math.min((wide - MARGIN) / opened.width, (high - MARGIN) / opened.height);
+  const scale = Math.min(now.scale, Math.max(wanted, Math.min(READABLE, now.scale)));
+  return { x: x - (opened.x + right * opened.width) * scale, y: y - (opened.y + bottom * opened.height) * scale, scale };
+}
+
+/** How much of a place is in sight. @param {{x: number, y: number, scale: number}} way @param {Room} view @param {Rectangle} place */
+function shareSeen({ x, y, scale }, view, place) {
+  const inside = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ start, /** @type {number} */ room) =>
+    Math.max(Math.min(from + size, start + room) - Math.max(from, start), 0) / size;
+  return inside(x + place.x * scale, place.width * scale, view.x ?? 0, view.width) * inside(y + place.y * scale, place.height * scale, view.y ?? 0, view.height);
+}
+
+/**
+ * How a picture is to be shown for a place in it to be in sight: as it is, if it is; else with some room around that place,
+ * so that what comes next in each direction is seen, too. What lies below a sign is not in sight.
+ * @param {{x: number, y: number, scale: number}} now @param {Room} view @param {Rectangle} place
+ * @param {Rectangle[]} [signs] what covers the picture, where it is seen
+ */
+export function revealed({ x, y, scale }, view, place, signs = []) {
+  const [left, top] = [x + place.x * scale, y + place.y * scale];
+  const seen = { x: left, y: top, width: place.width * scale, height: place.height * scale };
+  const below = signs.filter((sign) => meet(sign, seen));
+  const across = below.some(({ y: at, height }) => at - (view.y ?? 0) > MARGIN && (view.y ?? 0) + view.height - at - height > MARGIN); // at the left or right
+  const byX = shift(left - (view.x ?? 0), seen.width, view.width, across);
+  return { x: x + byX, y: y + shift(top - (view.y ?? 0), seen.height, view.height, below.length > 0 && !across), scale };
+}
+
+/**
+ * How a drawing is to be shown for no part of the room to be empty while some of the drawing is not seen.
+ * @param {{x: number, y: number, scale: number}} now @param {Room} view @param {{width: number, height: number}} drawing
+ */
+export function filled({ x, y, scale }, view, { width, height }) {
+  const along = (/** @type {number} */ at, /** @type {number} */ size, /** @type {number} */ start, /** @type {number} */ room) => {
+    const ends = [start + MARGIN, start + room - MARGIN - size];
+    return Math.min(Math.max(at, Math.min(...ends)), Math.max(...ends));
+  };
+  return { x: along(x, width * scale, view.x ?? 0, view.width), y: along(y, height * scale, view.y ?? 0, view.height), scale };
 }
 
 export class Camera {
@@ -72,6 +114,8 @@ export class Camera {
     this.onMove = () => {};
     /** @type {() => Room} what of the room nothing covers */
     this.free = () => ({ width: svg.clientWidth, height: svg.clientHeight });
+    /** @type {() => Rectangle[]} what lies over the picture */
+    this.signs = () => [];
     this.listen(signal);
   }
 
@@ -145,16 +189,23 @@ export class Camera {
     this.glide();
   }
 
-  /** Moves as little as is needed to show a place of the picture. @param {Rectangle} place */
+  /** Shows a place of the picture, if it is not in sight. @param {Rectangle} place */
   reveal(place) {
-    Object.assign(this, moved(this, this.view(), place));
+    Object.assign(this, revealed(this, this.view(), place, this.signs()));
     this.apply();
   }
 
-  /** After something was opened or closed. @param {Rectangle | null} opened */
-  settle(opened) {
+  /** Leaves no room empty that some of the drawing could have. @param {{width: number, height: number}} drawing */
+  fill(drawing) {
+    if (!this.svg.clientWidth || !drawing.width) return;
+    Object.assign(this, filled(this, this.view(), drawing));
+    this.apply();
+  }
+
+  /** After something was opened or closed. @param {Rectangle | null} opened @param {Rectangle | null} [was] as it was when it was closed */
+  settle(opened, was) {
     if (!this.svg.clientWidth || !opened) return;
-    Object.assign(this, settled(this, this.view(), opened));
+    Object.assign(this, settled(this, this.view(), opened, was ?? undefined));
     this.apply();
   }
 
@@ -228,8 +279,9 @@ export class Camera {
   }
 }
 
-/** @param {number} low @param {number} high @param {number} size how far to move for low..high to be in 0..size */
-function shift(low, high, size) {
-  if (low < MARGIN) return MARGIN - low;
-  return high > size - MARGIN ? Math.max(size - MARGIN - high, MARGIN - low) : 0;
+/** How far to move what is at `low` to be in 0..room, with something around it if it must move. @param {number} low @param {number} size @param {number} room @param {boolean} must */
+function shift(low, size, room, must) {
+  if (!must && low >= MARGIN && low + size <= room - MARGIN) return 0;
+  const around = Math.max(Math.min(AROUND * room, (room - size) / 2), MARGIN); // of what is larger than the room the beginning is seen
+  return low + size / 2 < room / 2 || size > room - 2 * MARGIN ? around - low : room - around - size - low;
 }

@@ -109,7 +109,7 @@ function nearest(view, name, others) {
 /** @param {GraphView} view */
 function enter(view) {
   const name = current(view);
-  if (view.box(name)?.opens) view.toggle(name);
+  if (view.box(name)?.opens) view.toggle(name, true);
   else view.choose(name);
 }
 
@@ -117,7 +117,7 @@ function enter(view) {
 function leave(view) {
   let frame = view.box(current(view))?.parent ?? "";
   while (view.frame(frame)?.fused) frame = view.frame(frame)?.parent ?? ""; // fusion groups do not close
-  if (frame) view.toggle(frame.replace(/\.\d+$/, ""));
+  if (frame) view.toggle(frame.replace(/\.\d+$/, ""), true);
   else if (view.chosen || view.line || view.body?.classList.contains("ll-drawer")) {
     turnDrawer(view, false);
     view.choose(null);

@@ -55,6 +55,15 @@ export class OffscreenCounts {
     });
   }
 
+  /** Where signs are seen, in the picture's room. @returns {Rectangle[]} */
+  places() {
+    return this.signs.flatMap(({ sign }) => {
+      const { offsetLeft: x, offsetTop: y, offsetWidth: width, offsetHeight: height } = sign;
+      const isCentred = sign.matches(".ll-beyond-above, .ll-beyond-below"); // by `translate`, of which offsets know nothing
+      return sign.hidden ? [] : [{ x: isCentred ? x - width / 2 : x, y, width, height }];
+    });
+  }
+
   /** Counts anew, not in every frame of a movement. @param {() => Iterable<Rectangle>} boxes @param {number} [tries] */
   update(boxes, tries = 0) {
     if (this.frame) return;

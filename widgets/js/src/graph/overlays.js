@@ -23,6 +23,7 @@ export const OVERLAYS = {
 };
 const MEASURED = ["time", "nan", "grad"];
 const NOT_MEASURED = "not measured";
+const ARGUMENTS = "‹arguments›"; // no Python: copied as it is, it is an error at once
 const ELSEWHERE = "where its inputs are";
 const MOST_DEVICES = 2;
 const LINE = 20; // pixels that a line of two may grow to
@@ -45,8 +46,8 @@ export function told(state, boxes, overlay) {
 export function legend(state, graph, overlay, overlaid = new Map()) {
   const { nodes } = state.graphs[graph];
   if (MEASURED.includes(overlay) && !nodes.some(({ cost }) => cost)) {
-    const write = `%graph ${state.title}(...) --overlay ${overlay}`;
-    return `${overlay}: ${NOT_MEASURED}. To run a call and measure its ops, write ${write}`;
+    const [what, call, hint] = state.staged_cell ? ["the cell", "", ""] : ["a call", `(${ARGUMENTS})`, `, with the call's own for ${ARGUMENTS}`];
+    return `${overlay}: ${NOT_MEASURED}. To run ${what} and measure its ops, write %graph ${state.title}${call} --overlay ${overlay}${hint}`;
   }
   const said = `${overlay}: ${OVERLAYS[overlay][1]}`;
   if (overlay === "device") return said;

@@ -45,9 +45,9 @@ export function needsMore(view, scale) {
   return scale < READ && !view.high && tallest(view) < TALLEST[0] && !isSized(view);
 }
 
-/** Whether the reader, or a dashboard, has given it a height. @param {GraphView} view */
+/** Whether the reader, or a dashboard, has given it a height: the browser notes `height` of what is resized. @param {GraphView} view */
 export function isSized({ body, height }) {
-  return Boolean(body) && body?.style.blockSize !== height;
+  return Boolean(body) && body?.style.height !== height;
 }
 
 /** The height that the style sheet keeps a view to, below a cell on a low screen. @param {GraphView} view */

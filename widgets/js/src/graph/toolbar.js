@@ -32,9 +32,9 @@ export function toolbar(view) {
     h("select", { class: "ll-overlays", "aria-label": "Told on the boxes", title: "Told on the boxes" }, h("option", { value: "" }, "Overlay"), ...options)
   );
   overlays.addEventListener("change", () => view.tell(overlays.value));
-  const heading = h("span", { class: "ll-heading" }, title, variants, count);
   const matches = h("span", { class: "ll-quiet ll-matches", "aria-hidden": "true" }); // said in the status below as well
-  const offered = h("span", { class: "ll-tools" }, matches, search, overlays, ...tools, saveMenu(view));
+  const heading = h("span", { class: "ll-heading" }, title, variants, count, matches); // where it takes of the count's room, and moves nothing
+  const offered = h("span", { class: "ll-tools" }, search, overlays, ...tools, saveMenu(view));
   const element = h("div", { class: "ll-bar", role: "toolbar", "aria-label": "Graph tools" }, heading, offered);
   return { element, title, variants, count, search, matches, overlays, tools: offered };
 }

@@ -121,6 +121,7 @@ export class GraphView {
     const [svg, side] = [this.svg, this.side.element];
     const body = (this.body = h("div", { class: "ll-body" }, this.canvas, side));
     this.camera.free = () => uncovered(svg, body, side);
+    this.camera.signs = () => this.offscreen?.places() ?? [];
     this.status = h("span", { class: "ll-quiet", role: "status" });
     this.bar = toolbar(this);
     this.foot = h("div", { class: "ll-foot" }, this.outline.element, this.status);
@@ -416,7 +417,7 @@ export class GraphView {
   }
 
   lookAgain() {
-    if (this.body && this.body.style.blockSize === this.height) this.body.style.blockSize = this.height = "";
+    if (this.body && this.body.style.height === this.height) this.body.style.height = this.height = "";
     this.body?.classList.remove("ll-tall");
     this.spread &&= this.isOpened; // where all was just opened, that is laid out for the other room
     this.anew();
@@ -591,15 +592,20 @@ export class GraphView {
     return positionsOf(state, box).some(([source, line]) => lineKey(source, line) === key);
   }
 
-  /** Opens a closed group or call, closes an open one; what was chosen stays within it. @param {string} name */
-  async toggle(name) {
+  /**
+   * Opens a closed group or call, closes an open one; what was chosen stays within it.
+   * @param {string} name @param {boolean} [fill] whether the picture may move to fill the view: nothing is under the pointer, as by a key
+   */
+  async toggle(name, fill = false) {
     const open = !this.drawing.frames.has(name);
     this.opened.set(name, open);
     const focused = this.body?.contains(document.activeElement); // or on "Open", beside what is chosen
+    const was = open ? this.placeOf(name) : null;
     await this.redraw(name);
     this.grow();
     if (open) this.body?.classList.remove("ll-drawer"); // it would cover what was opened
-    this.camera?.settle(this.placeOf(name));
+    this.camera?.settle(this.placeOf(name), was);
+    if (fill) this.camera?.fill(this.drawing);
     const inside = this.picture.boxes.find(({ parent }) => parent === name || parent.startsWith(`${name}.`));
     this.choose(open ? (inside?.name ?? null) : name, Boolean(focused), false); // with the mouse, nothing else moves
     if (focused) this.highlights?.focus();
@@ -612,7 +618,7 @@ export class GraphView {
   grow(scale = this.camera?.scale ?? 1) {
     const { body, svg, camera } = this;
     if (!body || !svg?.clientWidth || !camera) return;
-    if (isSized(this) || body.style.height !== this.height) return;
+    if (isSized(this)) return;
     const around = body.clientHeight - svg.clientHeight;
     const byWidth = (svg.clientWidth - 2 * MARGIN) / this.drawing.width; // a wide picture will be smaller
     const share = body.classList.contains("ll-stacked") ? 1 - BELOW[1] : 1;
@@ -621,8 +627,8 @@ export class GraphView {
     if (wanted > keptTo(this)) body.classList.add("ll-tall");
     const most = tallest(this);
     if (wanted <= body.clientHeight || most <= body.clientHeight) return;
-    body.style.blockSize = `${Math.min(wanted, most)}px`;
-    this.height = body.style.blockSize;
+    body.style.height = `${Math.min(wanted, most)}px`;
+    this.height = body.style.height;
   }
 
   /** Opens all groups and nested functions, or as many as can be drawn; or closes all. @param {boolean} open */
