@@ -184,8 +184,8 @@ def snapshot(function: Callable[..., Any], arguments: Mapping[str, Any], inputs:
         if key not in constants:
             printed = _printed(value, (read.code, read.use.chain) not in called)
             if printed is not None:
-                of = (read.line, chain.root, _is_fixed(read.base), _attribute(read, chain))
-                constants[key] = Baked(str(chain), _where(chain), *printed, *of)
+                baked = Baked(str(chain), _where(chain), *printed, read.line, chain.root)
+                constants[key] = baked._replace(is_fixed=_is_fixed(read.base), attribute=_attribute(read, chain))
     return constants
 
 
