@@ -67,6 +67,7 @@ def test_models_open_in_sight(views, picture) -> None:
     assert wrong == {}
     page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     is_read_opened_and_lit(page, view("transformer"))
+    is_in_sight_when_opened(view("residual"))
     is_projected(page, view("convolutional"), picture)
 
 
@@ -137,6 +138,29 @@ def is_read_opened_and_lit(page, shown) -> None:
     expect(shown.locator(".ll-mirrored")).to_have_count(1)
     assert "head" in shown.locator(".ll-details").text_content()
     page.keyboard.press("Escape")
+
+
+def is_in_sight_when_opened(shown) -> None:
+    """The corner at the edge of the view stays; the view becomes higher, but not where the reader has resized it."""
+    body = shown.locator(".ll-body")
+    before, low = shown.locator(".ll-box.ll-group", has_text="stages.4").first, body.bounding_box()
+    before.scroll_into_view_if_needed()
+    outline, name = before.locator(".ll-outline").bounding_box(), before.get_attribute("data-box")
+    before.dblclick()
+    frame = shown.locator(f'.ll-frame[data-frame="{name}"] .ll-frame-outline').bounding_box()
+    room = shown.locator(".ll-canvas").bounding_box()
+    assert abs(frame["x"] + frame["width"] - outline["x"] - outline["width"]) < 1
+    assert abs(frame["y"] - outline["y"]) < 1
+    assert frame["x"] > room["x"]
+    assert body.bounding_box()["height"] > low["height"]
+    body.evaluate("body => { body.style.height = '400px'; }")  # as the browser does
+    shown.locator(f'.ll-close[data-title="{name}"]').click()
+    shown.get_by_role("button", name="Fit").click()
+    shown.locator(".ll-box.ll-group", has_text="stem").first.dblclick()
+    expect(shown.locator(".ll-frame")).to_have_count(1)
+    assert body.bounding_box()["height"] == 400
+    body.evaluate("body => { body.style.height = ''; }")
+    shown.get_by_role("button", name="Close all groups and functions").click()
 
 
 def is_projected(page, shown, picture) -> None:

@@ -5,8 +5,9 @@ What its script in the page (`js/src/graph`) does, and why so:
 - The view opens on as much as can be read in its room (`first-sight.js`): at its natural size, some 40 boxes at most,
   groups by what they are worth. Forward, backward and update have lanes; chains that are too long go on in another row.
   It looks again when the room changes, until the reader moves or opens something.
-- Opening a box does not move its corner. The view grows (to 720 pixels or three quarters of the window), and the
-  picture shrinks about that corner while it can be read; signs at the edges count the boxes beyond them.
+- Opening a box does not move its corner: the upper left one, or another where that shows more of what is opened. The
+  view grows (to 720 pixels or three quarters of the window), and the picture shrinks about that corner while it can be
+  read; signs at the edges count the boxes beyond them.
 - A graph that is seen whole has its code beside it, below it in narrow views. A larger one has the whole view; the code
   comes over it where something is chosen, on the other side of what that is.
 - One count of ops for each line of code (`line-counts.js`): each op counts once, at the innermost line that led to it,
