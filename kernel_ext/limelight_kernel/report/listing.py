@@ -116,7 +116,7 @@ def _code_cell(line: Line, parts: Collection[str], stories: str) -> str:
 def _stories(line: Line, parts: Collection[str]) -> str:
     """A table of a line's ops; those that are left alone, where nobody asks how they were traced."""
     if "trace" in parts:
-        columns = {"as traced": _traced, "what happened": lambda told: escape(told.words), "as it runs": _runs_as}
+        columns = {"as traced": _traced, "what happened": lambda told: marked(told.words), "as it runs": _runs_as}
         shown = columns if "opt" in parts else dict(list(columns.items())[:2])
         rows = [[cell(told) for cell in shown.values()] for told in line.story]
     else:
@@ -138,7 +138,7 @@ def _sentences(line: Line, parts: Collection[str]) -> str:
     for told in line.story:
         runs = [text for text in told.optimised if text != told.traced] if "opt" in parts else []
         after = f", runs as {' and '.join(map(_code, runs))}" if runs else ""
-        said.append(f"{_traced(told)} {escape(told.words)}{after}")
+        said.append(f"{_traced(told)} {marked(told.words)}{after}")
     return "<br>".join(said)
 
 

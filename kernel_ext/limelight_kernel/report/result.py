@@ -28,7 +28,7 @@ from limelight_kernel.report.side_by_side import widget_bundle
 from limelight_kernel.report.surprises import Surprise, surprises
 from limelight_kernel.report.timing import Times
 from limelight_kernel.staged.staged_cell import StagedCell
-from limelight_widgets.figures.static_forms import Figure, html_table
+from limelight_widgets.figures.static_forms import Figure, html_table, marked
 from limelight_widgets.folds.node_fates import group_texts
 from limelight_widgets.format import counted
 
@@ -164,8 +164,8 @@ class StageResult:
         listed = "".join(f"<li>{escape(text)}</li>" for text in groups)
         count = len(getattr(self.entry.optimised, "groups", ()))  # of which the first few are listed
         fused = folded(f"{counted(count, 'group')} of fused ops", listed)
-        parts = [f"<p>{escape(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
-        parts += [f"<p>{escape(one)}</p>" for one in self._elsewhere()]
+        parts = [f"<p>{marked(self.headline)}</p>", html_listing(self.lines, label, self.parts, stories)]
+        parts += [f"<p>{marked(one)}</p>" for one in self._elsewhere()]
         if self.parts not in ((), ("source",)) and not stories:
             parts.append(
                 "<p>What stands under the lines would take too much room here: <code>--text</code> shows it.</p>"
@@ -174,9 +174,9 @@ class StageResult:
         if self.times is not None:
             parts.append(html_table(self.times.table()))
         if self.gradients is not None:
-            parts.append(f"<p>{escape(self.gradients.sentence)}</p>")
+            parts.append(f"<p>{marked(self.gradients.sentence)}</p>")
             parts += [html_table(self.gradients.table())] if self.gradients.found else []
-            parts += [f"<p>{escape(self.gradients.hunt)}</p>"] if self.gradients.hunt else []
+            parts += [f"<p>{marked(self.gradients.hunt)}</p>"] if self.gradients.hunt else []
         return "".join(parts)
 
     def _elsewhere(self) -> list[str]:

@@ -282,3 +282,13 @@ def test_staged_cells_are_listed_shown_and_dropped(run):
     assert "No cell is staged yet" in repr(run("%stage").value)
     assert "nothing is called 'double'" in run("%stage --drop double", fails=True).err
     assert "--drop is for no cell" in run("%%stage --drop double\nx", fails=True).err
+
+
+def test_what_is_code_in_a_headline_is_code_in_html(notebook):
+    notebook("%%stage again\nx + 1.0\n")
+    notebook("x = ll.ones((5, 7))")
+    ran = notebook("%%stage again\nx + 1.0\n")
+    assert "`again` traced again" in ran.text
+    html = ran.shown[0].data["text/html"]
+    assert "<p><code>again</code> traced again" in html
+    assert "`" not in html

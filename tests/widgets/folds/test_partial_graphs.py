@@ -13,6 +13,7 @@ import limelight as ll
 import limelight_widgets as views
 from limelight.staging import partial_trace
 from limelight.staging.tracer import Tracer
+from limelight_widgets.figures.visible_boxes import by_default, visible
 from limelight_widgets.folds.dashboard import NewestGraphFold
 from limelight_widgets.folds.graph import GraphFold
 from limelight_widgets.views.dashboard import DashboardView
@@ -67,6 +68,35 @@ def test_an_error_that_is_no_ops_has_a_box_too():
     node = state["graphs"][0]["nodes"][state["failed"]["node"]]
     assert (node["op"], node["said"]) == ("KeyError", "'weights'")
     assert "in" not in node
+
+
+def test_an_error_that_is_no_ops_stands_after_the_last_op():
+    @ll.function
+    def look_up(x):
+        y = ll.exp(x) * 2.0
+        return {}["weights"] * y
+
+    with pytest.raises(KeyError):
+        look_up(ll.ones(2))
+    picture = visible(GraphFold(look_up).state(), 0, by_default)
+    assert list(picture.edges) == [("i0", "n0"), ("n0", "n2"), ("n2", "n3")]  # n1 is written on n2
+    assert picture.again == {("n2", "n3")}
+    assert 'stroke-dasharray="5 4"' in views.graph(look_up).static().svg
+
+
+def test_an_error_in_an_update_is_in_its_lane():
+    w = ll.Variable([1.0, 2.0])
+
+    @ll.function
+    def step():
+        with ll.GradientTape() as tape:
+            loss = ll.sum(w * w)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return {}["weights"]
+
+    with pytest.raises(KeyError):
+        step()
+    assert GraphFold(step).state()["graphs"][0]["nodes"][-1]["lane"] == "update"
 
 
 def test_after_a_trace_that_succeeds_its_graph_is_shown_and_an_older_one_where_it_was_asked_for():

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { onKey } from "../src/graph/keyboard.js";
+import { Outline } from "../src/graph/outline.js";
 import { roomOf, rooms, tallest } from "../src/graph/room.js";
 import { GraphView } from "../src/graph/view.js";
 
@@ -252,6 +253,12 @@ test("a group that is opened by a key may move, for the view to be full; one und
   await new Promise((done) => setTimeout(done));
   assert.deepEqual(calls, ["settled", "filled", "chosen"]);
   delete globalThis.document;
+});
+
+test("one box is one", () => {
+  const outline = Object.assign(Object.create(Outline.prototype), { summary: {}, list() {} });
+  const said = (/** @type {number} */ count) => (outline.draw({ boxes: new Array(count) }, new Map()), outline.summary.textContent);
+  assert.deepEqual([1, 1200].map(said), ["Outline: 1 box", "Outline: 1,200 boxes"]);
 });
 
 test("who moves the picture while its new room is waited for keeps it where it was moved", (t) => {

@@ -247,6 +247,15 @@ test("what is opened at an edge of the view keeps the corner there, and is in si
   assert.deepEqual(settled(now, view, small, was), now, "where all of it is seen, nothing moves");
 });
 
+test("where a trace failed comes after what had run", () => {
+  const node = (/** @type {any} */ more) => ({ op: "exp", kind: "op", names: [], ...more });
+  const nodes = [node({ in: [0], out: ["f32[2]"] }), node({ op: "KeyError", kind: "error", said: "'weights'", after: [1] })];
+  const graphs = [{ name: "f", inputs: [{ name: "x", spec: "f32[2]" }], outputs: [], groups: [], open: [], nodes }];
+  const { edges } = visible(graphs, 0, (_, byDefault) => byDefault, true);
+  assert.deepEqual([...edges.keys()], ["i0>n0", "n0>n1"]);
+  assert.deepEqual(edges.get("n0>n1"), { source: "n0", target: "n1", count: 1, again: "after what ran last" });
+});
+
 test("what is brought into sight has room around it, and what is in sight stays", () => {
   const now = { x: 0, y: 0, scale: 1 };
   const at = (/** @type {any} */ place, signs = []) => {

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from html import escape
 from typing import Any
 
 from limelight.explain.retracing.key_diff import differing, show
 from limelight.explain.story import Contrast, Story
-from limelight_widgets.figures.static_forms import Table, html_table, text_table
+from limelight_widgets.figures.static_forms import Table, html_table, marked, text_table
 from limelight_widgets.folds.graph_json import attribute_text
 from limelight_widgets.format import counted, joined_arrows
 
@@ -79,7 +78,7 @@ class Differences:
         arguments = tuple((path, one, other, joined_arrows(what)) for path, one, other, what in self.arguments)
         told = replace(self, arguments=arguments)
         parts = [f"<h4>{heading}</h4>{html_table(table)}" for heading, table in told.tables()]
-        return f"<p>{escape(self.sentence)}</p>{''.join(parts)}"
+        return f"<p>{marked(self.sentence)}</p>{''.join(parts)}"
 
 
 def differences(function: Any, first: int, second: int) -> Differences:

@@ -74,7 +74,7 @@ class Picture:
     boxes: list[Box] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     edges: dict[tuple[str, str], int] = field(default_factory=dict)
-    again: set[tuple[str, str]] = field(default_factory=set)  # those that lead into the next round of a loop
+    again: set[tuple[str, str]] = field(default_factory=set)  # into the next round of a loop, or to a failure
     bytes: dict[tuple[str, str], float] = field(default_factory=dict)  # that an edge carries, in a folded picture
     carried: dict[tuple[str, str], dict[tuple[str, int], float]] = field(default_factory=dict)  # value by value
     tags: dict[str, dict[str, None]] = field(
@@ -378,11 +378,21 @@ class _Builder:
             for index, calls in instance.calls.items():
                 self._go_round(self.graphs[instance.graph]["nodes"][index].get("loop", 0), calls[-1])
         root = self.instances[0]
+        self._follow(root)
         for k, value in enumerate(self.graphs[root.graph]["outputs"]):
             if self.folded:
                 self._result(root, value, k)
             else:
                 self._connect(root, value, f"o{k}")
+
+    def _follow(self, root: _Instance) -> None:
+        """Where a trace failed comes after what had run, of which it may have read nothing."""
+        nodes = self.graphs[root.graph]["nodes"]
+        after = nodes[-1].get("after", ()) if nodes else ()
+        target = root.boxes[len(nodes) - 1] if after else ""
+        edges = [(source, target) for value in after for source in self._sources(root, value, target)]
+        self.picture.edges |= dict.fromkeys(edges, 1)
+        self.picture.again.update(edges)
 
     def _leaving(self, instance: _Instance) -> Iterator[tuple[int, int, int, list[int]]]:
         """What comes from elsewhere into the box of a node: the node, the place among its inputs, the value.

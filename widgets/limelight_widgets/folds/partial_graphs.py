@@ -11,6 +11,7 @@ from limelight.staging.partial_trace import PartialTrace
 from limelight.user_code.source_line import Source
 from limelight_widgets.folds.fold import State
 from limelight_widgets.folds.graph_json import Describer
+from limelight_widgets.folds.node_columns import Nodes
 from limelight_widgets.format import counted
 
 
@@ -42,8 +43,8 @@ def partial_state(partial: PartialTrace) -> State:
     """The state of a view of `partial`: one version of the graph, and what is said of it.
 
     `failed` is `{node, error}`: the last node, of kind "error", stands for what failed; it has `said`, the kind of
-    error, or where no op failed how its message begins, and the module's call that it was in. A trace that runs is
-    `running`.
+    error, or where no op failed how its message begins, and the module's call that it was in. Where it reads nothing
+    that an op gave, it has `after`, the value that was made last. A trace that runs is `running`.
     """
     graph = partial.graph
     count = counted(len(graph.nodes), "op")
@@ -56,7 +57,9 @@ def partial_state(partial: PartialTrace) -> State:
     with collector_paused():
         variants = [{"key": "traced", "graph": describer.graph(shown)}]
     if failed:
-        node = describer.described(shown)["nodes"][-1]  # type: ignore[index]  # it has just been described
+        nodes = describer.described(shown)["nodes"]  # type: ignore[index]  # it has just been described
+        _stand_after_what_ran(nodes)
+        node = nodes[-1]
         node["said"] = _said(partial)
         if partial.stack:
             node["stack"] = describer.stack(partial.stack, graph.name)
@@ -65,6 +68,18 @@ def partial_state(partial: PartialTrace) -> State:
         said = {"label": f"a trace that failed after {count}"}
         said["failed"] = {"node": len(graph.nodes), "error": partial.error}
     return {"variants": variants, "passes": []} | said | describer.state()
+
+
+def _stand_after_what_ran(nodes: Nodes) -> None:
+    """Has a failed node that reads from no op come after the last one that has a box, and be in its lane."""
+    columns, at = nodes.columns, len(nodes) - 1
+    inline = columns.noted("inline")
+    if any(maker >= 0 and maker not in inline for maker in columns.makers[columns.reads[at]].tolist()):
+        return
+    ran = [k for k in range(at) if k not in inline and columns.firsts[k] < columns.firsts[k + 1]]
+    if ran:
+        nodes.note(at, "after", [int(columns.firsts[ran[-1]])])
+        nodes.note(at, "lane", columns.kind_of(ran[-1])["lane"])
 
 
 def _said(partial: PartialTrace) -> str:

@@ -1,6 +1,7 @@
 // The picture as a tree of words, for screen readers and for those who prefer reading: the same boxes, the same choice.
 
 import { h } from "../dom.js";
+import { counted } from "../format.js";
 import { GLYPHS } from "./box-text.js";
 
 /**
@@ -29,7 +30,7 @@ export class Outline {
 
   /** @param {Picture} picture @param {Map<string, Words>} words */
   draw(picture, words) {
-    this.summary.textContent = `Outline: ${picture.boxes.length} boxes`;
+    this.summary.textContent = `Outline: ${counted(picture.boxes.length, "box", "boxes")}`;
     this.waiting = () => this.fill(picture, words);
     this.list();
   }

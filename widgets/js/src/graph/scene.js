@@ -176,7 +176,7 @@ function strokeOf({ count, again, bytes: carried }, across) {
 
 /** @param {string} path @param {import("./visible-boxes.js").Edge} edge @param {string[]} stroke */
 function edgeElement(path, { source, target, count, again, bytes: carried }, [classes, width]) {
-  const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again ? "into the next round" : ""].filter(Boolean).join(", ");
+  const said = [count > 1 ? `${count} values` : "", carried ? bytes(carried) : "", again].filter(Boolean).join(", ");
   return s("path", { class: `ll-edge${classes}`, d: path, style: width && { "stroke-width": `${width}px` }, dataset: { source, target } }, said && s("title", {}, said));
 }
 

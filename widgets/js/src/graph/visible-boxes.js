@@ -17,7 +17,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @property {number} [loop] how many values a loop hands from one round to the next: the first ones of its body
  * @property {string} [came] why an optimised node is there that stands for none
  * @property {number} [folded_into] the node on whose box it is told, in a folded picture @property {Lane} [lane]
- * @property {string[]} [tags] @property {string} [path] @property {string} [said] of an error
+ * @property {string[]} [tags] @property {string} [path] @property {string} [said] of an error @property {number[]} [after] the value that was made before it, where it reads none
  * @property {number} [born] @property {number} [gone] stops of a history at which it comes and goes
  * @property {[number, number[]][]} [ins] what it reads from a stop of a history on, where that changes
  * @property {[number, number, number, number | string | null, number]} [cost] seconds, NaN, infinities, the norm ("inf" for one that is none) and bytes of a run
@@ -61,7 +61,7 @@ import { columnsOf, isRead } from "./columns.js";
  * @typedef {object} Edge
  * @property {string} source @property {string} target @property {number} count values that it carries
  * @property {number} [bytes] that it carries, as far as shapes are known
- * @property {boolean} [again] whether it leads into the next round of a loop
+ * @property {string} [again] where it leads, if not to what reads it at once: into the next round of a loop, say
  *
  * @typedef {(name: string, byDefault: boolean) => boolean} IsOpen
  *
@@ -315,10 +315,20 @@ class Builder {
     }
     for (const instance of this.instances) for (const [index, calls] of instance.calls) this.goRound(instance, index, calls);
     const root = this.instances[0];
+    this.follow(root);
     this.graphs[root.graph].outputs.forEach((value, k) => (this.folded ? this.result(root, value, k) : this.join(root, value, `o${k}`)));
     for (const box of this.picture.boxes) {
       const tags = this.tags.get(box.name);
       if (tags) box.tags = [...tags];
+    }
+  }
+
+  /** Where a trace failed comes after what had run, of which it may have read nothing. @param {Instance} root */
+  follow(root) {
+    const { nodes } = this.graphs[root.graph];
+    const target = root.boxes[root.of[nodes.length - 1]];
+    for (const value of nodes.at(-1)?.after ?? []) {
+      for (const source of this.sources(root, value, target)) this.picture.edges.set(`${source}>${target}`, { source, target, count: 1, again: "after what ran last" });
     }
   }
 
@@ -337,7 +347,7 @@ class Builder {
       const key = `${source}>${target}`;
       const edge = this.picture.edges.get(key);
       if (edge) edge.count += 1;
-      else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again } : {}) });
+      else this.picture.edges.set(key, { source, target, count: 1, ...(again ? { again: "into the next round" } : {}) });
       if (this.folded) this.weigh(instance, value, key);
     }
   }
