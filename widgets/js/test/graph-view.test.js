@@ -11,7 +11,7 @@ import { GraphView } from "../src/graph/view.js";
 /** A view that has shown nothing yet, and draws nothing. */
 function unseen() {
   const view = Object.create(GraphView.prototype);
-  const nothing = { given: null, state: null, variant: "", whole: "", wanted: "", overlay: "", line: null };
+  const nothing = { given: null, state: null, variant: "", whole: "", wanted: "", overlay: "", line: null, drawn: Promise.resolve() };
   return Object.assign(view, nothing, { forget() {}, say() {}, drawHead() {}, placed: () => new Promise(() => {}), onWhole() {} });
 }
 
@@ -44,7 +44,7 @@ test("after a trace that failed the version is that which was shown before", () 
   }
 });
 
-test("what follows on the version that is shown leaves all as the reader has it", () => {
+test("what follows on the version that is shown leaves all as the reader has it", async () => {
   const view = Object.assign(unseen(), { looking: 0, opened: new Map([["g0", true]]), chosen: "n1", forgotten: 0 });
   Object.assign(view, { forget() { view.forgotten += 1; }, drawCount() {}, highlight() {}, pictureOf: () => "whole" });
   const common = { title: "f", which: "optimised", sources: [], rules: {} };
@@ -53,6 +53,7 @@ test("what follows on the version that is shown leaves all as the reader has it"
   const history = { graph: 2, stops: [] };
   const whole = { ...common, graphs: ["a", "b", "c"], variants: [{ key: "traced", graph: 0 }, { key: "optimised", graph: 1 }], described: "1:2", completes: "1:1", history };
   view.show(whole);
+  await new Promise((resolve) => setTimeout(resolve));
   assert.deepEqual([view.variant, view.chosen, view.opened.get("g0"), view.graph], ["optimised", "n1", true, 1]);
   assert.deepEqual(view.sight, { picture: "whole", scale: 1 });
   assert.deepEqual(view.state.variants.map(({ key }) => key), ["traced", "optimised", "history"]);
@@ -79,12 +80,13 @@ test("what is opened while the rest of a graph comes is drawn to its end", async
   view.show(whole);
   view.show({ ...whole, label: "trace #1", revision: 2 }); // sent anew while that waits
   const again = view.redraw(); // and the reader opens more
+  let isOpened = false;
+  opening.then(() => (isOpened = true));
   ends[0]();
-  await opening;
-  assert.equal(view.state, part);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual([view.state, isOpened], [part, false], "the second drawing took the place of the first");
   ends[1]();
-  await again;
-  await view.drawn;
+  await Promise.all([opening, again]);
   assert.deepEqual(drawn, ["1:1", "1:1"]);
   await new Promise((resolve) => setTimeout(resolve));
   assert.deepEqual([view.state.described, view.state.label, view.sight.picture], ["1:2", "trace #1", "opened"]);
@@ -119,6 +121,15 @@ test("opening and closing all is said once it is drawn", async () => {
   await view.openAll(true);
   await view.openAll(false);
   assert.deepEqual(said, ["drawn", "1 group or function opened", "drawn", "all groups and functions closed"]);
+});
+
+test("until another graph is drawn, no boxes of the last one are there, whose nodes it does not have", () => {
+  const view = Object.assign(unseen(), { results: { renew() {} }, layouts: { forget() {} }, opened: new Map(), forget: GraphView.prototype.forget });
+  const common = { title: "f", which: "traced", sources: [], rules: {}, variants: [{ key: "traced", graph: 0 }] };
+  view.show({ ...common, graphs: [{ nodes: [] }, { nodes: [{ op: "exp" }] }] });
+  view.picture = { boxes: [{ name: "n0.0/n0", kind: "node", graph: 1, index: 0 }], frames: [], edges: new Map() };
+  view.show({ ...common, graphs: [{ nodes: [] }], failed: { node: 0, error: "" } });
+  assert.equal(view.box("n0.0/n0"), null);
 });
 
 test("a version that the reader waits for is shown once it has come", () => {

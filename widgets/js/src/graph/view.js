@@ -65,13 +65,11 @@ export class GraphView {
     /** @type {string | null} the line that the reader chose */
     this.line = null;
     this.results = new SearchResults(this);
-    /** @type {Picture} */
-    this.picture = { boxes: [], frames: [], edges: new Map() };
-    /** @type {Drawing} */
-    this.drawing = { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 };
+    const [picture, drawing] = nothing();
+    this.picture = picture;
+    this.drawing = drawing;
     this.fitted = false;
-    /** @type {Promise<void>} the end of the last drawing */
-    this.drawn = Promise.resolve();
+    this.drawn = Promise.resolve(); // the end of the last drawing
     this.spread = false; // whether all is open, and is laid out for all to be seen
     this.looking = 0; // how often it was to be found out what is shown at first
     /** @type {import("./first-sight.js").Sight | null} what was shown at first, null where that is to be found out */
@@ -185,7 +183,7 @@ export class GraphView {
    * @param {GraphState} part
    */
   async complete(part) {
-    for (let last; this.sight && last !== this.drawn; ) await (last = this.drawn);
+    for (let last; this.sight && last !== this.drawn; ) await (last = this.drawn).catch(() => {});
     if (part !== this.state || !this.given) return; // another trace is shown by now, or it was completed
     const state = (this.state = withHistory(this.given));
     this.slider?.take(state.history, true);
@@ -226,8 +224,9 @@ export class GraphView {
     });
   }
 
-  /** Another graph: of what was opened or chosen in the last one, only the line means anything here. */
+  /** Another graph: of what was drawn, opened or chosen in the last one, only the line means anything here. */
   forget() {
+    [this.picture, this.drawing] = nothing(); // who chooses a line, or a box, before it is drawn would look for the last one's nodes
     this.opened.clear();
     this.say(""); // how much was opened, say
     this.body?.classList.remove("ll-drawer");
@@ -289,11 +288,14 @@ export class GraphView {
     return this.picture.frames.find((frame) => frame.name === name) ?? null;
   }
 
-  /** Draws what is visible now. @param {string} [anchor] a box or frame that shall not move on the screen */
-  redraw(anchor) {
-    const drawing = this.draw(anchor);
-    this.drawn = drawing.catch(() => {}); // whoever asked for it is told
-    return drawing;
+  /**
+   * Draws what is visible now; done once that is drawn, or what has taken its place meanwhile.
+   * @param {string} [anchor] a box or frame that shall not move on the screen
+   */
+  async redraw(anchor) {
+    let last = (this.drawn = this.draw(anchor));
+    await last;
+    while (last !== this.drawn) await (last = this.drawn).catch(() => {}); // who asked for that is told
   }
 
   /** @param {string} [anchor] */
@@ -667,6 +669,11 @@ export class GraphView {
     this.status.classList.toggle("ll-hidden", beside);
     if (beside || !this.bar.search.value) this.bar.matches.textContent = beside ? text : "";
   }
+}
+
+/** What is drawn before anything is. @returns {[Picture, Drawing]} */
+function nothing() {
+  return [{ boxes: [], frames: [], edges: new Map() }, { boxes: new Map(), frames: new Map(), edges: new Map(), width: 0, height: 0 }];
 }
 
 /** A state with its history among what can be shown. @param {GraphState} state @returns {GraphState} */
