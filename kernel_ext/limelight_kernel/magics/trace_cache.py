@@ -180,10 +180,9 @@ def _of_trace(retrace: Any, number: int) -> Any:
     """Why trace #`number` was made alone; raises UsageError where that is not known."""
     records = tuple([one for one in retrace.records if one.number == number])
     if not records:
-        known = _ranges([one.number for one in retrace.records]) or "none yet, so call it first"
+        known = _ranges([one.number for one in retrace.records]) or "none yet: call it first"
         raise UsageError(
-            f"%trace_cache --why {number}: of trace #{number} of {retrace.function} it is not known; "
-            f"of these it is: {known}"
+            f"%trace_cache --why {number}: why {retrace.function} made trace #{number} is not known; it is of {known}"
         )
     return replace(retrace, records=records, unseen=())
 

@@ -232,7 +232,7 @@ def test_why_of_one_trace(notebook):
     assert "first call" in repr(notebook("%trace_cache --why #1 step").value)
     assert "first call" in repr(notebook("%trace_cache --why step").value), "the word after --why may be NAME"
     error = notebook("%trace_cache step --why 9", fails=True).err
-    assert "of trace #9 of step it is not known; of these it is: #1 to #4" in error
+    assert "why step made trace #9 is not known; it is of #1 to #4" in error
     assert "'nine' is no number of a trace" in notebook("%trace_cache step --why nine", fails=True).err
 
 
