@@ -217,8 +217,9 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                     f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
                 )
             if x.dtype not in INEXACT:
-                kind = "a variable" if isinstance(x, Resource) else "a tensor"
-                said = f"watching {kind} of {x.dtype.name} has no effect: gradients need a floating dtype"
+                kind = "variable" if isinstance(x, Resource) else "tensor"
+                article = "an" if x.dtype.name.startswith("i") else "a"
+                said = f"watching {article} {x.dtype.name} {kind} has no effect: gradients need a floating dtype"
                 warn_here(said, LostGradientWarning)
                 continue
             self._note_root(ensure_uid(x))

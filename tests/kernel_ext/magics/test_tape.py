@@ -129,7 +129,7 @@ def test_without_a_name_the_tape_that_saw_the_target_answers(notebook):
 
 def test_a_warning_of_what_is_watched_points_at_the_cell(notebook):
     notebook("ids = ll.constant([1, 2])")
-    with pytest.warns(ll.errors.LostGradientWarning, match="watching a tensor of int32 has no effect") as caught:
+    with pytest.warns(ll.errors.LostGradientWarning, match="watching an int32 tensor has no effect") as caught:
         notebook("%%tape --watch ids\ny = w * 2.0")
     assert "limelight_kernel" not in caught[0].filename
     assert caught[0].lineno == 1
