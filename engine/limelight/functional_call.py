@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from limelight.control_flow.variables_as_values import can_be_value, with_values
 from limelight.core import dispatch, shapes
@@ -15,6 +15,9 @@ from limelight.graph.ir import with_functions
 from limelight.module import Module
 
 __all__ = ["functional_call", "stack_modules"]
+
+_SHOWN: Final = 4
+"""Of how many variables a message has the paths."""
 
 
 def functional_call(module: Module, values: Mapping[str, Any] | Sequence[Any], *args: Any, **kwargs: Any) -> Any:
@@ -33,8 +36,8 @@ def functional_call(module: Module, values: Mapping[str, Any] | Sequence[Any], *
         What the call returns.
 
     Raises:
-        ArgumentError: there is no such variable, a list has another length, or the call assigns to a variable that has
-            a value here.
+        ArgumentError: the values are left out, there is no such variable, a list has another length, or the call
+            assigns to a variable that has a value here.
         CallError: the arguments are one tuple, as PyTorch has it; a module that takes one is given it by name.
         ShapeError, DTypeError: a value does not fit its variable.
 
@@ -49,6 +52,7 @@ def functional_call(module: Module, values: Mapping[str, Any] | Sequence[Any], *
     if not isinstance(module, Module):
         raise ArgumentError(f"functional_call: needs a module, got {type(module).__name__}")
     _check_order(args)
+    _check_values(module, values)
     with _Values(_by_uid(module, values)):
         return module(*args, **kwargs)
 
@@ -62,6 +66,27 @@ def _check_order(args: tuple[Any, ...]) -> None:
             f"functional_call: the arguments of the call follow as they are, not in a tuple: write functional_call("
             f"module, values, {shown}{named}); a module that takes one tuple is given it by name"
         )
+
+
+def _check_values(module: Module, values: Any) -> None:
+    """Raises ArgumentError where the values are left out, and an argument of the call stands in their place."""
+    if hasattr(values, "__len__") and not hasattr(values, "shape") and not isinstance(values, str):
+        return
+    paths = list(dict(module.named_variables()))
+    kind = type(module).__name__
+    if paths:
+        shown = ", ".join([f'"{path}": ...' for path in paths[:_SHOWN]] + ["..."] * (len(paths) > _SHOWN))
+        own = "dict(module.named_variables()) has those that it has"
+        write = f"write functional_call(module, {{{shown}}}, x); {own}"
+    else:
+        write = (
+            f"this {kind} makes its variables at its first call: call it once, then functional_call(module, values, x)"
+        )
+    given = f"a {type(values).__name__}" + (f" {shapes.show(values.shape)}" if hasattr(values, "shape") else "")
+    raise ArgumentError(
+        "functional_call: the second argument is the values of the variables, by path or in a list, got "
+        f"{given}; {write}"
+    )
 
 
 def stack_modules(modules: Sequence[Module]) -> dict[str, Tensor]:
@@ -111,11 +136,11 @@ def _module(x: Any) -> Module:
 def _by_uid(module: Module, values: Any) -> dict[int, Tensor]:
     """The values by the uid of their variable."""
     variables = dict(module.named_variables())
+    known = ", ".join(variables) or "none: it makes them at its first call"
     if not isinstance(values, Mapping):
         if len(values) != len(variables):
-            raise ArgumentError(f"functional_call: {len(values)} values for {len(variables)} variables")
+            raise ArgumentError(f"functional_call: {len(values)} values for {len(variables)} variables ({known})")
         values = dict(zip(variables, values, strict=True))
-    known = ", ".join(variables) or "none: it makes them at its first call"
     for path in values:
         if path not in variables:
             raise ArgumentError(f"functional_call: no variable {path!r} in {type(module).__name__} (it has {known})")

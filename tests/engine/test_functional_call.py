@@ -133,3 +133,20 @@ def test_a_module_that_takes_a_tuple_is_given_it_by_name() -> None:
     module = Pair()
     assert ll.functional_call(module, {"w": 3.0}, pair=(1.0, 4.0)).item() == 7.0
     assert ll.functional_call(module, {"w": 3.0}, [1.0, 4.0]).item() == 7.0
+
+
+def test_an_argument_in_the_place_of_the_values_is_told_from_them():
+    layer, x = ll.nn.Dense(3), ll.ones((2, 4))
+    with pytest.raises(
+        ll.errors.ArgumentError, match=r"got a Tensor \(2, 4\); this Dense makes its variables"
+    ) as caught:
+        ll.functional_call(layer, x)
+    assert "call it once, then functional_call(module, values, x)" in str(caught.value)
+    layer(x)
+    with pytest.raises(ll.errors.ArgumentError) as caught:
+        ll.functional_call(layer, x)
+    assert 'write functional_call(module, {"kernel": ..., "bias": ...}, x)' in str(caught.value)
+    with pytest.raises(ll.errors.ArgumentError, match="got a float"):
+        ll.functional_call(layer, 3.0, x)
+    with pytest.raises(ll.errors.ArgumentError, match=r"1 values for 2 variables \(kernel, bias\)"):
+        ll.functional_call(layer, [x], x)

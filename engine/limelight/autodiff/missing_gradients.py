@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from limelight.core import dtypes
 from limelight.core.variable import Resource
 from limelight.errors import LostGradientWarning
+from limelight.user_code.warn_at import warn_here
 from limelight.with_blocks import Block, block_of
 
 Listener: TypeAlias = Callable[[Any, Any, Any], None]  # is called with the tape, a target and a source
@@ -53,9 +53,8 @@ def warn_of_integers(sources: Sequence[Any], gradients: Sequence[Any]) -> None:
         if gradient is not None or not isinstance(source, Resource):
             continue
         if source.trainable and not dtypes.is_inexact(source.dtype):
-            warnings.warn(
+            warn_here(
                 f"the gradient of an {source.dtype.name} variable is None, as only floating numbers have one; make it "
                 "of floats, as ll.Variable(2.0), or with trainable=False where it counts",
                 LostGradientWarning,
-                stacklevel=4,
             )

@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -52,6 +51,7 @@ from limelight.core.tensor import Tensor, array_stand_ins, new_uid, own
 from limelight.core.variable import Resource, read
 from limelight.errors import ArgumentError, LostGradientWarning, TapeError
 from limelight.user_code import hints, source_line
+from limelight.user_code.warn_at import warn_here
 
 _getframe: Final = sys._getframe
 _tuple: Final[Any] = tuple.__new__  # a third of what calling a NamedTuple's class takes
@@ -217,11 +217,10 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
                     f"tape.watch needs tensors or variables, got {type(x).__name__}; make it one with ll.constant(...)"
                 )
             if x.dtype not in INEXACT:
-                warnings.warn(
-                    f"watching a {x.dtype.name} tensor has no effect: gradients need a floating dtype",
-                    LostGradientWarning,
-                    stacklevel=2,
-                )
+                kind = "variable" if isinstance(x, Resource) else "tensor"
+                article = "an" if x.dtype.name.startswith("i") else "a"
+                said = f"watching {article} {x.dtype.name} {kind} has no effect: gradients need a floating dtype"
+                warn_here(said, LostGradientWarning)
                 continue
             self._note_root(ensure_uid(x))
             if isinstance(x, Resource):
@@ -535,10 +534,9 @@ class GradientTape(Jacobians, dispatch.Interpreter, metaclass=Listed):
             dispatch.remove(self)
         elif self._recording and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_here(
                 "gradient() of a persistent tape inside its own block records the gradient computation as well; "
-                "leave the block first unless you want higher orders from this tape",
-                stacklevel=3,
+                "leave the block first unless you want higher orders from this tape"
             )
 
     def _release_entries(self) -> list[TapeEntry]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from limelight.checkpoint.object_paths import WITHIN
 from limelight.core import dtypes
 from limelight.core.dtypes import DType
 from limelight.errors import CheckpointError, CheckpointWarning
+from limelight.user_code.warn_at import warn_here
 
 GRAPH: Final = "limelight"  # the key of the metadata under which the object graph is
 FUNCTIONS: Final = "limelight.functions"  # the same in a file of `ll.save`
@@ -183,11 +183,10 @@ class CheckpointFile:
         """Raises CheckpointError where a byte is another one than was written; warns where nothing can tell."""
         changed = self.changed()
         if changed is None:
-            warnings.warn(
+            warn_here(
                 f"{self.path} has no checksums, so nothing tells whether it is as it was written: it was saved before "
                 "limelight wrote them",
                 CheckpointWarning,
-                stacklevel=3,
             )
         elif changed:
             raise CheckpointError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from limelight.checkpoint.object_graph import Node, ObjectGraph
 from limelight.errors import CheckpointWarning
+from limelight.user_code.warn_at import warn_here
 
 Orders: TypeAlias = dict[str, list[Callable[[], Any]]]
 MOST_FILES: Final = 8
@@ -32,11 +32,10 @@ def warn_of_moved(orders: Orders, root: Any) -> None:
         now = [id(x) for x in lists[path].object] if path in lists else []
         common = set(was) & set(now)
         if [x for x in was if x in common] != [x for x in now if x in common]:
-            warnings.warn(
+            warn_here(
                 f"`{path}` has another order than when the file was written, and values go by position: put the "
                 "list in the order of then, or keep the objects in a dictionary",
                 CheckpointWarning,
-                stacklevel=4,
             )
 
 

@@ -8,7 +8,6 @@ import functools
 import math
 import re
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from limelight.core.variable import Variable
 from limelight.errors import ArgumentError, CallError, CheckpointError, CheckpointWarning, MissingCheckpointError
 from limelight.random import default_generator
 from limelight.staging.trace_branch import tracing
+from limelight.user_code.warn_at import warn_here
 
 _NAME: Final = re.compile(rf"checkpoint-([0-9]{{1,18}}){re.escape(SUFFIX)}")
 
@@ -229,12 +229,12 @@ class CheckpointManager:
                 file = CheckpointFile(saved.path)
                 damage = file.changed() if verify else None
             except CheckpointError as error:  # it could be read when it was noted
-                warnings.warn(f"{error.bare}; it is passed over", CheckpointWarning, stacklevel=3)
+                warn_here(f"{error.bare}; it is passed over", CheckpointWarning)
                 continue
             if not damage:
                 return self._restored(saved, "", verify and damage is None)
             said = f"{saved.path} is damaged: {listed(damage)} not as it was written; it is passed over"
-            warnings.warn(said, CheckpointWarning, stacklevel=3)
+            warn_here(said, CheckpointWarning)
         self.step = 0
         return RestoreStatus(self.checkpoint, None)
 
@@ -268,12 +268,12 @@ class CheckpointManager:
             if not path.exists():  # it was removed while we looked
                 return None
             self._known[path] = None
-            warnings.warn(f"{error.bare}; {path} is passed over", CheckpointWarning, stacklevel=2)
+            warn_here(f"{error.bare}; {path} is passed over", CheckpointWarning)
             return None
         except (CheckpointError, KeyError, TypeError, ValueError, AttributeError) as error:
             said = error.bare if isinstance(error, CheckpointError) else f"{path} was not written by a manager"
             self._known[path] = None
-            warnings.warn(f"{said}; it is passed over", CheckpointWarning, stacklevel=2)
+            warn_here(f"{said}; it is passed over", CheckpointWarning)
             return None
         self._known[path] = saved
         return saved

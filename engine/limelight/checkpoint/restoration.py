@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
-import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +26,7 @@ from limelight.core.storage import Storage, UnsettledStorage, live_storages
 from limelight.core.variable import Variable
 from limelight.errors import CheckpointError, CheckpointWarning
 from limelight.user_code import source_line
-from limelight.user_code.warn_at import warn_at
+from limelight.user_code.warn_at import warn_at, warn_here
 
 _count: Final = itertools.count(1)
 _MOST_NAMED: Final = 8
@@ -261,7 +260,7 @@ class Restoration:
             f"not restored. Let both be one object, as they were{source_line.here()}"
         )
         self.ambiguous.append(said)
-        warnings.warn(said, CheckpointWarning, stacklevel=2)
+        warn_here(said, CheckpointWarning)
 
     def warn_of_missing(self, why: str = "") -> None:
         """Warns, once, of saved values that no object was given, and why, unless that was said to be meant.
@@ -279,7 +278,7 @@ class Restoration:
             f"{_OF_WEIGHTS if self.weights_only else _OF_CHECKPOINTS}"
         )
         if self._line is None:
-            warnings.warn(said, CheckpointWarning, stacklevel=2)
+            warn_here(said, CheckpointWarning)
         else:
             warn_at(self._line, said, CheckpointWarning)
 

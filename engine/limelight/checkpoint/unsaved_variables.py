@@ -8,7 +8,6 @@ what is there and is not saved.
 from __future__ import annotations
 
 import types
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -18,8 +17,7 @@ from limelight.checkpoint.object_graph import LEAVES, Attributes, ObjectGraph, c
 from limelight.checkpoint.object_paths import join
 from limelight.core.variable import Variable, itself
 from limelight.errors import CheckpointWarning
-from limelight.user_code import source_line
-from limelight.user_code.warn_at import warn_at
+from limelight.user_code.warn_at import warn_here
 
 _MOST: Final = 1000  # objects that are looked into: those of other libraries may lead anywhere
 _LIBRARY: Final = ("limelight", "numpy", "builtins", "collections", "functools", "threading", "logging", "typing")
@@ -60,11 +58,7 @@ def warn_of_unsaved(graph: ObjectGraph) -> None:
     """Warns, at the user's line, of variables that are in the program below what is saved, and are not saved."""
     for remedy, path, variable in unsaved_variables(graph):
         said = f"`{path}`, the variable {variable.name!r}, is not saved: {remedy}"
-        line = source_line.user_line()
-        if line is None:
-            warnings.warn(said, CheckpointWarning, stacklevel=2)
-        else:
-            warn_at(line, said, CheckpointWarning)
+        warn_here(said, CheckpointWarning)
 
 
 def _further(x: Any) -> Iterable[tuple[Any, Any]]:

@@ -125,7 +125,7 @@ def _meet(op: str, named: Sequence[Any], axis: int, sizes: list[int | None]) -> 
     if len(known) > 1:
         raise ShapeError(
             f"{op}: {_named(named)} do not broadcast: "
-            f"axis {axis} has sizes {' and '.join(str(n) for n in sizes)}; "
+            f"axis {axis} has sizes {' and '.join(str(n) for n in dict.fromkeys(sizes) if n in known)}; "
             "sizes must be equal or 1 (use reshape, expand_dims or a transpose to line them up)"
         )
     if known:

@@ -17,12 +17,13 @@ from limelight.export.loaded import FUNCTIONS, LoadedModule
 from limelight.export.nest_json import Output, canonical_key, encode
 from limelight.export.parameters import described
 from limelight.export.portable_graph import to_text
-from limelight.export.traces_to_write import refuse_shared, traces_by_name, warn_of_save
+from limelight.export.traces_to_write import refuse_shared, traces_by_name
 from limelight.export.variable_paths import dotted, module_path, paths_of
 from limelight.module import Module
 from limelight.random import default_generator
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.key_parts import ObjectPart, TensorPart, ValuePart, VariablePart
+from limelight.user_code.warn_at import warn_here
 
 
 def save(target: Any, path: str | os.PathLike[str], signatures: Sequence[Any] | Mapping[str, Any] | Any = ()) -> Path:
@@ -118,7 +119,7 @@ class _Saved:
                 if self._module is None or not module_path(name):
                     raise
                 self.arrays, self._tensors = arrays, tensors
-                warn_of_save(f"ll.save leaves out `{dotted(name)}` of the {type(self._module).__name__}: {error.bare}")
+                warn_here(f"ll.save leaves out `{dotted(name)}` of the {type(self._module).__name__}: {error.bare}")
         return described
 
     def function(self, traces: list[ConcreteFunction]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import reprlib
-import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,8 +21,7 @@ from limelight.module_build import spec_of
 from limelight.staging.concrete_function import ConcreteFunction
 from limelight.staging.decorator import function
 from limelight.staging.function import Function
-from limelight.user_code import source_line
-from limelight.user_code.warn_at import warn_at
+from limelight.user_code.warn_at import warn_here
 
 _SAVE: Final = "ll.save"
 _MOST_NAMED: Final = 8
@@ -210,19 +208,10 @@ def _warn_of_left_out(module: str, methods: list[str]) -> None:
     names = ", ".join([f"`{dotted(name)}`" for name in methods[:_MOST_NAMED]])
     names += f" and {len(methods) - _MOST_NAMED} more" if len(methods) > _MOST_NAMED else ""
     them = "it" if len(methods) == 1 else "each"
-    warn_of_save(
+    warn_here(
         f"ll.save leaves out {names} of the {module}, staged but never called: call {them} once before, or write "
         "@ll.function(input_signature=[...])"
     )
-
-
-def warn_of_save(message: str) -> None:
-    """Warns at the user's line."""
-    stack = source_line.user_stack(limit=1)
-    if stack:
-        warn_at(stack[0], message, UserWarning)
-    else:
-        warnings.warn(message, stacklevel=4)
 
 
 def _is_staged_method(owner: type, name: str) -> bool:

@@ -13,7 +13,7 @@ of 1e-8 is zero).
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
@@ -32,7 +32,8 @@ from limelight.ops.create.creation import zeros_like
 from limelight.optim.argument_checks import check_names, not_negative, refuse_unknown, refuse_variables
 from limelight.optim.gradient_checks import Gradient, check_lists, checked_gradient, variables_of
 from limelight.optim.rows import Rows
-from limelight.user_code import equivalents, hints, source_line
+from limelight.user_code import equivalents, hints
+from limelight.user_code.warn_at import warn_here
 from limelight.variable_paths import path_of, paths_of
 
 Schedule: TypeAlias = Callable[[Tensor], Any]
@@ -186,7 +187,7 @@ class Optimizer(Module):
         """
         name, listed = type(self).__name__, variables_of(variables)
         check_lists(name, gradients, listed)
-        self._note_missing([v for g, v in zip(gradients, listed, strict=True) if g is None], len(listed))
+        self._note_missing([i for i, g in enumerate(gradients) if g is None], listed)
         pairs = [(checked_gradient(name, g, v), v) for g, v in zip(gradients, listed, strict=True) if g is not None]
         if dispatch.active:
             module_calls.within(self, self._apply, (pairs,), kind="optimiser")
@@ -301,19 +302,25 @@ class Optimizer(Module):
                 shape=variable.shape,
             )
 
-    def _note_missing(self, missing: list[Variable], count: int) -> None:
-        uids = [v._uid for v in missing]
-        if len(missing) < count and self._skipped.issuperset(uids):
+    def _note_missing(self, missing: Sequence[int], listed: Sequence[Variable]) -> None:
+        """Warns once of the variables at these places, which have no gradient; raises where none has one."""
+        uids = [listed[i]._uid for i in missing]
+        if len(missing) < len(listed) and self._skipped.issuperset(uids):
             return
-        paths = paths_of(missing)
-        names = ", ".join([repr(paths.get(v._uid, v.name)) for v in missing])
+        names = ", ".join(_names_of(missing, listed))
         why = "ll.explain.why_none(tape, loss, variable) says why"
-        if len(missing) == count:
+        if len(missing) == len(listed):
             raise ArgumentError(f"{type(self).__name__}.apply: the gradient of every variable is None ({names}); {why}")
         self._skipped.update(uids)
-        where = source_line.here()
-        message = f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}{where}"
-        warnings.warn(message, stacklevel=3)
+        warn_here(f"{type(self).__name__}.apply: no gradient for {names}: not updated; {why}")
+
+
+def _names_of(places: Sequence[int], listed: Sequence[Variable]) -> list[str]:
+    """The variables at these places of a list, by path or name; with the place where others are called so, too."""
+    paths = paths_of(listed)
+    names = [paths.get(v._uid, v.name) for v in listed]
+    many = Counter(names)
+    return [repr(names[i]) + (f" (number {i + 1} of {len(listed)})" if many[names[i]] > 1 else "") for i in places]
 
 
 def _constrain(variable: Variable, constraint: Constraint) -> None:

@@ -296,9 +296,13 @@ class History:
         return self._past_calls + len(self._counters) + sum([counter[0] for counter in list(self._counters.values())])
 
     def recent_traces(self) -> int:
-        """To be asked once for each call that traced: how many of the last ten calls did so."""
+        """To be asked once for each call that traced: how many of the last ten calls did so.
+
+        The first trace after the cache was cleared is not counted: whoever clears it has asked for that one.
+        """
         calls = self.calls
-        self._traced_at.append(calls)
+        if not (self.cleared and self.made_since_clearing == 1):
+            self._traced_at.append(calls)
         return sum(call > calls - WINDOW for call in self._traced_at)
 
 

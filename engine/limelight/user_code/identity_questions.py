@@ -25,7 +25,7 @@ _CALLED: Final = frozenset(["watch", "is_", "is_not"])  # a tape's method, and t
 
 def asks(function: Callable[..., Any]) -> bool:
     """Whether the code of `function`, or of a function of the user's that it calls, asks for identities."""
-    return any(_asks(code) for code, _ in names_read.scopes(function))
+    return any(_asks(scope.code) for scope in names_read.scopes(function))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -82,10 +82,18 @@ def reads(function: Any, arguments: Mapping[str, Any], cell_globals: Mapping[str
         yield from found
 
 
-def scopes(function: Any) -> Iterator[tuple[CodeType, Mapping[str, Any]]]:
-    """The code of `function`, and of what it calls as far as that is known, each once, with its globals."""
+class Scope(NamedTuple):
+    """Code with its globals; `body` are the statements of a notebook's cell."""
+
+    code: CodeType
+    globals: Mapping[str, Any]
+    body: Sequence[ast.stmt] | None
+
+
+def scopes(function: Any) -> Iterator[Scope]:
+    """The code of `function`, and of what it calls as far as that is known, each once."""
     for frame, _ in _frames_read(function, {}, None):
-        yield frame.code, frame.globals
+        yield Scope(frame.code, frame.globals, frame.body)
 
 
 def _frames_read(

@@ -8,7 +8,7 @@ import warnings
 from types import FrameType
 from typing import Any, Final
 
-from limelight.user_code.source_line import Source
+from limelight.user_code.source_line import Source, user_line
 
 _heard: Final[dict[str, dict[Any, Any]]] = {}
 """By file, the registry of warnings whose code is not running; as the registry of a module has, an entry each."""
@@ -28,6 +28,11 @@ def warn_at(line: Source, message: str, category: type[Warning]) -> None:
         warnings.warn_explicit(warning, None, line.file, line.line, registry=registry)
     else:
         warnings.warn_explicit(warning, None, line.file, line.line, module=module, registry=registry)
+
+
+def warn_here(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line that is being executed, if there is one, however much lies between."""
+    warn_at(user_line() or Source("<unknown>", 1, ""), message, category)
 
 
 def is_ours(warning: Any) -> bool:

@@ -66,7 +66,9 @@ def with_fix(miss: Any, parts: Sequence[Part], options: Options, effects: Callab
         else []
     )
     edited = bool(miss.changes) and all(change.path.startswith(METHODS) for change in miss.changes)
-    advice = " ".join(map(_changed_by_cell, own)) or ("Other code needs a trace of its own." if edited else miss.advice)
+    advice = " ".join(map(_changed_by_cell, own)) or (
+        "Other code needs a trace of its own." if edited else worded_for_cell(miss.advice)
+    )
     return dataclasses.replace(miss, fixes=fixes, advice=advice)
 
 
@@ -96,6 +98,7 @@ def budget_error(
 
 def worded_for_cell(text: str) -> str:
     """What is said of a function's arguments, for a cell: it takes none, but every name that it reads is an input."""
+    text = text.replace("`input_signature` or `reduce_retracing=True`", "`%%stage -s`")
     text = re.sub(r"Create the (\w+) outside, or once: `[^`]*`", r"Create the \1 in a cell above", text)
     return re.sub(r"pass it as an argument, \S+\(\.\.\.,\s(?:ll\.constant\()?([\w.\[\]\"]+)\)+", _name_to_give, text)
 

@@ -117,11 +117,12 @@ def answer_about_call(session: Session, text: str, question: Callable[..., Any],
 
     Args:
         session: of the shell in which the call is evaluated.
-        text: the call, such as "step(x[:3], 0.1)".
+        text: the call, such as "step(x[:3], 0.1)"; the name of a staged cell, which takes the notebook's, will do.
         question: is given the function and the call's arguments.
         where: the magic, and its flag where that asks, for messages.
     """
     show_as_typed(session.shell)
+    text = f"{text}()" if _is_cell(session, text) else text
     called, args, kwargs = _function_and_arguments(session, text, where, staged=False)
     if isinstance(called, StagedCell):
         args, kwargs = (), called.sent(kwargs, args)
@@ -130,6 +131,11 @@ def answer_about_call(session: Session, text: str, question: Callable[..., Any],
         named = isinstance(written, (ast.Name, ast.Attribute, ast.Subscript))
         called = staged_for(where, called, ast.unparse(written) if named else None)
     return question(called, *args, **kwargs)
+
+
+def _is_cell(session: Session, text: str) -> bool:
+    """Whether it names a staged cell."""
+    return isinstance(session.shell.user_ns.get(text.strip()), StagedCell)
 
 
 def _function_and_arguments(

@@ -73,7 +73,7 @@ def test_integers_that_are_watched_or_asked_for_lose_theirs():
     count = ll.Variable(2)
     with ll.GradientTape(persistent=True) as tape:
         y = ll.astype(count, "float32") * 2.0
-        with pytest.warns(LostGradientWarning, match="watching a int32 tensor has no effect"):
+        with pytest.warns(LostGradientWarning, match="watching an int32 variable has no effect"):
             tape.watch(count)
     with pytest.warns(LostGradientWarning, match=r"the gradient of an int32 variable is None.*ll\.Variable\(2\.0\)"):
         assert tape.gradient(y, count) is None

@@ -23,6 +23,12 @@ BAD = {
         "f32[1,3] and f32[2,2]",
         "axis -1",
     ),
+    "three operands of which one is a scalar": (
+        lambda x: ll.where(ll.ones((4, 1, 3, 1), dtype="bool"), ll.ones((2, 1, 3, 1)), 0.0 * ll.sum(x)),
+        ShapeError,
+        "where",
+        "axis -4 has sizes 4 and 2;",
+    ),
     "booleans added": (lambda x: B + B, DTypeError, "add", "bool", "ll.astype(x, ll.int32)"),
     "exp of integers": (lambda x: ll.exp(I32), DTypeError, "exp", "int32", "ll.astype(I32, ll.float32)"),
     "sum of booleans": (lambda x: B.sum(), DTypeError, "sum", "bool", "ll.astype(B, ll.int32)"),

@@ -145,3 +145,27 @@ def test_a_cell_that_needs_a_size_as_a_number_gets_no_spec(notebook):
         said = notebook(cell).text
     assert "traced again" in said
     assert "TensorSpec" not in said
+
+
+def test_a_size_that_a_cell_passes_on_to_reshape_gets_a_spec(notebook):
+    notebook("x = ll.ones((3, 4))")
+    cell = "%%stage flat\ny = ll.reshape(x, (x.shape[0], 2, 2))"
+    notebook(cell)
+    notebook("x = ll.ones((4, 4))")
+    notebook(cell)
+    fix = notebook("ll.explain.retrace(flat).records[-1].fix").value
+    assert fix == '%%stage flat -s "x=ll.TensorSpec([None, 4])"'
+    notebook(f"{fix}\ny = ll.reshape(x, (x.shape[0], 2, 2))")
+    assert notebook("y.shape").value == (4, 2, 2)
+
+
+def test_a_size_that_a_cell_keeps_is_named_in_the_words_of_a_cell(notebook):
+    notebook("x = ll.ones((3, 4))")
+    cell = "%%stage kept\nb = x.shape[0]\ny = ll.reshape(x, (b, 2, 2))"
+    notebook(cell)
+    notebook("x = ll.ones((4, 4))")
+    notebook(cell)
+    said = notebook("str(ll.explain.retrace(kept).records[-1])").value
+    assert "`x.shape[0]` (In[" in said
+    assert "`%%stage -s` can leave it open" in said
+    assert "Fix" not in said

@@ -25,6 +25,7 @@ def test_a_gradient_that_is_not_finite_leads_to_a_line_that_is(notebook):
     assert "all numbers of `step` are finite" in repr(notebook("%explain --nan step()").value)
     said = repr(notebook("%explain --grad --nan step()").value)
     assert repr(notebook("%explain --nan --grad step()").value) == said
+    assert repr(notebook("%explain --grad --nan step").value) == said
     assert repr(notebook("%explain --nan step() -g").value) == said
     assert "comes from divide, in the gradient of sqrt (In[3] line 3: ll.sqrt(x), 0.0))" in said
     fix = said.rpartition("Fix: ")[2]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import limelight as ll
+
 
 @pytest.fixture
 def notebook(run):
@@ -123,3 +125,11 @@ def test_without_a_name_the_tape_that_saw_the_target_answers(notebook):
     assert "every op from `v` to `y` was recorded" in repr(notebook("%tape --why y v").value)
     assert "multiply" in repr(notebook("%tape --of y").value)
     assert "`y` was computed on `first`, not on `second`" in repr(notebook("%tape second --why y v").value)
+
+
+def test_a_warning_of_what_is_watched_points_at_the_cell(notebook):
+    notebook("ids = ll.constant([1, 2])")
+    with pytest.warns(ll.errors.LostGradientWarning, match="watching an int32 tensor has no effect") as caught:
+        notebook("%%tape --watch ids\ny = w * 2.0")
+    assert "limelight_kernel" not in caught[0].filename
+    assert caught[0].lineno == 1

@@ -7,7 +7,6 @@ hands out copies.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from limelight.core.eager.entry_points import structured
 from limelight.core.tensor import Tensor, method
 from limelight.errors import DTypeError, LimelightError, LostGradientWarning, SymbolicValueError, is_user_error
 from limelight.user_code import hints
+from limelight.user_code.warn_at import warn_here
 
 KNOWS_DLPACK_1: Final = hasattr(np, "unstack")
 """From NumPy 2.1 on: versions, copies and devices in DLPack."""
@@ -39,11 +39,10 @@ def of_numpy(self: Tensor, func: Callable[..., Any], types: Any, args: Any, kwar
         result = func(*map(_as_arrays, args), **{name: _as_arrays(x) for name, x in kwargs.items()})
         watched = dispatch.active and any([dispatch.current().watches(x) for x in _tensors(args)])  # noqa: C419  # few
         if watched and _takes_numbers(func.__name__, result):
-            warnings.warn(
+            warn_here(
                 f"{_numpy_name(func)} takes the value of a tensor that is watched, and its gradient ends there; "
                 f"{_advice(func, self, args)}",
                 LostGradientWarning,
-                stacklevel=2,
             )
         return result
     if func.__name__ in _HIDE_ERRORS:

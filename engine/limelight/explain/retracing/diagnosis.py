@@ -7,6 +7,7 @@ one call to the warning, and each level is explained by the one around it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -156,28 +157,35 @@ def _compared(function: Any, key: Key, where: str, traces: Sequence[Any], neares
     lost = function.trace_cache.lost(key)
     if lost is not None:
         return _lost(function, lost, where)
-    causes = {change.cause for change in changes}
-    cause = max(causes, key=SEVERITY.__getitem__)
+    cause = max([change.cause for change in changes], key=SEVERITY.__getitem__)
     context = _context(function, key, where, traces, nearest)
     opened = _opened_sizes(function, key, changes)
     shown = [*map(_with_first_difference, changes[:MOST]), *changes[MOST:]]
     kept = tuple([sealed(change) for change in shown])
+    return _with_fixes(Miss(function.name, where, cause, number, kept, Closest.of(nearest)), changes, context, opened)
 
-    def record(traces: Sequence[Any]) -> Miss:
-        """What is said beside these traces."""
-        known = context._replace(traces=traces)
-        mended, need = tuple(fixes.find(changes, known)), None
-        if not mended and not opened:
-            need = number_needed(changes, known)
-        advice = advice_on(changes, known) or opened or (str(need) if need is not None else "")
-        undecided = (
-            None if are_seen(traces, key) or Cause.SHAPE not in causes else lambda trace: record((*traces, trace))
-        )
-        return Miss(
-            function.name, where, cause, number, kept, Closest.of(nearest), mended, advice=advice, undecided=undecided
-        )
 
-    return record(traces)
+def _with_fixes(miss: Miss, changes: Sequence[Change], context: FixContext, opened: str) -> Miss:
+    """`miss` with what to do, as far as the traces tell.
+
+    Args:
+        miss: what differs.
+        changes: the same, with the user's values.
+        context: what fixes are made from.
+        opened: which sizes the new trace has open, in words.
+    """
+    mended, need = tuple(fixes.find(changes, context)), None
+    if not mended and not opened:
+        need = number_needed(changes, context)
+    advice = advice_on(changes, context) or opened or (str(need) if need is not None else "")
+    is_open = any(change.cause is Cause.SHAPE for change in changes) and not are_seen(context.traces, context.key)
+    once_traced = functools.partial(_once_traced, miss, changes, context, opened) if is_open else None
+    return dataclasses.replace(miss, fixes=mended, advice=advice, undecided=once_traced)
+
+
+def _once_traced(miss: Miss, changes: Sequence[Change], context: FixContext, opened: str, trace: Any) -> Miss:
+    """The same once the call has been traced, too; no closure, which would refer to itself and keep the function."""
+    return _with_fixes(miss, changes, context._replace(traces=(*context.traces, trace)), opened)
 
 
 def _context(function: Any, key: Key, where: str, traces: Sequence[Any], nearest: Any) -> FixContext:

@@ -58,7 +58,7 @@ def need(function: Any, traces: Sequence[Any], key: Key, *, loops: bool, own: bo
         own: what it reads itself counts as what its helpers do.
     """
     mine = getattr(function, "__code__", None)
-    read = [(code, size_uses(code, scope)) for code, scope in scopes(function) if own or code is not mine]
+    read = [(one.code, size_uses(one)) for one in scopes(function) if own or one.code is not mine]
     graphs = [trace.graph for trace in _alike(traces)]
     if loops or not are_seen(traces, key):
         return next((Need(use, False) for _, uses in read for use in uses), None)

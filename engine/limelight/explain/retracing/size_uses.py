@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
-from types import CodeType
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from limelight.explain.retracing.size_reads import READS, told
 from limelight.user_code.code_uses import reads_sizes
 from limelight.user_code.definitions import definition_of
-from limelight.user_code.names_read import is_users
+from limelight.user_code.names_read import Scope, is_users
 from limelight.user_code.source_line import Source, is_library
 
 Axes = int | slice | None
@@ -27,7 +26,9 @@ class SizeUse(NamedTuple):
     is_shape: bool = False
 
     def __str__(self) -> str:
-        return f"`{self.text}` in `{self.where.function}` ({self.where})"
+        what = f"`{self.text}`" if self.text else "a size that is read"
+        inside = "" if self.where.is_outermost else f" in `{self.where.function}`"
+        return f"{what}{inside} ({self.where})"
 
     @property
     def instead(self) -> str:
@@ -36,23 +37,25 @@ class SizeUse(NamedTuple):
         return f"ll.shape_of({tensor}){axis}" if tensor and type(self.axes) is int else ""
 
 
-def size_uses(code: CodeType, scope: Mapping[str, Any]) -> list[SizeUse]:
-    """Those of the user's code, of whose names `scope` has the globals."""
+def size_uses(scope: Scope) -> list[SizeUse]:
+    """Those of the user's code."""
+    code = scope.code
     if is_library(code) or not is_users(code.co_filename) or not reads_sizes(code):
         return []
-    tree = definition_of(code)
+    tree = definition_of(code) if scope.body is None else ast.Module(list(scope.body), [])
     if tree is None:
-        return [SizeUse("a size", Source(code.co_filename, code.co_firstlineno, code.co_name), None)]
-    return list(_Uses(tree, code, scope).found())
+        return [SizeUse("", Source(code.co_filename, code.co_firstlineno, code.co_name), None)]
+    return list(_Uses(tree, scope).found())
 
 
 class _Uses:
     """One definition, read."""
 
-    def __init__(self, tree: ast.AST, code: CodeType, scope: Mapping[str, Any]) -> None:
+    def __init__(self, tree: ast.AST, scope: Scope) -> None:
         self._nodes = list(told(tree))
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        self._code, self._scope = code, scope
+        self._code, self._globals = scope.code, scope.globals
+        self._are_kept = scope.body is not None  # the names of a cell, which the notebook has afterwards
 
     def found(self) -> Iterator[SizeUse]:
         for node in self._nodes:
@@ -88,7 +91,7 @@ class _Uses:
         named = [node for node in self._parents if isinstance(node, ast.Name) and node.id == name]
         uses = [node for node in named if isinstance(node.ctx, ast.Load)]
         others = [node for node in self._parents if _binds(node, name)]
-        if len(named) - len(uses) != 1 or others:
+        if len(named) - len(uses) != 1 or others or self._are_kept:
             return False
         heard = {id(node) for node in self._nodes}  # but for what is printed
         return all(self._is_in_shape(use, tensor) for use in uses if id(use) in heard)
@@ -108,9 +111,9 @@ class _Uses:
     def _is_reshape(self, called: ast.expr) -> bool:
         home = sys.modules["limelight"]
         if isinstance(called, ast.Name):
-            return self._scope.get(called.id) is home.reshape
+            return self._globals.get(called.id) is home.reshape
         base = called.value if isinstance(called, ast.Attribute) and called.attr == "reshape" else None
-        return isinstance(base, ast.Name) and self._scope.get(base.id) is home
+        return isinstance(base, ast.Name) and self._globals.get(base.id) is home
 
 
 def _binds(node: ast.AST, name: str) -> bool:

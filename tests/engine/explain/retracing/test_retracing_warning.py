@@ -61,6 +61,23 @@ def test_hits_of_cleared_traces_count_too():
     assert heard(run) == []
 
 
+def test_traces_that_were_asked_for_by_clearing_do_not_count():
+    f = ll.function(lambda x: x + 1)
+
+    def run(*sizes):
+        for n in sizes:
+            f(ll.ones((n,)))
+
+    def clear():
+        for _ in range(6):
+            f.clear_cache()
+            run(2)
+
+    assert heard(clear) == []
+    assert heard(lambda: run(3, 4, 5)) == []
+    assert len(heard(lambda: run(6, 7, 8))) == 1
+
+
 def test_hits_of_traces_whose_objects_died_count_too():
     f = ll.function(lambda x, g: g(x))
     x = ll.ones((2,))
