@@ -98,7 +98,7 @@ class TapeMagic(LimelightMagic):
         if asked:
             return self._drawn(given, asked[0], self._about_call(given, asked[0], line))
         target = given.why[0] if given.why else given.of
-        tape = self.session.tape(given.name, None if target is None else self.session.value(target))
+        tape = self.session.tape(given.name, target)
         return self._nothing(given, _NO_TAPE) if tape is None else self._about_tape(given, tape)
 
     def _about_tape(self, given: Namespace, tape: Any) -> Any:

@@ -179,8 +179,8 @@ class Session:
             raise UsageError(f"which function? write one of {', '.join(alive)}")
         return self.shell.user_ns[alive[0]] if alive else None
 
-    def tape(self, path: str | None, target: object = None) -> Any:
-        """The tape of that name; without a name the newest that saw `target` computed, else the newest, or None."""
+    def tape(self, path: str | None, target: str | None = None) -> Any:
+        """The tape of that name; without one the newest that saw the value of `target` computed, else the newest."""
         if path is not None:
             names = self.tape_names()
             value = self.value(path, f"; tapes are {', '.join(names)}" if names else "; no tape is here yet")
@@ -190,7 +190,8 @@ class Session:
                 )
             return value
         tapes = [value for value in self.shell.user_ns.values() if issubclass(type(value), GradientTape)]
-        of_target = [tape for tape in tapes if isinstance(target, Tensor | Resource) and knows(tape, target)]
+        computed = self.value(target) if tapes and target is not None else None
+        of_target = [tape for tape in tapes if isinstance(computed, Tensor | Resource) and knows(tape, computed)]
         return max(of_target or tapes, key=lambda tape: tape.id, default=None)
 
     def function_names(self) -> list[str]:
